@@ -171,6 +171,22 @@ if(TENON_WITH_NET AND TENON_WITH_HTTPLIB)
     endif()
 endif()
 
+# MPI's C interface; which of several is the compiler's to say, MPI_C_COMPILER.
+set(TENON_HAS_MPI OFF)
+if(TENON_WITH_MPI)
+    include(CheckLanguage)
+    check_language(C)
+    if(CMAKE_C_COMPILER)
+        enable_language(C) # FindMPI asks its compiler
+        if(TENON_WITH_MPI STREQUAL "AUTO")
+            find_package(MPI QUIET COMPONENTS C)
+        else()
+            find_package(MPI REQUIRED COMPONENTS C)
+        endif()
+        set(TENON_HAS_MPI ${MPI_C_FOUND})
+    endif()
+endif()
+
 if(TENON_WITH_NET)
     tenon_dependency(CLI11
             REPOSITORY https://github.com/CLIUtils/CLI11.git

@@ -1,4 +1,4 @@
-# install, find_package(tenon [COMPONENTS tenon header_only net cuda]), pkg-config tenon, pkg-config tenon-net
+# install, find_package(tenon [COMPONENTS tenon header_only net mpi cuda]), pkg-config tenon, pkg-config tenon-net
 
 include(CMakePackageConfigHelpers)
 set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
@@ -20,6 +20,12 @@ if(TENON_WITH_NET)
     install(TARGETS tenon_net EXPORT tenon_net ${tenon_artifacts})
     install(EXPORT tenon_net FILE tenon-net-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
     install(TARGETS tenon_command COMPONENT runtime) # `tenon`
+endif()
+
+if(TENON_HAS_MPI)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/net/mpi/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    install(TARGETS tenon_mpi EXPORT tenon_mpi ${tenon_artifacts})
+    install(EXPORT tenon_mpi FILE tenon-mpi-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
 endif()
 
 if(TENON_HAS_CUDA)

@@ -19,6 +19,13 @@ set(TENON_WITH_CUDA ${tenon_with_cuda} CACHE STRING
 set_property(CACHE TENON_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_WITH_HTTPLIB "Servers tell by HTTP how they are, with cpp-httplib, where it is found" ON)
+set(tenon_with_mpi OFF)
+if(PROJECT_IS_TOP_LEVEL)
+    set(tenon_with_mpi AUTO)
+endif()
+set(TENON_WITH_MPI ${tenon_with_mpi} CACHE STRING
+    "Build tenon::mpi: collectives of processes that mpirun started: AUTO (when MPI is found), ON, OFF")
+set_property(CACHE TENON_WITH_MPI PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
 option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)
 option(TENON_WITH_JPEG "Read and write JPEG files with libjpeg-turbo, where it is found" ON)

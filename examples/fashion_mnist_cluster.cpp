@@ -80,7 +80,7 @@ void work(const options& o, const tn::net::member& self) {
     std::vector<std::shared_ptr<tn::session_hook>> hooks;
     if (!o.logs.empty()) {
         const auto log = std::make_shared<tn::summary_writer>(o.logs + "/replica_" + std::to_string(self.replica()));
-        hooks.push_back(tn::summary_hook(log, {.scalars = {loss, stale}}));
+        hooks.push_back(tn::summary_hook(log, {.scalars = {{"loss", loss}, {"staleness", stale}}}));
     }
     tn::monitored_session sess({.target = self.target(),
                                 .session = limits,

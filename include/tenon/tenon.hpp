@@ -81,6 +81,7 @@
 #include <tenon/train/schedules.hpp>         // learning rates that follow the global step
 #include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
 #include <tenon/train/all_reduce.hpp>        // sums over devices
+#include <tenon/train/processes.hpp>         // the processes of one program, which train together
 #include <tenon/train/mirrored.hpp>          // one model on several devices
 #include <tenon/train/checkpoint.hpp>        // variables in files
 #include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself

@@ -268,7 +268,7 @@ void remote_session::run(const known_callable& which, std::size_t feeds, const f
     const observed<trace>::use tracing(traced_);
     run_step c = step_of(which, feeds, fed, timeout);
     c.traced = tracing.get() != nullptr;
-    const std::int64_t began = trace_time(transport_.now());
+    const std::int64_t began = c.traced ? trace_time(transport_.now()) : 0;
     const waited_for there = begin_step(which, c, in);
     (void)there->wait(transport_, never);
     take(there->take(), in, r, fetched, tracing.get(), began);

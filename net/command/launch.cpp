@@ -329,8 +329,11 @@ std::vector<task_plan> plan_there(const launch_options& options, const std::stri
 ssh_options ssh_of(const launch_options& options) {
     ssh_options ssh;
     ssh.command = options.ssh;
-    ssh.folder = options.workdir.empty() ? std::filesystem::current_path().string() : options.workdir;
+    std::error_code gone;
     ssh.home_will_do = options.workdir.empty();
+    ssh.folder = ssh.home_will_do ? std::filesystem::current_path(gone).string() : options.workdir;
+    if (gone)
+        throw unavailable_error("the folder in which this was called is gone; say where tasks run with --workdir");
     ssh.grace = static_cast<int>(std::ceil(options.grace));
     if (!options.insecure) ssh.certificates = certificates_for(options);
     return ssh;

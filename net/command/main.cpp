@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -171,9 +172,8 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_option(
            "--http", o->server.http,
            "Tell by HTTP how it is: a page, /metrics, /status.json, /healthz and /readyz, at this port of this "
-           "machine, or at a host's; 0: any port, of which the log tells")
-        ->type_name("[HOST:]PORT")
-        ->envname("TENON_HTTP");
+           "machine, or at a host's; 0: any port, of which the log tells (TENON_HTTP)")
+        ->type_name("[HOST:]PORT");
     CLI::Option* const quiet = sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
     sub->add_flag("-v,--verbose", o->verbose,
                   "Tell also of links that come and go, and of connections that say nothing")
@@ -264,11 +264,14 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
     const CLI::App& of = called.empty() ? app : *called.front();
     const std::string name = called.empty() ? "tenon" : "tenon " + of.get_name();
     std::string text = called.empty() ? "it is given no command" : e.what();
-    for (const CLI::Option* o : of.get_options()) {
-        const std::string variable = o->get_envname();
-        if (!variable.empty() && std::getenv(variable.c_str()) && text.find(o->get_name()) != std::string::npos)
-            text += "; the variable " + variable + " is set";
-    }
+    // Variables are read for all commands, whichever is called.
+    std::set<std::string> variables;
+    for (const CLI::App* any : app.get_subcommands([](const CLI::App*) { return true; }))
+        for (const CLI::Option* o : any->get_options())
+            if (const std::string v = o->get_envname(); !v.empty() && text.find(o->get_name()) != std::string::npos)
+                variables.insert(v);
+    for (const std::string& v : variables)
+        if (std::getenv(v.c_str())) text += "; the variable " + v + " is set";
     const std::vector<std::string> rest = of.remaining();
     if (!rest.empty() && (called.empty() || e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))) {
         std::vector<std::string> known;

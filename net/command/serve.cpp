@@ -45,7 +45,7 @@ int serve(const serve_options& options) {
     self.grace = std::chrono::duration_cast<net::duration>(std::chrono::duration<double>(options.grace));
     const int status = self.wait_for_others(is_described || !self.holds);
     const bool is_drained = self.own->stop(options.grace);
-    return status != 0 ? status : is_drained ? 0 : 1;
+    return !is_described && status != 0 ? status : is_drained ? 0 : 1;
 }
 
 } // namespace tenon::command

@@ -1,6 +1,7 @@
 #include <net/http/metrics.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -57,17 +58,22 @@ public:
         begin(name, type, help);
         add({}, v);
     }
-    void histogram(const char* name, const char* help, const step_counts::totals& t) {
+    template <std::size_t N>
+    void histogram(const char* name, const char* help, const std::array<double, N>& bounds,
+                   const std::array<std::uint64_t, N + 1>& within, double sum) {
         begin(name, "histogram", help);
-        std::uint64_t sum = 0;
-        for (std::size_t i = 0; i < t.within.size(); ++i) {
-            sum += t.within[i];
+        std::uint64_t count = 0;
+        for (std::size_t i = 0; i <= N; ++i) {
+            count += within[i];
             char bound[32] = "+Inf";
-            if (i < step_counts::bounds.size()) std::snprintf(bound, sizeof bound, "%g", step_counts::bounds[i]);
-            add({{"le", bound}}, sum, "_bucket");
+            if (i < N) std::snprintf(bound, sizeof bound, "%g", bounds[i]);
+            add({{"le", bound}}, count, "_bucket");
         }
-        add({}, t.seconds, "_sum");
-        add({}, sum, "_count");
+        add({}, sum, "_sum");
+        add({}, count, "_count");
+    }
+    void seconds(const char* name, const char* help, const step_counts::totals& t) {
+        histogram(name, help, step_counts::bounds, t.within, t.seconds);
     }
     void outcomes(const char* name, const char* help, const step_counts::totals& t) {
         begin(name, "counter", help);
@@ -89,11 +95,14 @@ std::uint64_t whole(std::size_t n) { return n; }
 
 void tell_steps(writer& w, const task_row& own, const task_totals& t) {
     w.outcomes("tenon_steps_total", "Steps of this task's sessions that have ended, by how.", t.steps);
-    w.histogram("tenon_step_seconds", "Seconds that steps of this task's sessions took.", t.steps);
+    w.seconds("tenon_step_seconds", "Seconds that steps of this task's sessions took.", t.steps);
     w.outcomes("tenon_step_parts_total", "Parts of other tasks' steps that have ended here, by how.", t.parts);
-    w.histogram("tenon_step_part_seconds", "Seconds that parts of other tasks' steps took here.", t.parts);
+    w.seconds("tenon_step_part_seconds", "Seconds that parts of other tasks' steps took here.", t.parts);
     w.one("tenon_steps_in_flight", "gauge", "Steps of this task's sessions that have not ended.",
           whole(t.steps_in_flight));
+    w.histogram("tenon_step_staleness",
+                "Updates of others between what a step read and its own, of steps that fetch it.",
+                staleness_counts::bounds, t.stale.within, static_cast<double>(t.stale.sum));
     double longest = 0;
     for (const step_row& s : own.steps)
         for (const wait_row& wait : s.waits) longest = std::max(longest, wait.seconds);

@@ -1,10 +1,10 @@
 #include <tenon/net/join.hpp>
 
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
 
-#include <netdb.h>
 #include <unistd.h>
 
 #include <net/client/client.hpp>
@@ -13,8 +13,8 @@
 #include <net/launch/free_ports.hpp>
 #include <net/launch/pmi_board.hpp>
 #include <net/launch/rendezvous.hpp>
+#include <net/launch/run_files.hpp>
 #include <net/launch/settings.hpp>
-#include <net/link/handshake.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 
@@ -44,6 +44,7 @@ private:
     void meet_others();
     void check_place() const;
     std::string who_reaches_it() const;
+    void note_run() const;
 
     join_options options_;
     const cluster_flags& flags_;
@@ -62,19 +63,6 @@ double joining_run::seconds(double given, const char* name, int otherwise) const
     return v ? v->number(1, 1'000'000, "a number of seconds") : otherwise;
 }
 
-std::string own_name() {
-    char name[256] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
-}
-
-std::string random_token() {
-    std::string word;
-    for (const std::byte b : random_nonce())
-        for (const int half : {std::to_integer<int>(b >> 4), std::to_integer<int>(b & std::byte{15})})
-            word += "0123456789abcdef"[half];
-    return word;
-}
-
 bool is_loopback(const std::string& address) {
     const std::string host = address.substr(0, address.rfind(':'));
     return host == "localhost" || host == "[::1]" || host.starts_with("127.");
@@ -84,7 +72,7 @@ void joining_run::be_alone() {
     port_ = std::make_unique<reserved_port>("127.0.0.1", said_.port(0, 0));
     listen_ = "127.0.0.1:" + std::to_string(port_->number());
     state_.place.tasks = cluster({{"worker", {listen_}}});
-    if (shown_.token.empty()) shown_.token = random_token(); // nobody else is to use it
+    if (shown_.token.empty()) shown_.token = random_digits(64); // nobody else is to use it
     state_.place.job = "worker";
     state_.place.task = 0;
 }
@@ -102,7 +90,7 @@ std::unique_ptr<reserved_port> joining_run::tell_by_pmi(rendezvous_point& p) {
         port = std::make_unique<reserved_port>("", 0);
         const std::string at = ":" + std::to_string(port->number()), named = p.serve.substr(0, p.serve.rfind(':'));
         p.listen = {at};
-        if (shown_.token.empty()) shown_.token = random_token();
+        if (shown_.token.empty()) shown_.token = random_digits(64);
         board.put(word, (named.empty() ? own_name() : named) + at + "/" + shown_.token);
     }
     board.meet();
@@ -213,6 +201,21 @@ void joining_run::run() {
     if (!o.log) o.log = state_.log;
     state_.own.emplace(tasks, state_.place.job, state_.place.task, std::move(o));
     if (!state_.place.decided.empty()) say(who_reaches_it());
+    note_run();
+}
+
+// So that `tenon status` of this user on this machine need not be told the token.
+void joining_run::note_run() const {
+    if (shown_.token.empty()) return;
+    const std::string& name = state_.place.run;
+    std::string file = name.substr(name.rfind(' ') + 1) + state_.place.job + std::to_string(state_.place.task) + "p" +
+                       std::to_string(::getpid());
+    std::erase_if(file, [](unsigned char c) { return !std::isalnum(c); });
+    try {
+        state_.noted.emplace(run_file{file, shown_.token, state_.place.tasks, ::getpid()});
+    } catch (const error& e) {
+        say(std::string("the run is not written down for `tenon status`: ") + e.what());
+    }
 }
 
 } // namespace

@@ -64,6 +64,7 @@ void member::state::leave(int status) noexcept {
             try {
                 if (holds && !is_over && status == 0) (void)wait_for_others(false);
                 if (!holds) core_of(*own).leave(status, to_say_goodbye);
+                noted.reset();
                 open.reset();
                 own.reset();
             } catch (...) { // it ends all the same

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <net/launch/rendezvous.hpp>
+#include <net/launch/run_files.hpp>
 #include <net/server/roll.hpp>
 #include <tenon/net/join.hpp>
 #include <tenon/train/stop_signal.hpp>
@@ -34,6 +35,7 @@ struct member::state {
     // Of rank 0: others may come again to the places that they had.
     std::shared_ptr<transport> over;
     std::unique_ptr<rendezvous_part> open;
+    std::optional<noted_run> noted;
     std::optional<tenon::server> own;
     std::atomic<bool> is_over{false}; ///< of who holds: all others have ended. Any thread
 

@@ -43,6 +43,20 @@ bool write_all(int to, const std::string& text) {
 
 } // namespace
 
+bool is_private_folder(const std::string& path) {
+    struct stat about {};
+    return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == ::geteuid() &&
+           (about.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+void make_private_folder(const std::string& path) {
+    if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        throw unavailable_error("the folder '" + path + "' cannot be made: " + std::strerror(errno));
+    if (!is_private_folder(path))
+        throw permission_denied_error("'" + path +
+                                      "' is no folder of this user alone; remove it, or have who it belongs to do so");
+}
+
 void write_private_file(const std::string& path, const std::string& text) {
     std::string beside = path + ".XXXXXX";
     const descriptor file(::mkstemp(beside.data())); // 0600, and none that is there

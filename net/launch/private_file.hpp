@@ -2,9 +2,15 @@
 
 #include <string>
 
-/// Files that this user alone may read.
+/// Files that this user alone may read, and folders that it alone may enter.
 
 namespace tenon::net {
+
+/// Whether it is such a folder.
+bool is_private_folder(const std::string& path);
+/// Makes it where it is not there. Throws permission_denied_error where it is another user's, or others can enter it, and unavailable_error
+/// where it cannot be made.
+void make_private_folder(const std::string& path);
 
 /// Writes it beside its place and renames it, so that nobody reads half of it; one that is there is replaced. Throws unavailable_error
 /// that names it and says why.

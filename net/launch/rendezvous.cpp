@@ -1,15 +1,13 @@
 #include <net/launch/rendezvous.hpp>
 
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <net/launch/private_file.hpp>
 #include <net/link/peer.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/train/stop_signal.hpp>
 
 namespace tenon::net {
 
@@ -21,20 +19,6 @@ std::string seconds(duration d) {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
     return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
-
-class descriptor {
-public:
-    explicit descriptor(int file) noexcept : file_(file) {}
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    ~descriptor() {
-        if (file_ >= 0) ::close(file_);
-    }
-    int get() const noexcept { return file_; }
-
-private:
-    int file_;
-};
 
 } // namespace
 
@@ -87,7 +71,12 @@ met meet(transport& t, cluster_source& source, const rendezvous_options& options
     check_no_other(t, *source.rendezvous, options);
     auto part = rendezvous_part::begin(t, *source.rendezvous, options);
     // Each part has its own limits; this one is far behind them.
-    t.work_until([&] { return part->done(); }, began + 4 * options.limit + std::chrono::minutes(1));
+    const tenon::detail::stop_listener on_signal([&t](int) { t.wake(); });
+    t.work_until([&] { return part->done() || stop_signal() != 0; },
+                 began + 4 * options.limit + std::chrono::minutes(1));
+    if (!part->done() && stop_signal() != 0)
+        throw cancelled_error("rendezvous: signal " + std::to_string(stop_signal()) +
+                              " asked to stop before all ranks had met");
     placed place = part->result();
     source.tasks = std::move(place.tasks);
     source.job = std::move(place.job);
@@ -101,48 +90,32 @@ met meet(transport& t, cluster_source& source, const rendezvous_options& options
     return {std::move(place.token), std::move(part)};
 }
 
+std::string own_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
 std::string own_folder() { return "/tmp/tenon-" + std::to_string(::geteuid()); }
 
 void write_rendezvous_file(const std::string& path, const rendezvous_file& what) {
-    const auto fail = [&](const char* step) {
-        throw unavailable_error("rendezvous: rank 0 cannot write its address into " + path + ": " + step + ": " +
-                                std::strerror(errno) +
+    try {
+        const std::string folder = own_folder();
+        if (path.starts_with(folder + "/")) make_private_folder(folder);
+        write_private_file(path, what.address + "\n" + what.word + "\n");
+    } catch (const error& e) {
+        throw unavailable_error("rendezvous: rank 0 cannot write its address into " + path + ": " + e.what() +
                                 "; name a file in a folder that all processes see, as "
                                 "TENON_RENDEZVOUS=file:PATH");
-    };
-    if (const std::string folder = own_folder(); path.starts_with(folder + "/")) {
-        struct stat about {};
-        if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail("making its folder");
-        if (::lstat(folder.c_str(), &about) != 0) fail("looking at its folder");
-        if (!S_ISDIR(about.st_mode) || about.st_uid != ::geteuid() || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-            errno = EPERM;
-            fail("its folder belongs to another user, or is open to others");
-        }
-    }
-    // Written beside it and renamed, so that nobody reads half of it.
-    const std::string beside = path + "." + what.word.substr(0, 16);
-    const descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.get() < 0) fail("making it");
-    const std::string text = what.address + "\n" + what.word + "\n";
-    const bool written = ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    if (!written || ::rename(beside.c_str(), path.c_str()) != 0) {
-        const int why = errno;
-        ::unlink(beside.c_str());
-        errno = why;
-        fail(written ? "renaming it" : "writing it");
     }
 }
 
 std::string read_rendezvous_file(const std::string& path, rendezvous_file& what) {
-    const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) return path + ": " + std::strerror(errno);
-    struct stat about {};
-    if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return path + ": it is no file";
-    if (about.st_uid != ::geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return path + ": it belongs to another user, or others can write it";
-    std::string text(most_of_file, '\0');
-    const ssize_t got = ::read(file.get(), text.data(), text.size());
-    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    std::string text;
+    try {
+        text = read_private_file(path, most_of_file);
+    } catch (const unavailable_error& e) {
+        return e.what();
+    }
     const std::size_t first = text.find('\n'), second = first == std::string::npos ? first : text.find('\n', first + 1);
     if (second == std::string::npos || second + 1 != text.size()) return path + ": it is not what rank 0 writes";
     what.address = text.substr(0, first);

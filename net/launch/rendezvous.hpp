@@ -51,6 +51,8 @@ struct met {
 /// Does what is still to be done of `source`, its run included, and adds to its explanation. Waits, and works for the transport.
 met meet(transport& t, cluster_source& source, const rendezvous_options& options = {});
 
+/// What this host calls itself.
+std::string own_name();
 /// A folder of this host that only this user can enter, for what its processes tell each other.
 std::string own_folder();
 

@@ -24,11 +24,6 @@ bool on_loopback(const std::string& host) {
     return host.starts_with("127.") || host == "[::1]" || host == "localhost" || host.starts_with("[::ffff:127.");
 }
 
-std::string own_name() {
-    char name[256] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 // 16 digits for each number.
 std::string random_word(transport& t, int numbers) {
     std::string word;

@@ -26,16 +26,9 @@ using tenon::detail::json_value;
 
 constexpr std::size_t most_of_file = std::size_t{1} << 20;
 
-// Whether a folder is this user's, and nobody else's.
-bool is_private(const std::string& folder) {
-    struct stat about {};
-    return ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == ::geteuid() &&
-           (about.st_mode & (S_IRWXG | S_IRWXO)) == 0;
-}
-
 std::string place_of_runs() {
     const char* const of_user = std::getenv("XDG_RUNTIME_DIR");
-    if (of_user && *of_user == '/' && is_private(of_user)) return std::string(of_user) + "/tenon";
+    if (of_user && *of_user == '/' && is_private_folder(of_user)) return std::string(of_user) + "/tenon";
     return "/tmp/tenon-" + std::to_string(::geteuid());
 }
 
@@ -106,11 +99,7 @@ run_file read_run_file(const std::string& json) {
 
 std::string folder_of_runs() {
     const std::string folder = place_of_runs();
-    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-        throw unavailable_error("the folder '" + folder + "' cannot be made: " + std::strerror(errno));
-    if (!is_private(folder))
-        throw permission_denied_error(
-            "'" + folder + "' is no folder of this user alone; remove it, or set XDG_RUNTIME_DIR to one that is");
+    make_private_folder(folder);
     return folder;
 }
 
@@ -127,7 +116,7 @@ noted_run::~noted_run() { ::unlink(path_.c_str()); }
 
 std::optional<run_file> find_run(const std::string& address) {
     const std::string folder = place_of_runs(), wanted = with_number(address);
-    if (!is_private(folder)) return std::nullopt;
+    if (!is_private_folder(folder)) return std::nullopt;
     for (auto& [path, r] : runs_in(folder)) {
         if (is_over(r)) continue;
         for (const std::string& job : r.tasks.jobs())

@@ -34,7 +34,8 @@ inline call_turn turn_of(std::uint8_t v, const bytes& body) {
     case verb::forget_part:
     case verb::stop_step: // what it stops, or settles, has been sent before
     case verb::settle_step:
-    case verb::step_values: return {session_of(body), false};
+    case verb::step_values:
+    case verb::collective_part: return {session_of(body), false};
     default: return {0, false};
     }
 }

@@ -8,6 +8,7 @@
 #include <net/worker/all_answers.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/failure.hpp>
+#include <tenon/train/staleness.hpp>
 
 namespace tenon::net {
 
@@ -26,6 +27,16 @@ std::size_t bytes_of_nodes(const packed& nodes) { return 8 * nodes.body.size(); 
 constexpr std::size_t long_change = std::size_t{16} << 10;
 // Of so many nodes a step is taken to be planned in less.
 constexpr std::int64_t long_plan = 1000;
+
+// What tn::staleness() gives, "staleness", or in a scope or where there are several "worker/staleness_1".
+bool is_staleness(const any_tensor& t) {
+    if (t.type().element != element_type::int64 || t.type().extents.rank() != 0) return false;
+    const std::string& name = t.node()->name;
+    std::string_view last = std::string_view(name).substr(name.rfind('/') + 1);
+    if (!last.starts_with(tenon::detail::staleness_name)) return false;
+    last.remove_prefix(std::string_view(tenon::detail::staleness_name).size());
+    return last.empty() || (last[0] == '_' && last.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
 
 } // namespace
 
@@ -266,6 +277,8 @@ make_callable::reply master::make(session& s, const make_callable& c) {
     auto made = std::make_shared<session::callable>();
     made->steps = std::static_pointer_cast<local_callable>(s.steps->make_callable(feeds, r));
     made->is_long = s.graph.size() > long_plan;
+    for (std::size_t f = 0; f < r.fetches.size(); ++f)
+        if (is_staleness(r.fetches[f])) made->stale.push_back(f);
     const std::lock_guard lock(s.guard);
     if (s.callables.size() >= limits_.callables)
         throw resource_exhausted_error("session: it has " + std::to_string(s.callables.size()) +

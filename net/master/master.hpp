@@ -56,6 +56,7 @@ public:
     std::vector<step_row> running() const;
     /// How steps of its sessions have ended.
     const step_counts& ended() const noexcept { return *ended_; }
+    const staleness_counts& stale() const noexcept { return stale_; }
     /// Clients are asked nothing of their data sets any more, so that what waits for it ends.
     void end_data();
     /// Ends all sessions.
@@ -101,7 +102,8 @@ private:
     users& busy_;
     const master_limits limits_;
     const std::shared_ptr<step_counts> ended_ = std::make_shared<step_counts>(); // timers may outlive this
-    mutable std::mutex guard_;                                                   // of what follows
+    staleness_counts stale_;
+    mutable std::mutex guard_; // of what follows
     std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::uint64_t opened_ = 0;
     bool stopping_ = false;

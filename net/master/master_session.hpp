@@ -31,6 +31,12 @@ struct master::session {
         std::make_shared<strand>();        // of the graph and the callables, and what needs them
     std::atomic<std::size_t> under_way{0}; // steps
 
+    struct callable {
+        std::shared_ptr<tenon::detail::local_callable> steps;
+        // That what is called takes longer than a moment: guessed from the graph until it was seen.
+        std::atomic<bool> is_long{false};
+        std::vector<std::size_t> stale; // which of its fetches are tn::staleness
+    };
     // One that was asked for and has not been answered.
     struct running {
         bool cancelled = false, late = false; // its time is over
@@ -42,12 +48,8 @@ struct master::session {
         std::weak_ptr<tenon::detail::pending_state> step;
         std::uint64_t timer = 0;
         std::shared_ptr<replier> to;
+        std::shared_ptr<callable> called; // once it has begun
         memory_charge own{};
-    };
-    struct callable {
-        std::shared_ptr<tenon::detail::local_callable> steps;
-        // That what is called takes longer than a moment: guessed from the graph until it was seen.
-        std::atomic<bool> is_long{false};
     };
     std::mutex guard; // of what follows
     bool closed = false;

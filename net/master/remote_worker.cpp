@@ -122,7 +122,7 @@ public:
         step_ = c.step;
         const auto state = state_;
         trace* const traced = e.traced;
-        const std::int64_t began = trace_time(part_->tasks->time->now());
+        const std::int64_t began = traced ? trace_time(part_->tasks->time->now()) : 0;
         std::exception_ptr refused;
         {
             const std::lock_guard lock(state->guard);

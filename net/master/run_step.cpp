@@ -112,6 +112,8 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
             net::fail(*to, failed);
             return;
         }
+        if (r->called)
+            for (const std::size_t f : r->called->stale) stale_.add(*fetched[f].data<std::int64_t>());
         run_step::reply told;
         told.fetched = std::move(fetched);
         if (traced) told.traces.push_back(traced->record(began, trace_time(transport_.now())));
@@ -178,6 +180,7 @@ void master::start(const std::shared_ptr<session>& s, const std::shared_ptr<step
                 const std::lock_guard lock(s->guard);
                 if (!a->is_wanted(*s)) return;
                 a->run->begun = true;
+                a->run->called = called;
             }
             const auto step =
                 called->steps->start(std::move(a->call.feeds), a->call.timeout, a->traced.get(), a->ended, a->deadline);

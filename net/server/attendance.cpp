@@ -5,6 +5,7 @@
 
 #include <net/worker/all_answers.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/train/stop_signal.hpp>
 
 namespace tenon::net {
 
@@ -61,11 +62,15 @@ void attendance::begin(duration limit) {
     all->came();
     const auto over = [&] {
         const std::lock_guard lock(state->guard);
-        return state->missing || state->refused;
+        return state->missing || state->refused || stop_signal() != 0;
     };
+    const tenon::detail::stop_listener on_signal([&](int) { transport_.wake(); });
     (void)transport_.work_until(over, deadline + std::chrono::seconds(5));
     const std::lock_guard lock(state->guard);
     if (state->refused) throw_error(state->refused->first, state->refused->second);
+    if (!state->missing && stop_signal() != 0)
+        throw cancelled_error("signal " + std::to_string(stop_signal()) +
+                              " asked to stop before those that hold the variables were there");
     if (!state->missing)
         throw deadline_exceeded_error("those that hold the variables did not answer within " + in_words(limit));
     if (!state->missing->empty())

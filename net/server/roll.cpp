@@ -79,6 +79,7 @@ roll::verdict roll::look(const roll_limits& limits) const {
             v.status = *e.status;
             continue;
         }
+        if (stop_at_ && e.incarnation == 0) continue; // and it need not come any more
         const time_point until = e.incarnation == 0 ? began_ + limits.to_come : e.since + limits.to_return;
         if (now < until && !stop_at_) {
             v.over = false;

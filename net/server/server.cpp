@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include <net/client/client.hpp>
 #include <net/client/credentials.hpp>
@@ -13,6 +14,7 @@
 #include <tenon/core/number_text.hpp>
 #include <tenon/net/cluster_source.hpp>
 #include <tenon/net/server.hpp>
+#include <tenon/train/processes.hpp>
 #include <tenon/input.hpp> // a server knows all ops of the library
 
 namespace tenon {
@@ -41,6 +43,50 @@ bool is_loopback(const std::string& address) {
     const std::string host = address.substr(0, address.rfind(':'));
     return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
 }
+
+// The servers of this process that live: what tn::processes() finds by the method "links".
+struct living_servers {
+    std::mutex guard;
+    std::vector<net::server_core*> all;
+    static living_servers& get() {
+        static auto& l = *new living_servers;
+        return l;
+    }
+    void enter(net::server_core* s) {
+        const std::lock_guard lock(guard);
+        all.push_back(s);
+    }
+    void leave(net::server_core* s) {
+        const std::lock_guard lock(guard);
+        std::erase(all, s);
+    }
+};
+
+[[maybe_unused]] const bool links_are_known = [] {
+    register_processes_way(
+        {"links", 1,
+         [](std::string& why) {
+             living_servers& l = living_servers::get();
+             const std::lock_guard lock(l.guard);
+             why = l.all.empty() ? "this process has no server, which would know its cluster (tn::server)"
+                                 : "this process has a server of a cluster";
+             if (l.all.size() > 1) why = "this process has several servers; ask one of them (tn::server::processes)";
+             return l.all.size() == 1;
+         },
+         [](const processes_options& o, const std::string& why) {
+             net::server_core* s = nullptr;
+             {
+                 living_servers& l = living_servers::get();
+                 const std::lock_guard lock(l.guard);
+                 if (!l.all.empty()) s = l.all.front();
+             }
+             if (!s) throw failed_precondition_error("processes: the server of this process has gone");
+             auto g = s->processes(o.jobs, {}, o.seconds);
+             g->explain(g->explained() + ": " + why);
+             return g;
+         }});
+    return true;
+}();
 
 } // namespace
 
@@ -90,6 +136,7 @@ struct server::state {
                 "and --token), "
                 "or say that it may be insecure (server_options::insecure; tenon serve --insecure)");
         core = std::make_unique<net::server_core>(*net_, std::move(s));
+        living_servers::get().enter(core.get());
         serve_http(o);
     }
 
@@ -106,6 +153,7 @@ struct server::state {
         http = std::make_unique<net::http_server>(*facts, h);
         if (o.log) o.log(core->name() + " tells how it is at " + http->url());
     }
+    ~state() { living_servers::get().leave(core.get()); }
 
     std::shared_ptr<net::transport> net_;
     std::mutex guard; // of what follows
@@ -137,6 +185,10 @@ server server::create_local_server(server_options options) {
 std::string server::target() const { return "tenon://" + address(); }
 const std::string& server::address() const { return live().core->address(); }
 const tenon::cluster& server::cluster() const { return live().core->tasks(); }
+std::shared_ptr<collective_group> server::processes(const std::vector<std::string>& jobs, double seconds,
+                                                    const std::string& name) {
+    return live().core->processes(jobs, name, seconds);
+}
 
 void server::join() {
     state& s = live();

@@ -62,7 +62,9 @@ server_core::server_core(transport& t, server_settings s) :
             if (settings_.log && !stopping_) settings_.log(why);
             if (worker_) worker_->task_lost(task, incarnation, code, why);
             if (attendance* to = attends_; to && !stopping_) to->lost(task);
+            collectives_->task_lost(task, incarnation, why);
         });
+    collectives_ = std::make_shared<collectives>(transport_, settings_.tasks, self_, settings_.link, *others_);
     turns_ = std::make_unique<turns>(transport_, *task_->pool);
     worker_ = std::make_unique<worker>(task_, memory_, known_as_, *others_, *turns_, busy_, settings_.of_worker);
     master_ = std::make_unique<master>(transport_, task_, known_as_, settings_.tasks, *others_, *worker_, *turns_,
@@ -100,6 +102,7 @@ bool server_core::stop(duration limit) {
     const time_point deadline = transport_.now() + limit;
     // What waits for what never comes would drain for ever: the drain is for what ends.
     master_->end_data();
+    collectives_->stop(std::chrono::duration<double>(std::min(limit, settings_.link.lease)).count());
     const bool drained = service_->stop(deadline);
     master_->stop();
     worker_->stop("the step was stopped: " + known_as_.name + " is stopping");
@@ -148,7 +151,10 @@ any_array server_core::place_for(link_number link, std::uint8_t v, const bytes& 
         return {};
     }
     const auto which = static_cast<verb>(v);
-    any_array place = is_of_tasks(which) && is_of_task(link) ? worker_->place_for(which, body, type) : any_array();
+    any_array place;
+    if (is_of_tasks(which) && is_of_task(link))
+        place = which == verb::collective_part ? collectives_->place_for(client_of(link).who, body, type)
+                                               : worker_->place_for(which, body, type);
     return place ? std::move(place) : any_array(type.element, type.extents);
 }
 
@@ -256,6 +262,10 @@ void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vecto
     m.arrays = std::move(arrays);
     const auto which = static_cast<verb>(v);
     if (is_of_tasks(which) && !is_of_task(link)) return; // a client's: nothing of it is done
+    if (which == verb::collective_here || which == verb::collective_part || which == verb::collective_end) {
+        collectives_->noted(client_of(link).who, which, std::move(m));
+        return;
+    }
     const auto of_session = [this, session = turn_of(v, m.body).of](pool_task& task) {
         return turns_->take(session, task);
     };
@@ -295,6 +305,7 @@ void server_core::peer_lost(link_number link, const std::string& why) {
     if (!task.empty()) {
         worker_->task_lost(task, incarnation, error_code::unavailable, why);
         roll_.lost(task, incarnation, why);
+        collectives_->task_lost(task, incarnation, why);
     } else give_memory_back();
 }
 
@@ -369,7 +380,7 @@ std::string server_core::why_not_ready() {
 }
 
 task_totals server_core::totals() const {
-    return {master_->ended().total(), worker_->ended().total(), service_->count(),
+    return {master_->ended().total(), worker_->ended().total(), master_->stale().total(),  service_->count(),
             others_->count(),         memory_->info(),          master_->steps_in_flight()};
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include <net/collective/collectives.hpp>
 #include <net/http/facts.hpp>
 #include <net/link/gate.hpp>
 #include <net/link/service.hpp>
@@ -59,6 +60,11 @@ public:
     /// they are dialed.
     std::string why_not_ready();
     bool is_stopping() const noexcept { return stopping_; }
+    /// As server::processes.
+    std::shared_ptr<collective_group> processes(const std::vector<std::string>& jobs, const std::string& name,
+                                                double seconds) {
+        return collectives_->make(jobs, name, seconds);
+    }
     const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
 
     /// Has the tasks that hold variables know that this one takes part in the run; as attendance::begin. Once.
@@ -105,6 +111,7 @@ private:
     users busy_;
     std::unique_ptr<turns> turns_; // goes after all that it works for
     std::unique_ptr<peers> others_;
+    std::shared_ptr<collectives> collectives_;
     std::unique_ptr<worker> worker_;
     std::unique_ptr<master> master_;
     net::roll roll_;

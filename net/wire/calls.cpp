@@ -153,6 +153,16 @@ awaited_values awaited_by(const message& head) {
     return a;
 }
 
+collective_part awaited_part(const bytes& body) {
+    value_reader from(body, {}, name_of(verb::collective_part));
+    collective_part p;
+    take_value(from, p.group);
+    take_value(from, p.number);
+    take_value(from, p.piece);
+    take_value(from, p.result);
+    return p;
+}
+
 #define TENON_NET_NOTE(NAME)                  \
     template message message_of(const NAME&); \
     template NAME read<NAME>(message&);

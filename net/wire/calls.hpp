@@ -50,7 +50,10 @@ namespace tenon::net {
     /* task -> task */                   \
     NOTE(step_values)                    \
     CALL(attend_run)                     \
-    CALL(leave_run)
+    CALL(leave_run)                      \
+    NOTE(collective_here)                \
+    NOTE(collective_part)                \
+    NOTE(collective_end)
 // Their order is their number on the wire.
 #define TENON_NET_CALLS(CALL, NOTE) TENON_NET_CLIENT_CALLS(CALL, NOTE) TENON_NET_TASK_CALLS(CALL, NOTE)
 
@@ -97,6 +100,9 @@ struct awaited_values {
     std::vector<std::int64_t> edges;
 };
 awaited_values awaited_by(const message& step_values_head);
+
+/// The same of a collective_part note: all but its value.
+collective_part awaited_part(const bytes& collective_part_body);
 
 bool is_note(verb v) noexcept;
 /// What tasks say to each other, and no client may.

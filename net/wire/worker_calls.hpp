@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <net/wire/rows.hpp>
+#include <tenon/kernel/collective_group.hpp>
 
 /// What masters say to workers, and tasks to each other.
 
@@ -238,6 +239,64 @@ struct leave_run {
     std::int32_t status = 0;
     using reply = done;
     static constexpr void fields(auto&& field) { field("status", &leave_run::status); }
+};
+
+// From a process of a collective_group to another one:
+
+template <> inline constexpr std::size_t enum_count<collective_kind> = collective_kinds;
+
+/// It has come to a collective.
+struct collective_here {
+    std::uint64_t group = 0;  ///< a number that stands for its name and members
+    std::uint64_t number = 0; ///< of the collective, from 1
+    // What it means by it: a collective_signature, whose sizes are numbers.
+    collective_kind kind{};
+    std::string name;
+    element_type element{};
+    std::vector<std::int64_t> sizes;
+    double weight = 1;
+    std::int64_t rows = 0; ///< of a gather: its own
+    any_array value;       ///< where it is small; its elements, as a list
+    static constexpr void fields(auto&& field) {
+        field("group", &collective_here::group);
+        field("number", &collective_here::number);
+        field("kind", &collective_here::kind);
+        field("name", &collective_here::name);
+        field("element", &collective_here::element);
+        field("sizes", &collective_here::sizes);
+        field("weight", &collective_here::weight);
+        field("rows", &collective_here::rows);
+        field("value", &collective_here::value);
+    }
+};
+
+/// Elements of a value to who adds them up, or of the result from who has it; sent to who has come.
+struct collective_part {
+    std::uint64_t group = 0, number = 0;
+    std::uint32_t piece = 0; ///< of those elements that the receiver adds up, or that the sender has the result of
+    bool result = false;
+    any_array value;
+    static constexpr void fields(auto&& field) {
+        field("group", &collective_part::group);
+        field("number", &collective_part::number);
+        field("piece", &collective_part::piece);
+        field("result", &collective_part::result);
+        field("value", &collective_part::value);
+    }
+};
+
+/// It takes no part any more.
+struct collective_end {
+    std::uint64_t group = 0;
+    std::uint64_t last = 0; ///< where it has left: the last collective that it has come to, and sees through
+    bool left = false;      ///< as one that is done; else it has failed, and all do
+    failure why;
+    static constexpr void fields(auto&& field) {
+        field("group", &collective_end::group);
+        field("last", &collective_end::last);
+        field("left", &collective_end::left);
+        field("why", &collective_end::why);
+    }
 };
 
 } // namespace tenon::net

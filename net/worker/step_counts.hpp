@@ -68,4 +68,32 @@ private:
     counter nanoseconds_{0};
 };
 
+/// How stale steps were that tell so (tn::staleness). As step_counts.
+class staleness_counts {
+public:
+    static constexpr std::array<double, 9> bounds = {0, 1, 2, 4, 8, 16, 32, 64, 128};
+
+    void add(std::int64_t updates) noexcept {
+        std::size_t bucket = 0;
+        while (bucket < bounds.size() && static_cast<double>(updates) > bounds[bucket]) ++bucket;
+        within_[bucket].fetch_add(1, std::memory_order_relaxed);
+        if (updates > 0) sum_.fetch_add(static_cast<std::uint64_t>(updates), std::memory_order_relaxed);
+    }
+
+    struct totals {
+        std::array<std::uint64_t, bounds.size() + 1> within{};
+        std::uint64_t sum = 0;
+    };
+    totals total() const noexcept {
+        totals t;
+        for (std::size_t i = 0; i < within_.size(); ++i) t.within[i] = within_[i].load(std::memory_order_relaxed);
+        t.sum = sum_.load(std::memory_order_relaxed);
+        return t;
+    }
+
+private:
+    std::array<std::atomic<std::uint64_t>, bounds.size() + 1> within_{};
+    std::atomic<std::uint64_t> sum_{0};
+};
+
 } // namespace tenon::net

@@ -282,6 +282,7 @@ TEST_CASE("a folder that cannot be made is an error that names it") {
     const temporary_folder folder;
     tn::summary_writer log(folder / "");
     CHECK(contains(message_of<tn::error>([&] { tn::summary_writer(log.path() + "/logs"); }), log.path() + "/logs"));
+    CHECK_THROWS_AS(tn::summary_writer("memory://logs"), tn::unimplemented_error);
 }
 
 TEST_CASE("a hook writes what steps compute by its period, how many there are a second, and the graph") {
@@ -293,16 +294,16 @@ TEST_CASE("a hook writes what steps compute by its period, how many there are a 
     const auto train = tn::gradient_descent(0.01f).minimize(loss);
     const auto log = std::make_shared<tn::summary_writer>(folder / "logs");
     {
-        tn::monitored_session s(
-            {.hooks = {tn::stop_at_step(25),
-                       tn::summary_hook(log, {.scalars = {loss}, .histograms = {w}, .every = {.steps = 10}})}});
+        tn::monitored_session s({.hooks = {tn::stop_at_step(25), tn::summary_hook(log, {.scalars = {loss},
+                                                                                        .histograms = {{"weights", w}},
+                                                                                        .every = {.steps = 10}})}});
         s.loop([&] { s.run(train); });
         s.close();
     }
     std::map<std::string, std::vector<std::int64_t>> steps;
     for (const shown& v : values_of(log->path())) steps[v.tag].push_back(v.step);
     CHECK(steps.at("loss") == std::vector<std::int64_t>{1, 11, 21});
-    CHECK(steps.at("w") == steps.at("loss"));
+    CHECK(steps.at("weights") == steps.at("loss"));
     CHECK(!steps.at("steps_per_second").empty());
     CHECK(read_events(log->path()).at(1).has(4));
     const auto words = message_of<tn::invalid_argument_error>([&] { (void)tn::summary_hook(log, {.scalars = {w}}); });

@@ -11,7 +11,7 @@ export LC_ALL=C
 
 # A line for each include of a file of the project, "from to", with paths as in #include <...>.
 includes=$(grep -rnoE '^ *# *include *<(tenon|net|cuda)/[^>]+>' include net cuda --include='*.hpp' --include='*.ipp' \
-    --include='*.inl' --include='*.cpp' --include='*.cu' | sed -E 's,^(((net|cuda)/)?include/)?([^:]+):[0-9]+: *# *include *<([^>]+)>,\4 \5,')
+    --include='*.inl' --include='*.cpp' --include='*.cu' | sed -E 's,^(((net|net/mpi|cuda)/)?include/)?([^:]+):[0-9]+: *# *include *<([^>]+)>,\4 \5,')
 [ "$(wc -l <<<"$includes")" -gt 100 ] || { echo "hardly any includes were found under $PWD/include"; exit 1; }
 
 status=0

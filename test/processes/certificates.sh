@@ -63,6 +63,7 @@ TENON_CERTIFICATE=others/certificate.pem TENON_KEY=others/key.pem TENON_AUTHORIT
     says 1 'an authority that is not known here' status "$address" --timeout 2
 TENON_CERTIFICATE=no.pem says 2 '--certificate: File does not exist: no.pem; the variable TENON_CERTIFICATE is set' \
     status "$address"
+TENON_KEY=no.pem says 2 '--key: File does not exist: no.pem; the variable TENON_KEY is set' launch -- true
 TENON_INSECURE=perhaps says 2 '--insecure = perhaps; the variable TENON_INSECURE is set' status "$address"
 set -a
 . ./variables

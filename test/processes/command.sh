@@ -58,6 +58,14 @@ says 1 "the certificate chain 'empty.pem' cannot be used" \
 says 1 'a certificate chain needs a private key' serve --cluster "$far" --job ps --token x --certificate empty.pem
 says 1 "'no-folder': No such file or directory" serve --cluster "$one" --job ps --listen 127.0.0.1:0 --files no-folder
 
+says 1 'server_options::http="everywhere": that is no place to serve HTTP at' \
+    serve --cluster "$one" --job ps --listen 127.0.0.1:0 --http everywhere
+says 1 'server_options::http="0.0.0.0:0": it may be reached from other machines, and nobody has to prove who it is' \
+    serve --cluster "$one" --job ps --listen 127.0.0.1:0 --http 0.0.0.0:0
+export TENON_HTTP=70000
+says 1 'TENON_HTTP="70000": that is no place' serve --cluster "$one" --job ps --listen 127.0.0.1:0
+unset TENON_HTTP
+
 # A server that is there: its port, its token, and a task of its cluster that is not.
 "$tenon" serve --cluster "$one" --job ps --task 0 --listen 127.0.0.1:0 --token secret 2>log &
 server=$!
@@ -73,6 +81,7 @@ says 1 'refuses the connection: the token is not the cluster' status "$address" 
 export TENON_TOKEN=secret
 says 1 '/job:worker/task:0 at localhost:2: does not answer: ' status "$address"
 says 0 'device:CPU:0' status "$address" --alone
+says 0 '{"format":"tenon status","version":1' status "$address" --alone --json
 says 0 'device:CPU:0' devices "$address"
 says 1 'the containers were reset but on tasks that did not answer:' reset "$address"
 says 1 'stop: all tasks stop but those that did not answer:' stop "$address" --all

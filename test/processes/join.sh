@@ -95,6 +95,8 @@ kill -TERM "${pids[1]}"
 ends 143 1
 ends 137 0
 
+unset TENON_GRACE
+
 # All are asked to stop: the chief saves, and the next start goes on.
 fresh
 export CHECKPOINT=model

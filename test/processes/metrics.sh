@@ -25,15 +25,15 @@ for _ in $(seq 200); do
     [ -n "$url" ] && break
     sleep 0.05
 done
-curl -sS --max-time 20 "$url/metrics" >metrics || exit 1
+curl -sS --max-time 20 "$url/metrics" >metrics.txt || exit 1
 if command -v promtool >/dev/null; then
-    promtool check metrics <metrics || exit 1
+    promtool check metrics <metrics.txt || exit 1
     echo "promtool: no complaint"
 fi
 if [ -n "$python" ]; then
     "$python" - <<'PYTHON' || exit 1
 from prometheus_client.parser import text_string_to_metric_families
-families = list(text_string_to_metric_families(open("metrics").read()))
+families = list(text_string_to_metric_families(open("metrics.txt").read()))
 by_name = {f.name: f for f in families}
 assert len(families) > 20, len(families)
 assert by_name["tenon_steps"].type == "counter" and by_name["tenon_step_seconds"].type == "histogram"

@@ -77,6 +77,7 @@ sshd)
     [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd || skip "/run/sshd cannot be made, which sshd wants of root"
     ssh-keygen -q -t ed25519 -N '' -f host_key && ssh-keygen -q -t ed25519 -N '' -f user_key ||
         skip "ssh-keygen makes no keys"
+    mkdir home # this user's may hold files that make a login slow
     client=ssh
     ssh="ssh -F '$work/config'"
     for _ in $(seq 20); do
@@ -92,6 +93,7 @@ StrictModes no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin yes
+SetEnv HOME=$work/home
 END
         cat >config <<END
 Host down
@@ -133,6 +135,12 @@ has err "worker 1 | problem"
 [ "$(grep -c problem err)" -eq 3 ] || fail "what was written is shown more than once" # a login shell may say things of its own
 run 0 --worker 1 --workdir "$work/other folder" --gpus 0,1 -- sh -c 'echo "$PWD $CUDA_VISIBLE_DEVICES"'
 has out "worker 0 | $work/other folder 0,1"
+printf '#!/bin/sh\nrmdir "%s"\nexec %s "$@"\n' "$work/vanishes" "$ssh" >elsewhere
+chmod +x elsewhere
+mkdir vanishes
+(cd vanishes && exec "$tenon" launch --hosts localhost --ssh "$work/elsewhere" -- pwd >../out 2>../err) ||
+    fail "a task in its user's own folder ended with status $?"
+has err "worker 0 | tenon: there is no folder $work/vanishes on this host; the task runs in $(cut -d" " -f4 out)"
 run 1 --worker 1 --workdir "$work/no folder" -- true
 has err "worker 0 | tenon: --workdir $work/no folder: there is no such folder on this host"
 

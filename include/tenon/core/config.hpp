@@ -3,7 +3,7 @@
 // Every header of Tenon comes here first. The include ends the compiler, which would go on with hundreds of errors.
 #if __cplusplus < 202002L
 #error "Tenon needs C++20: compile with -std=c++20"
-#include <tenon/needs-c++20>
+#include <C++20 is needed>
 #endif
 
 /// How this program uses Tenon.

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/debug/summary_writer.hpp>
@@ -8,12 +11,22 @@
 
 namespace tenon {
 
+/// A tensor, and its tag where that is not its name: loss, or {"loss", mean(errors)}.
+struct tagged_tensor {
+    template <class T>
+        requires std::convertible_to<const T&, any_tensor> tagged_tensor(const T& t) :
+            tensor(t) {} // NOLINT: a tensor has a name
+        tagged_tensor(std::string called, const any_tensor& t) : tensor(t), tag(std::move(called)) {}
+        any_tensor tensor;
+        std::string tag{};
+};
+
 struct summary_hook_options {
-    std::vector<any_tensor> scalars{};    ///< numbers of one element each, by their names
-    std::vector<any_tensor> histograms{}; ///< of any sizes
-    hook_period every{};                  ///< every 100 steps, where none is given
-    bool steps_per_second = true;         ///< of the global step
-    bool graph = true;                    ///< the session's, once
+    std::vector<tagged_tensor> scalars{};    ///< numbers of one element each
+    std::vector<tagged_tensor> histograms{}; ///< of any sizes
+    hook_period every{};                     ///< every 100 steps, where none is given
+    bool steps_per_second = true;            ///< of the global step
+    bool graph = true;                       ///< the session's, once
 };
 
 /// What steps of a monitored session (train/monitored_session.hpp) compute, as TensorBoard shows it: in the first step and then by the
@@ -21,7 +34,7 @@ struct summary_hook_options {
 /// that has such a hook is to have a folder of its own.
 ///
 ///     const auto log = std::make_shared<tn::summary_writer>("run/logs");
-///     tn::monitored_session sess({.checkpoint = "run/model", .hooks = {tn::summary_hook(log, {.scalars = {loss}})}});
+///     tn::monitored_session sess({.checkpoint = "run/model", .hooks = {tn::summary_hook(log, {.scalars = {{"loss", loss}}})}});
 std::shared_ptr<session_hook> summary_hook(std::shared_ptr<summary_writer> to, summary_hook_options o);
 
 } // namespace tenon

@@ -23,18 +23,26 @@ struct summaries_hook final : session_hook {
     summaries_hook(std::shared_ptr<summary_writer> w, summary_hook_options o) :
         to(std::move(w)), options(std::move(o)), timer(checked_period(options.every, "summary_hook")) {
         if (!to) throw invalid_argument_error("summary_hook: it is given no summary_writer");
-        for (const any_tensor& t : options.scalars) {
+        for (const tagged_tensor& one : options.scalars) {
+            const any_tensor& t = one.tensor;
+            require_node(t.node(), "summary_hook: a scalar");
             if (t.element() == element_type::string || !t.extents().is_static() || t.extents().elements() != 1)
                 throw invalid_argument_error(
                     "summary_hook: " + t.name() + " is " + to_string(t.type()) +
                     "; a scalar is a number of one element. Give it as a histogram, or its mean");
         }
-        for (const any_tensor& t : options.histograms)
+        for (const tagged_tensor& one : options.histograms) {
+            const any_tensor& t = one.tensor;
+            require_node(t.node(), "summary_hook: a histogram");
             if (t.element() == element_type::string)
                 throw invalid_argument_error("summary_hook: " + t.name() + " is " + to_string(t.type()) +
                                              ", of which there is no histogram; give it numbers");
-        fetched = options.scalars;
-        fetched.insert(fetched.end(), options.histograms.begin(), options.histograms.end());
+        }
+        for (const auto* list : {&options.scalars, &options.histograms})
+            for (const tagged_tensor& t : *list) {
+                fetched.push_back(t.tensor);
+                tags.push_back(t.tag.empty() ? t.tensor.name() : t.tag);
+            }
     }
     void begin() override { graph = tenon::graph::current(); }
     void opened(hook_context& c, bool rebuilt) override {
@@ -53,8 +61,8 @@ struct summaries_hook final : session_hook {
         if (!is_due) return;
         const std::int64_t step = c.step();
         for (std::size_t i = 0; i < values.size(); ++i) {
-            if (i < options.scalars.size()) to->scalar(fetched[i].name(), only_element(values[i]), step);
-            else to->histogram(fetched[i].name(), values[i], step);
+            if (i < options.scalars.size()) to->scalar(tags[i], only_element(values[i]), step);
+            else to->histogram(tags[i], values[i], step);
         }
         if (options.steps_per_second && rate && c.now() > rate->first && step > rate->second)
             to->scalar("steps_per_second", static_cast<double>(step - rate->second) / (c.now() - rate->first), step);
@@ -66,6 +74,7 @@ struct summaries_hook final : session_hook {
     const std::shared_ptr<summary_writer> to;
     const summary_hook_options options;
     std::vector<any_tensor> fetched;
+    std::vector<std::string> tags;
     tenon::graph graph;
     hook_timer timer;
     std::optional<std::pair<double, std::int64_t>> rate; // when, and which step

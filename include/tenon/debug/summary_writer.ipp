@@ -14,6 +14,7 @@
 #include <tenon/debug/event_file.hpp>
 #include <tenon/debug/event_messages.hpp>
 #include <tenon/debug/summary_writer.hpp>
+#include <tenon/io/files/file_system.hpp>
 #include <tenon/io/image/png.hpp>
 
 namespace tenon {
@@ -68,6 +69,9 @@ TENON_INLINE summary_writer::summary_writer(const std::string& folder, const sum
     if (!(o.flush_seconds >= 0))
         throw invalid_argument_error("summary_writer: flush_seconds is " + detail::text_of_number(o.flush_seconds) +
                                      "; give it 0 or more");
+    if (has_scheme(folder))
+        throw unimplemented_error("summary_writer: '" + folder +
+                                  "': event files grow, which only files of this machine do; give it a folder here");
     state_ = std::make_unique<state>(folder, o);
     state_->file.add(detail::event_at(detail::seconds_since_1970(), 0).text(3, "brain.Event:2").str());
     state_->file.flush(); // so that it is known for what it is from its beginning

@@ -63,6 +63,10 @@ public:
     virtual bool takes() const { return false; }
     /// Whether something of the step is changed by what it is given, which then is used.
     virtual bool uses_values() const { return !takes(); }
+    /// Whether it is to know its place among those of a plan that ask for it, in the order of their nodes: set_turn() is told, once,
+    /// before make_wait().
+    virtual bool has_turn() const { return false; }
+    virtual void set_turn(int number, int of) { (void)number, (void)of; }
 };
 
 } // namespace tenon

@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/kernel/collective_group.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/train/all_reduce.hpp>
 #include <tenon/train/optimizers.hpp>
 
-/// Synchronous training on several devices of one machine: each has a copy of every variable and works on a part of the
-/// batch; the gradients are averaged over all, so the copies stay equal.
+/// Synchronous training on several devices of one machine, and in several processes of any machines: each has a copy of every variable
+/// and works on a part of the batch; the gradients are averaged over all, so the copies stay equal.
 ///
 ///     tn::mirrored_strategy mirrored({"/gpu:0", "/gpu:1"});
 ///     auto model  = tn::nn::sequential(tn::nn::dense<300>(tn::nn::relu), tn::nn::dense<10>());
@@ -25,6 +26,11 @@
 ///
 /// A step gives what one device gives for the whole batch, to rounding. On devices of one kind the copies are equal to
 /// the bit.
+///
+/// Of several processes (train/processes.hpp) each runs the same program with a session and rows of its own: distribute() takes these
+/// apart for its own devices, and the batch is that of all processes joined. Each step is run by all of them.
+///
+///     tn::mirrored_strategy mirrored(tn::processes());
 
 namespace tenon {
 
@@ -33,6 +39,8 @@ template <class T> struct per_replica {
     std::vector<T> values;
     /// What part of the joined batch each replica has, a double scalar on its device; empty: all have as much.
     std::vector<any_tensor> shares{};
+    /// Of several processes: what was distributed, whose rows are this process's weight; empty: all count alike.
+    any_tensor batch{};
 
     int size() const noexcept { return static_cast<int>(values.size()); }
     const T& operator[](int i) const { return values[static_cast<std::size_t>(i)]; }
@@ -52,7 +60,8 @@ class mirrored_state;
 class replica_variables;
 
 std::shared_ptr<mirrored_state> make_mirrored(const std::vector<device_name>& devices,
-                                              std::shared_ptr<const all_reduce_method> reduce);
+                                              std::shared_ptr<const all_reduce_method> reduce,
+                                              std::shared_ptr<collective_group> processes);
 
 // The calls of one function, one for each replica. Ended without finish(), it forgets the variables they made.
 class mirrored_calls {
@@ -133,15 +142,17 @@ template <class X> const X& of_replica(const X& x, int) { return x; }
 template <class X> const X& of_replica(const per_replica<X>& x, int i) { return x[i]; }
 template <class X> int values_of(const X&) { return -1; }
 template <class X> int values_of(const per_replica<X>& x) { return x.size(); }
-template <class X> void take_shares(std::vector<any_tensor>&, const X&) {}
-template <class X> void take_shares(std::vector<any_tensor>& to, const per_replica<X>& x) {
-    if (to.empty()) to = x.shares;
+template <class R, class X> void take_shares(per_replica<R>&, const X&) {}
+template <class R, class X> void take_shares(per_replica<R>& to, const per_replica<X>& x) {
+    if (to.shares.empty()) to.shares = x.shares;
+    if (!to.batch.node()) to.batch = x.batch;
 }
 
 template <class L> per_replica<any_tensor> untyped_replicas(const per_replica<L>& of) {
     per_replica<any_tensor> result;
     for (const L& x : of) result.values.push_back(as_tensor(x));
     result.shares = of.shares;
+    result.batch = of.batch;
     return result;
 }
 inline per_replica<any_tensor> untyped_replicas(const per_replica<any_tensor>& of) { return of; }
@@ -155,10 +166,22 @@ public:
     /// empty, or one is given twice. `reduce` sums the gradients; nullptr: default_all_reduce().
     explicit mirrored_strategy(const std::vector<device_name>& devices,
                                std::shared_ptr<const all_reduce_method> reduce = nullptr) :
-        state_(detail::make_mirrored(devices, std::move(reduce))) {}
+        state_(detail::make_mirrored(devices, std::move(reduce), nullptr)) {}
+    /// The same in each of several processes, which train together; devices are each one's own.
+    explicit mirrored_strategy(std::shared_ptr<collective_group> processes,
+                               const std::vector<device_name>& devices = {device_name("/cpu:0")},
+                               std::shared_ptr<const all_reduce_method> reduce = nullptr) :
+        state_(detail::make_mirrored(devices, std::move(reduce), std::move(processes))) {}
 
-    int replicas() const;
+    int replicas() const; ///< of this process
     const std::vector<device_name>& devices() const;
+    /// nullptr where there is this one only.
+    const std::shared_ptr<collective_group>& processes() const;
+    /// How gradients are summed, and why so: a line for people.
+    std::string explained() const;
+    /// Gradients over processes go together up to so many bytes, in the order in which the backward pass gives them; larger ones by
+    /// themselves. Of those that are computed from then on. 1 MiB; 0: each by itself.
+    void set_bucket_bytes(std::int64_t bytes);
 
     /// A batch taken apart along dimension 0, for each replica its part, on its device: [batch, 3] -> [dyn, 3]. Rows
     /// need not be a multiple of the replicas: the first ones get one more. What is fed is taken apart on the host,
@@ -171,6 +194,7 @@ public:
             per_replica<part> result;
             for (const any_tensor& p : parts) result.values.push_back(detail::typed<part>(p));
             result.shares = parts.shares;
+            result.batch = parts.batch;
             return result;
         }
     }
@@ -202,7 +226,7 @@ public:
             per_replica<result> results;
             for (int i = 0; i < calls.replicas(); ++i) results.values.push_back(call(i));
             calls.finish();
-            (detail::take_shares(results.shares, xs), ...);
+            (detail::take_shares(results, xs), ...);
             return results;
         }
     }
@@ -247,7 +271,7 @@ public:
                 detail::mirrored_join(live(), detail::untyped_replicas(parts).values));
     }
 
-    /// An operation that gives all copies the first replica's value: to be run after something else than
+    /// An operation that gives all copies, of all processes, the first one's value: to be run after something else than
     /// initialize_variables() or load_variables() has set that.
     operation broadcast() const;
     /// A variable's copies, the first replica's first. not_found_error where it is none of the strategy's.

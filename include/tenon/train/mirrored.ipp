@@ -5,6 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/assembly.hpp>
+#include <tenon/ops/collective.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
@@ -35,6 +36,8 @@ class mirrored_state {
 public:
     std::vector<device_name> devices;
     std::shared_ptr<const all_reduce_method> reduce;
+    std::shared_ptr<collective_group> processes; // nullptr: this one
+    std::int64_t bucket_bytes = 1 << 20;
     std::vector<mirrored_variable> variables;
 
     std::size_t replicas() const { return devices.size(); }
@@ -90,7 +93,8 @@ public:
 
     any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
         const mirrored_variable* m = state_.find(variable);
-        return m && !(m->first().output() == variable.output()) ? initialized_value_of(m->first()) : value;
+        if (m && !(m->first().output() == variable.output())) return initialized_value_of(m->first());
+        return m && state_.processes ? add_collective(state_.processes, collective_kind::broadcast, value) : value;
     }
 
     any_tensor here(const any_tensor& variable) override {
@@ -106,6 +110,7 @@ public:
                                         {.trainable = in(trainable_variables), .collected = in(global_variables)}});
             m = &state_.variables.back();
             m->copies[0] = variable;
+            if (state_.processes) begin_alike(variable, m->options);
         }
         if (!m->copies[replica_].node()) set_initial_value(add_copy(*m), m->first(), m->options);
         return m->copies[replica_];
@@ -117,6 +122,17 @@ public:
     }
 
 private:
+    // It has an initial value already: after that is assigned, rank 0's is.
+    void begin_alike(const any_tensor& variable, const variable_options& o) {
+        const absolute_names names;
+        const device_scope anywhere{device_name()};
+        const any_tensor value =
+            add_collective(state_.processes, collective_kind::broadcast, initialized_value_of(variable));
+        const auto after = control_dependencies(std::vector<node*>{initializer_of(variable).node()});
+        const any_tensor assigned = untyped::assign(variable, value);
+        if (o.collected) graph(variable.node()->graph).add_to_collection("initializers", assigned);
+    }
+
     // It enters no collection but that of the copies.
     any_tensor add_copy(mirrored_variable& m) {
         const any_tensor& first = m.first();
@@ -134,7 +150,8 @@ private:
 };
 
 TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<device_name>& devices,
-                                                           std::shared_ptr<const all_reduce_method> reduce) {
+                                                           std::shared_ptr<const all_reduce_method> reduce,
+                                                           std::shared_ptr<collective_group> processes) {
     if (devices.empty()) throw invalid_argument_error("mirrored_strategy: there are no devices; name one at least");
     for (std::size_t i = 0; i < devices.size(); ++i) {
         if (devices[i].empty())
@@ -149,6 +166,7 @@ TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<dev
     auto s = std::make_shared<mirrored_state>();
     s->devices = devices;
     s->reduce = reduce ? std::move(reduce) : default_all_reduce();
+    if (processes && processes->size() > 1) s->processes = std::move(processes);
     return s;
 }
 
@@ -189,6 +207,7 @@ TENON_INLINE per_replica<any_tensor> distribute(const mirrored_state& s, const a
     const bool fed = from->op->is(op_flags::source) && !from->op->is(op_flags::variable);
     const auto split = [&] { return untyped::split_evenly(batch, n); };
     per_replica<any_tensor> parts{fed ? on("/device:CPU:0", split) : colocate_with(batch, split)};
+    if (s.processes) parts.batch = batch;
     const extent rows = batch.extents()[0];
     if (n == 1 || (rows.is_number() && rows.size % n == 0)) return parts;
     for (std::size_t i = 0; i < s.replicas(); ++i) {
@@ -233,7 +252,7 @@ TENON_INLINE any_tensor mirrored_mean(const mirrored_state& s, const per_replica
         const device_scope first(s.devices[0]);
         sum = sum.node() ? add_instruction(opcode::add, {sum, part}) : part;
     }
-    return sum;
+    return s.processes ? add_collective(s.processes, collective_kind::mean, sum, values.batch, "mean") : sum;
 }
 
 TENON_INLINE any_tensor mirrored_join(const mirrored_state& s, const std::vector<any_tensor>& parts) {
@@ -344,8 +363,96 @@ inline std::vector<replica_gradients> sum_dense(const mirrored_state& s,
     return sums;
 }
 
+// What this process's rows are of all processes': a double scalar.
+inline any_tensor share_of_process(const mirrored_state& s, const any_tensor& batch) {
+    const any_tensor rows = tenon::add<element_count_op>({index_list(0), element_type::float64}, {batch});
+    return add_instruction(opcode::divide, {rows, add_collective(s.processes, collective_kind::sum, rows)});
+}
+
+// A sparse gradient of this process, with those of the others: all rows that any names.
+inline any_tensor gather_sparse(const mirrored_state& s, const any_tensor& gradient, const any_tensor& variable,
+                                const any_tensor& share) {
+    const std::optional<row_gradient> own = sparse_rows(gradient);
+    tape_writer t;
+    const tape_value value = t.read(own->values);
+    const element_type type = compute_type(own->values.element());
+    if (share.node()) {
+        tape_writer w;
+        w.write(w.cast(w.read(share), type), type);
+        t.write(value * t.read(w.finish().front()), own->values.element());
+    } else t.write(value * (1.0 / s.processes->size()), own->values.element());
+    const any_tensor indices = add_collective(s.processes, collective_kind::gather, own->indices);
+    const any_tensor values = add_collective(s.processes, collective_kind::gather, t.finish().front());
+    return gradient_of_rows({indices, values}, variable);
+}
+
+// Dense gradients of the first replica, one of each variable: their means over all processes. Small ones go together, in the order in
+// which the backward pass has them, so that what it has first travels while it goes on.
+inline void mean_over_processes(const mirrored_state& s, std::vector<any_tensor*> gradients, const any_tensor& batch) {
+    std::stable_sort(gradients.begin(), gradients.end(),
+                     [](const any_tensor* a, const any_tensor* b) { return a->node()->number < b->node()->number; });
+    std::vector<any_tensor*> bucket;
+    std::int64_t bytes = 0;
+    const auto mean = [&](const any_tensor& x) {
+        return add_collective(s.processes, collective_kind::mean, x, batch, "gradients");
+    };
+    const auto finish = [&] {
+        if (bucket.size() == 1) *bucket[0] = mean(*bucket[0]);
+        else if (!bucket.empty()) {
+            std::vector<any_tensor> lists;
+            for (const any_tensor* g : bucket) lists.push_back(as_list(*g));
+            const std::vector<any_tensor> parts = untyped::split_like(mean(untyped::concat(lists, 0)), lists, 0);
+            for (std::size_t k = 0; k < parts.size(); ++k) *bucket[k] = untyped::reshape_like(parts[k], *bucket[k]);
+        }
+        bucket.clear();
+        bytes = 0;
+    };
+    for (any_tensor* g : gradients) {
+        const std::int64_t size = bytes_of(g->type());
+        if (size > s.bucket_bytes) { // by itself, as soon as it is there
+            *g = mean(*g);
+            continue;
+        }
+        if (bytes + size > s.bucket_bytes || (!bucket.empty() && bucket[0]->element() != g->element())) finish();
+        bucket.push_back(g);
+        bytes += size;
+    }
+    finish();
+}
+
+// From the gradients of this process's replicas, of variables that gradients flow to, the means over all processes.
+inline void join_processes(const mirrored_state& s, std::vector<replica_gradients*> gradients,
+                           const std::vector<any_tensor>& variables, const any_tensor& batch) {
+    const device_scope first(s.devices[0]);
+    const name_scope names("processes");
+    std::vector<any_tensor*> dense;
+    any_tensor share;
+    for (std::size_t k = 0; k < gradients.size(); ++k) {
+        any_tensor& g = gradients[k]->front();
+        if (!sparse_rows(g)) {
+            dense.push_back(&g);
+            continue;
+        }
+        if (batch.node() && !share.node()) share = share_of_process(s, batch);
+        g = gather_sparse(s, g, variables[k], share);
+    }
+    mean_over_processes(s, dense, batch);
+}
+
 } // namespace detail
 
+TENON_INLINE const std::shared_ptr<collective_group>& mirrored_strategy::processes() const { return live().processes; }
+TENON_INLINE void mirrored_strategy::set_bucket_bytes(std::int64_t bytes) {
+    if (bytes < 0) throw invalid_argument_error("mirrored_strategy: a bucket of " + std::to_string(bytes) + " bytes");
+    live().bucket_bytes = bytes;
+}
+TENON_INLINE std::string mirrored_strategy::explained() const {
+    const detail::mirrored_state& s = live();
+    std::string text = std::to_string(s.replicas()) + (s.replicas() == 1 ? " device" : " devices") + " of this process";
+    if (s.replicas() > 1) text += ", summed by nodes of the graph";
+    return s.processes ? text + "; " + std::to_string(s.processes->size()) + " processes, " + s.processes->explained()
+                       : text + "; no other process takes part";
+}
 TENON_INLINE int mirrored_strategy::replicas() const { return static_cast<int>(live().replicas()); }
 TENON_INLINE const std::vector<device_name>& mirrored_strategy::devices() const { return live().devices; }
 
@@ -396,6 +503,17 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
     }
     dense = detail::sum_dense(s, dense);
     for (std::size_t d = 0; d < dense.size(); ++d) gradients[dense_variables[d]] = std::move(dense[d]);
+    if (s.processes) {
+        std::vector<detail::replica_gradients*> own;
+        std::vector<any_tensor> firsts;
+        for (std::size_t k = 0; k < of.size(); ++k)
+            if (flows[k]) {
+                own.push_back(&gradients[k]);
+                firsts.push_back(of[k]->first());
+            }
+        detail::join_processes(s, own, firsts, losses.batch);
+        for (detail::replica_gradients* g : own) std::fill(g->begin() + 1, g->end(), g->front());
+    }
 
     per_replica<std::vector<gradient_and_variable>> result;
     result.values.resize(s.replicas());
@@ -432,8 +550,10 @@ TENON_INLINE operation mirrored_strategy::broadcast() const {
     std::vector<operation> all;
     for (const detail::mirrored_variable& m : live().variables) {
         if (m.first().node()->graph != graph::current().state()) continue;
-        for (std::size_t i = 1; i < m.copies.size(); ++i)
-            all.push_back(untyped::assign(m.copies[i], m.first()).operation());
+        const std::shared_ptr<collective_group>& group = live().processes;
+        const any_tensor value = group ? add_collective(group, collective_kind::broadcast, m.first()) : m.first();
+        for (std::size_t i = group ? 0 : 1; i < m.copies.size(); ++i)
+            all.push_back(untyped::assign(m.copies[i], value).operation());
     }
     return group(all, "broadcast");
 }

@@ -12,6 +12,11 @@
 
 namespace tenon {
 
+namespace detail {
+/// What the node is called, by which servers know what they tell as tenon_step_staleness.
+inline constexpr const char* staleness_name = "staleness";
+} // namespace detail
+
 /// Runs `train` once a step, and tells how many times other steps that fetch such a tensor have trained between this step's first
 /// read of variables and its last update: of n equal asynchronous workers each sees about n - 1 (SEMANTICS 42). Steps are
 /// counted in a variable "trained_steps", one a graph (the collection trained_steps), which is not trained and which the workers

@@ -16,7 +16,7 @@ TENON_INLINE tensor<std::int64_t, shape<>> staleness(const operation& train) {
         return identity(steps);
     }();
     const control_dependencies trained(train);
-    return steps.assign_add(std::int64_t{1}) - before - std::int64_t{1};
+    return identity(steps.assign_add(std::int64_t{1}) - before - std::int64_t{1}, detail::staleness_name);
 }
 
 } // namespace tenon

@@ -118,6 +118,10 @@ TEST_CASE("metrics are read back: names, types, labels that others chose, histog
     steps.add(step_outcome::lost, std::chrono::hours(1));
     task_totals t;
     t.steps = steps.total();
+    staleness_counts stale;
+    stale.add(0);
+    stale.add(3);
+    t.stale = stale.total();
     t.called.refused = 3;
     t.memory = {.in_use = 1u << 20, .peak = 0, .limit = 1u << 30};
     const parsed p = parse(metrics_text(some_task(), t));
@@ -147,6 +151,9 @@ TEST_CASE("metrics are read back: names, types, labels that others chose, histog
     is("tenon_step_seconds_bucket|le=+Inf", 4);
     is("tenon_step_seconds_count", 4);
     CHECK(p.series.at("tenon_step_seconds_sum") == doctest::Approx(3602.00505));
+    is("tenon_step_staleness_bucket|le=1", 1);
+    is("tenon_step_staleness_bucket|le=4", 2);
+    is("tenon_step_staleness_sum", 3);
     is("tenon_step_parts_total|outcome=ok", 0);
     is("tenon_peer_sent_bytes_total|peer=/job:ps/task:0", 1000);
     is("tenon_peer_received_bytes_total|peer=clients", 20);

@@ -225,7 +225,7 @@ TEST_CASE("a status that other tasks are asked for waits for them, and no longer
 
 TEST_CASE("HTTPS with the server's certificate; who asks needs none, and what is no TLS is closed") {
     certificate_maker authority("an authority");
-    const auto own = authority.make("DNS:localhost,IP:127.0.0.1");
+    const auto own = authority.make({"localhost", "127.0.0.1"});
     made_up_facts facts;
     const http_server s(facts,
                         {.where = "0", .token = "secret", .tls = {own.certificate, own.key, authority.authority()}});

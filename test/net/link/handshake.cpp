@@ -215,11 +215,11 @@ TEST_CASE("handshake: who does not fit is told why") {
     by_hand w("secret");
     w.serve();
     hello h = w.good();
-    h.oldest = 4;
+    h.oldest = 5;
     h.newest = 9;
     CHECK(
         w.greet(h) ==
-        "failed_precondition: it speaks versions 3 to 3 of the protocol, and was offered 4 to 9: update the older one");
+        "failed_precondition: it speaks versions 4 to 4 of the protocol, and was offered 5 to 9: update the older one");
     h = w.good();
     h.cluster = 6;
     CHECK(w.greet(h) == "failed_precondition: /job:ps/task:0 is of another run, or of a cluster with another "

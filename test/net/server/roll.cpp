@@ -96,6 +96,12 @@ TEST_CASE("who is asked to stop waits for those that are there, until the time t
     CHECK(r.status() == 143); // worker 1 does not end
 }
 
+TEST_CASE("who is asked to stop while nobody has come ends well") {
+    run r;
+    r.all.ask_to_stop(10s);
+    CHECK(r.status() == 0);
+}
+
 TEST_CASE("who is to stay does so until it is asked to stop") {
     run r;
     r.all.came(w0, 7);

@@ -66,6 +66,17 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
         CHECK(metric(worker, "tenon_memory_bytes") >= 0);
         (void)sess.run(take);
         (void)sess.run(take);
+        {
+            const tn::graph training;
+            const tn::graph_scope in(training);
+            const tn::device_scope on_ps{tn::device_name("/job:ps/task:0")};
+            const auto stale = tn::staleness(tn::gradient_descent(0.1f).minimize(tn::square(tn::variable("w", 1.0f))));
+            tn::session trains(all.target("worker", 0), training);
+            trains.run(tn::initialize_variables());
+            CHECK(trains.run(stale)() == 0);
+            CHECK(trains.run(stale)() == 0);
+        }
+        CHECK(metric(worker, "tenon_step_staleness_bucket{le=\"0\"}") == 2);
         CHECK_THROWS_AS((void)sess.run_for(0.2, take), tn::deadline_exceeded_error);
         CHECK(metric(worker, "tenon_steps_total{outcome=\"late\"}") == 1);
         CHECK(metric(ps, "tenon_step_parts_total{outcome=\"late\"}") == 1);
@@ -73,12 +84,14 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
     const auto j = nlohmann::json::parse(body_of(get(worker, "/status.json")));
     CHECK(j["tasks"].size() == 2);
     CHECK(j["tasks"][0]["task"] == "/job:worker/task:0");
-    CHECK(j["tasks"][0]["steps_ended"] == 11);
+    CHECK(j["tasks"][0]["steps_ended"] == 14);
     CHECK(j["tasks"][0]["steps_failed"] == 1);
-    CHECK(j["tasks"][1]["variables"][0]["name"] == "x");
+    std::string variables;
+    for (const auto& v : j["tasks"][1]["variables"]) variables += v["name"].get<std::string>() + " ";
+    CHECK(variables == "global_step trained_steps w x ");
     const auto by_command = nlohmann::json::parse(tn::command::status_of(all.target("worker", 0), true, 5, true).text);
     CHECK(by_command["tasks"].size() == 2);
-    CHECK(by_command["tasks"][0]["steps_ended"] == 11);
+    CHECK(by_command["tasks"][0]["steps_ended"] == 14);
 
     // Counters go on when links and sessions have ended.
     const double sent = metric(ps, "tenon_peer_sent_bytes_total{peer=\"/job:worker/task:0\"}");

@@ -107,7 +107,7 @@ TEST_CASE("clocks that are seconds apart are aligned: a value is received after 
     check_arrows(p, p.of_kind("s").size());
     for (const auto& [task, within] : p.all.at("otherData").items()) {
         const std::string said = within.get<std::string>(); // "aligned within 31.002 us"
-        CHECK_MESSAGE(std::stod(said.substr(said.rfind(' ', said.size() - 4))) < 200, task << ": " << said);
+        CHECK_MESSAGE(std::stod(said.substr(said.rfind(' ', said.size() - 4))) < 300, task << ": " << said);
     }
     // All of it within the steps, though no clock is right; lines take 100 to 150 microseconds.
     constexpr std::int64_t line = 200'000;

@@ -79,6 +79,7 @@ private:
         std::size_t told_from = 0;        // in told_, where those with open sizes follow each other
     };
     void make_units(program&& placed);
+    void number_turns();
     program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends,
                        const late_types& late) const;
     // `sizes`: by slot, of what the ops that wait gave.

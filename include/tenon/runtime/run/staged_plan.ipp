@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
+#include <tenon/ops/collective.hpp>
 #include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
@@ -44,12 +45,18 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
         if (cut[u].waits < 0)
             for (const int v : cut[u].gives) given_by.emplace(v, u);
     const auto needs_of = [&](const step_unit& c, const step_unit& stage, std::size_t number) {
-        if (c.waits < 0 || placed.item(c.waits).op != &send_definition || c.takes.size() != 1 ||
-            !placed.item(c.waits).predecessors.empty())
+        if (c.waits < 0 || !placed.item(c.waits).predecessors.empty()) return -1;
+        if (const op_definition* op = placed.item(c.waits).op; op != &send_definition && op != &collective_definition)
             return -1;
-        const auto at = given_by.find(c.takes[0]);
-        if (at == given_by.end() || at->second != number) return -1;
-        return static_cast<int>(std::find(stage.gives.begin(), stage.gives.end(), c.takes[0]) - stage.gives.begin());
+        int needed = -1;
+        for (const int v : c.takes) {
+            const auto at = given_by.find(v);
+            if (at == given_by.end() || at->second != number) continue;
+            if (needed >= 0 && needed != v) return -1; // several of what it gives
+            needed = v;
+        }
+        if (needed < 0) return -1;
+        return static_cast<int>(std::find(stage.gives.begin(), stage.gives.end(), needed) - stage.gives.begin());
     };
     std::vector<std::vector<int>> then_by(cut.size());
     for (std::size_t u = 0; u < cut.size(); ++u)
@@ -114,6 +121,7 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
         }
         u.cut = std::move(c);
     }
+    number_turns();
     for (const int f : placed.fetches) fetches_.push_back(source_of(f));
     for (unit& u : units_)
         for (source& s : u.takes) s.last = s.slot >= 0 && uses[static_cast<std::size_t>(s.slot)] == 1;
@@ -125,6 +133,18 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     bind_variables(placed, options_); // those of now: a container may be reset before the sizes are known
     whole_ = std::move(placed);
     stages_ = stage_programs(whole_);
+}
+
+TENON_INLINE void staged_plan::number_turns() {
+    std::vector<const unit*> all;
+    for (const int w : waits_) {
+        const unit& u = units_[static_cast<std::size_t>(w)];
+        if (static_cast<const waiting_kernel&>(*u.kernel).has_turn()) all.push_back(&u);
+    }
+    std::sort(all.begin(), all.end(),
+              [](const unit* a, const unit* b) { return a->origin->number < b->origin->number; });
+    for (std::size_t n = 0; n < all.size(); ++n)
+        static_cast<waiting_kernel&>(*all[n]->kernel).set_turn(static_cast<int>(n), static_cast<int>(all.size()));
 }
 
 TENON_INLINE program staged_plan::program_of(const program& whole, const step_unit& stage,

@@ -125,7 +125,8 @@ struct trace::state {
         return all;
     }
 
-    std::string picture() const; // in trace_json.inl
+    class drawing; // in trace_json.inl, as is
+    std::string picture() const;
 };
 
 TENON_INLINE trace::trace() : trace(trace_options{}) {}

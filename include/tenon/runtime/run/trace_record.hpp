@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/config.hpp>
 #include <tenon/runtime/run/trace_event.hpp>
 
 /// A trace of one step, as it goes from process to process.

@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenon/graph/cluster.hpp>
+#include <tenon/kernel/collective_group.hpp>
 #include <tenon/runtime/session/options.hpp>
 
 /// Tasks of a cluster.
@@ -118,6 +120,13 @@ public:
     /// "host:port", with the port that 0 became.
     const std::string& address() const;
     const tenon::cluster& cluster() const;
+
+    /// The tasks of these jobs, in this order, as processes that compute together (tn::mirrored_strategy takes them), in steps of their own
+    /// sessions; without jobs, those of this task's job. All of them call this. Waits until all are reached, so many seconds at most:
+    /// deadline_exceeded_error names those that are not. invalid_argument_error where this task is none of them; already_exists_error
+    /// where the process has a group of this name (empty: the jobs') that lives.
+    std::shared_ptr<collective_group> processes(const std::vector<std::string>& jobs = {}, double seconds = 60,
+                                                const std::string& name = {});
 
     /// Waits until it was stopped, by stop() or by a client (`tenon stop`, which says for how many seconds steps may end).
     void join();

@@ -1,0 +1,221 @@
+#pragma once
+
+#include <utility>
+
+#include <tenon/kernel/collective_group.hpp>
+
+namespace tenon {
+
+TENON_INLINE const char* name_of(collective_kind k) noexcept {
+    switch (k) {
+    case collective_kind::sum: return "sum";
+    case collective_kind::mean: return "mean";
+    case collective_kind::gather: return "gather";
+    case collective_kind::broadcast: return "broadcast";
+    }
+    return "unknown";
+}
+
+TENON_INLINE std::string to_string(const collective_signature& s) {
+    tensor_type shown = s.type;
+    if (s.kind == collective_kind::gather && shown.extents.rank() > 0) shown.extents[0] = extent();
+    return std::string(name_of(s.kind)) + " " + s.name + " (" + to_string(shown) + ")";
+}
+
+TENON_INLINE void check_collective(const collective_signature& s) {
+    const auto refuse = [&](const char* why) {
+        throw invalid_argument_error("collective: " + to_string(s) + ": " + why);
+    };
+    if (!is_numeric(s.type.element) && s.kind != collective_kind::gather && s.kind != collective_kind::broadcast)
+        refuse("only numbers have a sum");
+    if (s.type.element == element_type::string || s.type.element == element_type::none)
+        refuse("only numbers and bools go from process to process");
+    if (s.kind == collective_kind::mean && !is_floating(s.type.element)) refuse("only floating numbers have a mean");
+    if (s.kind == collective_kind::gather && s.type.extents.rank() == 0) refuse("a scalar has no rows to gather");
+}
+
+namespace detail {
+struct entered_groups {
+    std::mutex guard;
+    std::map<std::string, std::weak_ptr<collective_group>> by_name;
+    static entered_groups& get() {
+        static auto& g = *new entered_groups;
+        return g;
+    }
+};
+} // namespace detail
+
+TENON_INLINE collective_group::collective_group(std::string name, int rank, int size) :
+    name_(std::move(name)), rank_(rank), size_(size) {}
+TENON_INLINE collective_group::~collective_group() = default;
+
+TENON_INLINE void collective_group::enter(const std::shared_ptr<collective_group>& g) {
+    detail::entered_groups& all = detail::entered_groups::get();
+    const std::lock_guard lock(all.guard);
+    std::weak_ptr<collective_group>& at = all.by_name[g->name()];
+    if (!at.expired())
+        throw already_exists_error("this process has a group of processes called \"" + g->name() +
+                                   "\" already; use that one, or give this one another name");
+    at = g;
+}
+TENON_INLINE std::shared_ptr<collective_group> collective_group::called(const std::string& name) {
+    detail::entered_groups& all = detail::entered_groups::get();
+    const std::lock_guard lock(all.guard);
+    const auto at = all.by_name.find(name);
+    return at == all.by_name.end() ? nullptr : at->second.lock();
+}
+
+TENON_INLINE void collective_group::throw_end() const { throw_error(code_, why_, reason_); }
+TENON_INLINE void collective_group::check() const {
+    const std::lock_guard lock(guard_);
+    if (ended_) throw_end();
+}
+TENON_INLINE bool collective_group::has_ended() const noexcept {
+    const std::lock_guard lock(guard_);
+    return ended_;
+}
+
+TENON_INLINE void collective_group::begin(collective& c, collective_turn t) {
+    check_collective(c.what);
+    std::vector<std::pair<std::uint64_t, collective*>> ready;
+    {
+        const std::lock_guard lock(guard_);
+        if (ended_) throw_end();
+        if (!steps_.empty() && !steps_.contains(t.step))
+            throw failed_precondition_error(to_string(c.what) + " of group " + name_ +
+                                            ": another step is not through with its collectives. Processes could not "
+                                            "agree on the order of two steps at "
+                                            "once; run steps that have collectives one after another");
+        step_turns& s = steps_[t.step];
+        s.of = t.of;
+        s.early[t.number] = &c;
+        for (auto at = s.early.find(s.next); at != s.early.end(); at = s.early.find(s.next)) {
+            ready.emplace_back(++issued_, at->second);
+            flying_[issued_] = at->second;
+            s.early.erase(at);
+            ++s.next;
+        }
+        if (s.next == s.of) steps_.erase(t.step);
+    }
+    for (const auto& [number, one] : ready) {
+        collective_signature what;
+        double weight = 1;
+        any_array value;
+        {
+            const std::lock_guard lock(guard_);
+            if (!flying_.contains(number)) continue; // it ended, or was stopped
+            what = one->what;
+            weight = one->weight;
+            value = std::move(one->value);
+        }
+        try {
+            issue(number, what, weight, std::move(value));
+        } catch (const error& e) {
+            (void)fail(e.code(), e.what(), e.reason(), true);
+        } catch (const std::exception& e) {
+            (void)fail(error_code::resource_exhausted, e.what(), error_reason::none, true);
+        }
+    }
+}
+
+TENON_INLINE bool collective_group::stop(collective& c) noexcept {
+    bool found = false, begun = false;
+    std::string what;
+    {
+        const std::lock_guard lock(guard_);
+        for (auto s = steps_.begin(); s != steps_.end() && !found; ++s)
+            for (auto at = s->second.early.begin(); at != s->second.early.end(); ++at)
+                if (at->second == &c) {
+                    found = true;
+                    begun = s->second.next > 0;
+                    s->second.early.erase(at);
+                    if (!begun && s->second.early.empty()) steps_.erase(s);
+                    break;
+                }
+        for (auto at = flying_.begin(); at != flying_.end() && !found; ++at)
+            if (at->second == &c) {
+                found = begun = true;
+                flying_.erase(at);
+                break;
+            }
+        if (!found) return false;
+    }
+    if (begun) {
+        try {
+            what = member(rank_) + " has stopped a step in " + to_string(c.what) + " of group " + name_ +
+                   ", or the step has failed there; the processes must begin again, from a checkpoint";
+        } catch (...) { // no memory for words
+        }
+        abort(error_code::aborted, what);
+    }
+    return true;
+}
+
+TENON_INLINE void collective_group::abort(error_code code, const std::string& why) noexcept {
+    (void)fail(code, why, error_reason::none, true);
+}
+
+TENON_INLINE std::string collective_group::awaited(const collective& c) const {
+    std::uint64_t number = 0;
+    std::string text = to_string(c.what);
+    {
+        const std::lock_guard lock(guard_);
+        for (const auto& [n, one] : flying_)
+            if (one == &c) number = n;
+        if (number == 0)
+            for (const auto& [step, s] : steps_)
+                for (const auto& [turn, one] : s.early)
+                    if (one == &c)
+                        return text + " of group " + name_ + ", number " + std::to_string(turn + 1) + " of the " +
+                               std::to_string(s.of) + " of its step, of which number " + std::to_string(s.next + 1) +
+                               " has not begun in this process";
+    }
+    text += ", number " + std::to_string(number) + " of group " + name_;
+    const std::string who = number == 0 ? std::string() : missing(number);
+    return who.empty() ? text : text + "; " + who;
+}
+
+TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array result) noexcept {
+    collective* c = nullptr;
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = flying_.find(sequence);
+        if (at == flying_.end()) return;
+        c = at->second;
+        flying_.erase(at);
+        c->value = std::move(result);
+    }
+    c->completed(nullptr);
+}
+
+TENON_INLINE bool collective_group::fail(error_code code, const std::string& why, error_reason reason,
+                                         bool tells) noexcept {
+    std::map<std::uint64_t, collective*> flying;
+    std::map<std::uint64_t, step_turns> steps;
+    {
+        const std::lock_guard lock(guard_);
+        if (ended_) return false;
+        ended_ = true;
+        code_ = code;
+        reason_ = reason;
+        try {
+            why_ = why;
+        } catch (...) { // no memory for words
+        }
+        flying.swap(flying_);
+        steps.swap(steps_);
+    }
+    std::exception_ptr failure;
+    try {
+        throw_end();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    for (const auto& [number, c] : flying) c->completed(failure);
+    for (const auto& [step, s] : steps)
+        for (const auto& [turn, c] : s.early) c->completed(failure);
+    end(code, why, reason, tells);
+    return true;
+}
+
+} // namespace tenon

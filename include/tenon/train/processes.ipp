@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/train/processes.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+struct registered_ways {
+    std::mutex guard;
+    std::vector<processes_way> all; // by place
+    std::map<std::string, std::weak_ptr<collective_group>> living;
+    static registered_ways& get() {
+        static auto& r = *new registered_ways;
+        return r;
+    }
+};
+
+// Of one process: what it has is the result.
+class lone_group final : public collective_group {
+public:
+    lone_group() : collective_group("alone", 0, 1) {}
+    std::string member(int) const override { return "this process"; }
+
+private:
+    void issue(std::uint64_t sequence, const collective_signature&, double, any_array value) override {
+        finish(sequence, std::move(value));
+    }
+    void end(error_code, const std::string&, error_reason, bool) noexcept override {}
+    std::string missing(std::uint64_t) const override { return {}; }
+};
+
+} // namespace detail
+
+TENON_INLINE void register_processes_way(processes_way w) {
+    auto& r = detail::registered_ways::get();
+    const std::lock_guard lock(r.guard);
+    const auto at = std::upper_bound(r.all.begin(), r.all.end(), w,
+                                     [](const processes_way& a, const processes_way& b) { return a.place < b.place; });
+    r.all.insert(at, std::move(w));
+}
+
+TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options& o) {
+    auto& r = detail::registered_ways::get();
+    std::vector<processes_way> all;
+    {
+        const std::lock_guard lock(r.guard);
+        all = r.all;
+    }
+    all.push_back({"alone", 0, [](std::string&) { return true; },
+                   [](const processes_options&, const std::string& why) -> std::shared_ptr<collective_group> {
+                       auto g = std::make_shared<detail::lone_group>();
+                       g->explain("alone: " + why);
+                       collective_group::enter(g);
+                       return g;
+                   }});
+    std::string known, reasons;
+    for (const processes_way& w : all) {
+        known += (known.empty() ? "\"" : ", \"") + w.name + "\"";
+        if (!o.method.empty() && o.method != w.name) continue;
+        {
+            const std::lock_guard lock(r.guard);
+            if (auto living = r.living[w.name].lock()) return living;
+        }
+        std::string why = w.name == "alone" ? (o.method.empty() ? reasons : "it was asked for") : "";
+        if (!w.fits(why)) {
+            if (!o.method.empty())
+                throw failed_precondition_error("processes: the method \"" + o.method + "\" does not fit here: " + why);
+            reasons += (reasons.empty() ? "" : "; ") + why;
+            continue;
+        }
+        auto made = w.join(o, why);
+        const std::lock_guard lock(r.guard);
+        r.living[w.name] = made;
+        return made;
+    }
+    throw failed_precondition_error(
+        "processes: this program has no method \"" + o.method + "\"; it has " + known +
+        (o.method == "mpi" || o.method == "links"
+             ? "; link tenon::" + std::string(o.method == "mpi" ? "mpi" : "net") + " to have it"
+             : std::string()));
+}
+
+} // namespace tenon

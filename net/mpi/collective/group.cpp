@@ -1,0 +1,599 @@
+#include <net/mpi/collective/group.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+#include <unistd.h>
+
+#include <net/mpi/collective/library.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/ordered_sum.hpp>
+#include <tenon/kernel/widened.hpp>
+
+namespace tenon::mpi {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto ask_after = 250ms, ask_every = 500ms;
+constexpr int most_direct = 16;                              // processes that speak to each other one by one
+constexpr int most_unanswered = 12;                          // six seconds, as of links
+constexpr std::int64_t most_at_once = std::int64_t{1} << 28; // elements of one call: MPI counts by int
+
+enum note_kind { ask = 1, state, ended, left };
+
+MPI_Datatype type_of(element_type e) {
+    switch (e) {
+    case element_type::float32: return MPI_FLOAT;
+    case element_type::float64: return MPI_DOUBLE;
+    case element_type::int8: return MPI_INT8_T;
+    case element_type::int16: return MPI_INT16_T;
+    case element_type::int32: return MPI_INT32_T;
+    case element_type::int64: return MPI_INT64_T;
+    case element_type::uint8:
+    case element_type::boolean: return MPI_UINT8_T;
+    case element_type::float16:
+    case element_type::bfloat16: // only moved
+    case element_type::uint16: return MPI_UINT16_T;
+    case element_type::uint32: return MPI_UINT32_T;
+    case element_type::uint64: return MPI_UINT64_T;
+    default: throw internal_error("tenon::mpi: elements that do not travel");
+    }
+}
+bool is_short_float(element_type e) { return e == element_type::float16 || e == element_type::bfloat16; }
+
+std::uint64_t hash_of(const std::string& text) {
+    std::uint64_t h = 14695981039346656037u; // FNV-1a
+    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    return h;
+}
+
+} // namespace
+
+struct alignas(64) group::word {
+    std::uint64_t number = 0, name_hash = 0;
+    double weight = 1;
+    std::int64_t rows = 0, bytes = 0; // of a gather; of the value
+    std::int64_t sizes[max_rank] = {};
+    std::int32_t kind = 0, element = 0, rank = 0;
+    char name[140] = {};
+
+    collective_signature signature() const {
+        collective_signature s{static_cast<collective_kind>(kind), name, {static_cast<element_type>(element), {}}};
+        for (int a = 0; a < rank; ++a) s.type.extents.push_back(extent(sizes[a]));
+        return s;
+    }
+    bool means(const word& o) const {
+        return name_hash == o.name_hash && kind == o.kind && element == o.element && rank == o.rank &&
+               std::equal(sizes, sizes + max_rank, o.sizes);
+    }
+};
+
+namespace {
+int size_of_world() {
+    int n = 1;
+    require(MPI_Comm_size(MPI_COMM_WORLD, &n), "MPI_Comm_size");
+    return n;
+}
+int rank_in_world() {
+    int n = 0;
+    require(MPI_Comm_rank(MPI_COMM_WORLD, &n), "MPI_Comm_rank");
+    return n;
+}
+} // namespace
+
+group::group(const std::string& name) :
+    collective_group(name, rank_in_world(), size_of_world()),
+    unanswered_(static_cast<std::size_t>(size())),
+    last_of_(static_cast<std::size_t>(size())),
+    come_(static_cast<std::size_t>(size())),
+    left_(static_cast<std::size_t>(size())),
+    heard_(static_cast<std::size_t>(size())) {
+    for (MPI_Comm* c : {&words_, &values_, &notes_}) {
+        require(MPI_Comm_dup(MPI_COMM_WORLD, c), "MPI_Comm_dup");
+        require(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    }
+    char own[128] = {};
+    char host[64] = {};
+    (void)::gethostname(host, sizeof host - 1);
+    const std::string text =
+        "rank " + std::to_string(rank()) + " (" + host + ", process " + std::to_string(::getpid()) + ")";
+    text.copy(own, sizeof own - 1);
+    std::vector<char> all(sizeof own * static_cast<std::size_t>(size()));
+    require(MPI_Allgather(own, sizeof own, MPI_CHAR, all.data(), sizeof own, MPI_CHAR, values_), "MPI_Allgather");
+    for (int r = 0; r < size(); ++r) members_.emplace_back(all.data() + sizeof own * static_cast<std::size_t>(r));
+    inline_bytes_ = size() <= most_direct ? 2048 : 256;
+    thread_ = std::thread([this] { serve(); });
+}
+
+group::~group() { leave(0); }
+
+void group::issue(std::uint64_t sequence, const collective_signature& what, double weight, any_array value) {
+    running r;
+    r.number = sequence;
+    r.what = what;
+    r.weight = weight;
+    r.own = std::move(value);
+    {
+        const std::lock_guard lock(guard_);
+        issued_ = std::max(issued_, sequence);
+        arriving_.push_back(std::move(r));
+        busy_ = true;
+    }
+    // What is small is often through before a thread would have woken.
+    const auto until = clock::now() + 20us;
+    do {
+        (void)advance();
+        const std::lock_guard lock(guard_);
+        if (!busy_) return;
+    } while (clock::now() < until);
+    changed_.notify_all();
+}
+
+// Where nothing moves it sleeps, longer and longer: who yields instead would wait for all others' time on the core.
+void group::serve() {
+#if defined(__linux__)
+    (void)::prctl(PR_SET_TIMERSLACK, 1000UL);
+#endif
+    auto moved = clock::now();
+    for (;;) {
+        const bool any = advance();
+        const auto now = clock::now();
+        if (any) moved = now;
+        {
+            std::unique_lock lock(guard_);
+            if (over_) return;
+            if (!busy_ && !leaving_) {
+                (void)changed_.wait_for(lock, 250ms, [&] { return over_ || busy_ || leaving_; });
+                moved = clock::now();
+                continue;
+            }
+        }
+        std::this_thread::sleep_for(std::clamp<clock::duration>((now - moved) / 8, 3us, 300us));
+    }
+}
+
+bool group::advance() {
+    std::vector<result> done;
+    std::vector<failed> ends;
+    bool moved = false;
+    {
+        const std::unique_lock lock(mpi_guard_, std::try_to_lock);
+        if (!lock) return false; // another thread does it
+        try {
+            moved = advance_locked(done, ends);
+        } catch (const error& e) {
+            ends.push_back({e.code(), "group " + name() + ": " + e.what(), e.reason(), true});
+        } catch (const std::exception& e) {
+            ends.push_back(
+                {error_code::resource_exhausted, "group " + name() + ": " + e.what(), error_reason::none, true});
+        }
+    }
+    for (result& r : done) finish(r.number, std::move(r.value));
+    for (const failed& f : ends) (void)fail(f.code, f.why, f.reason, f.tells);
+    return moved || !done.empty();
+}
+
+bool group::advance_locked(std::vector<result>& done, std::vector<failed>& ends) {
+    bool moved = false;
+    {
+        const std::lock_guard lock(guard_);
+        if (over_ || dead_) arriving_.clear();
+        for (running& r : std::exchange(arriving_, {})) {
+            const std::uint64_t number = r.number;
+            waiting_.emplace(number, std::move(r));
+        }
+    }
+    for (auto at = waiting_.find(next_); at != waiting_.end(); at = waiting_.find(++next_)) {
+        under_way_.push_back(std::move(at->second));
+        waiting_.erase(at);
+        begin_words(under_way_.back());
+        moved = true;
+    }
+    bool told = true; // what all mean by those before it: values meet in the order of numbers, too
+    for (auto r = under_way_.begin(); r != under_way_.end();) {
+        int over = 0;
+        require(MPI_Testall(static_cast<int>(r->requests.size()), r->requests.data(), &over, MPI_STATUSES_IGNORE),
+                "MPI_Testall");
+        if (!over || (r->now == phase::telling && !told)) {
+            told = told && r->now != phase::telling;
+            ++r;
+            continue;
+        }
+        moved = true;
+        r->requests.clear();
+        const std::size_t had = done.size();
+        if (r->now == phase::telling) compare_words(*r, done);
+        else {
+            any_array out = std::move(r->out);
+            if (r->narrows) {
+                any_array rounded(r->what.type.element, out.extents());
+                tenon::detail::narrow(out.data<float>(), rounded.data(), r->what.type.element, out.elements(), nullptr);
+                out = std::move(rounded);
+            }
+            done.push_back({r->number, std::move(out)});
+        }
+        if (done.size() > had) r = under_way_.erase(r);
+        else ++r;
+    }
+    read_notes(ends);
+    look_for_lost(ends);
+    const std::lock_guard lock(guard_);
+    busy_ = !under_way_.empty() || !waiting_.empty() || !arriving_.empty();
+    return moved;
+}
+
+void group::begin_words(running& r) {
+    const std::size_t slot = sizeof(word) + inline_bytes_;
+    r.said.resize(slot);
+    r.heard.resize(slot * static_cast<std::size_t>(size()));
+    word w;
+    w.number = r.number;
+    w.name_hash = hash_of(r.what.name);
+    w.weight = r.weight;
+    w.kind = static_cast<std::int32_t>(r.what.kind);
+    w.element = static_cast<std::int32_t>(r.what.type.element);
+    w.rank = r.what.type.extents.rank();
+    for (int a = 0; a < w.rank; ++a) w.sizes[a] = r.what.type.extents[a].size;
+    w.rows = r.what.kind == collective_kind::gather ? r.own.extents()[0].size : 0;
+    w.bytes = static_cast<std::int64_t>(r.own.bytes());
+    r.what.name.copy(w.name, sizeof w.name - 1);
+    std::memcpy(r.said.data(), &w, sizeof w);
+    if (r.own.bytes() > 0 && r.own.bytes() <= inline_bytes_)
+        std::memcpy(r.said.data() + sizeof w, std::as_const(r.own).data(), r.own.bytes());
+    r.since = clock::now();
+    if (size() > most_direct) {
+        r.requests.resize(1);
+        require(MPI_Iallgather(r.said.data(), static_cast<int>(slot), MPI_CHAR, r.heard.data(), static_cast<int>(slot),
+                               MPI_CHAR, words_, r.requests.data()),
+                "MPI_Iallgather");
+        return;
+    }
+    // To a few it is quicker to say it to each; they are told apart by order.
+    const std::size_t said = sizeof w + (r.own.bytes() <= inline_bytes_ ? r.own.bytes() : 0);
+    r.requests.assign(static_cast<std::size_t>(2 * (size() - 1)), MPI_REQUEST_NULL);
+    MPI_Request* q = r.requests.data();
+    std::memcpy(r.heard.data() + slot * static_cast<std::size_t>(rank()), r.said.data(), said);
+    for (int k = 1; k < size(); ++k) {
+        const int from = (rank() + size() - k) % size();
+        require(MPI_Irecv(r.heard.data() + slot * static_cast<std::size_t>(from), static_cast<int>(slot), MPI_CHAR,
+                          from, 0, words_, q++),
+                "MPI_Irecv");
+    }
+    for (int k = 1; k < size(); ++k)
+        require(MPI_Isend(r.said.data(), static_cast<int>(said), MPI_CHAR, (rank() + k) % size(), 0, words_, q++),
+                "MPI_Isend");
+}
+
+group::word group::word_of(const running& r, int rank_of) const {
+    word w;
+    std::memcpy(static_cast<void*>(&w),
+                r.heard.data() + (sizeof(word) + inline_bytes_) * static_cast<std::size_t>(rank_of), sizeof w);
+    return w;
+}
+
+void group::compare_words(running& r, std::vector<result>& done) {
+    std::vector<word> words;
+    std::vector<const void*> values;
+    bool small = true;
+    for (int j = 0; j < size(); ++j) {
+        words.push_back(word_of(r, j));
+        values.push_back(r.heard.data() + (sizeof(word) + inline_bytes_) * static_cast<std::size_t>(j) + sizeof(word));
+        small = small && words.back().bytes <= static_cast<std::int64_t>(inline_bytes_);
+    }
+    for (int j = 1; j < size(); ++j)
+        if (!words[static_cast<std::size_t>(j)].means(words[0]))
+            throw invalid_argument_error("the processes do not agree on collective number " + std::to_string(r.number) +
+                                         ": " + member(0) + " has " + to_string(words[0].signature()) + ", " +
+                                         member(j) + " has " +
+                                         to_string(words[static_cast<std::size_t>(j)].signature()) +
+                                         "; all must run the same steps of the same graph in the same order");
+    if (!small) {
+        begin_values(r, words);
+        r.now = phase::sharing;
+        return;
+    }
+    const bool gathers = r.what.kind == collective_kind::gather;
+    tensor_type type = r.own.type();
+    if (gathers) {
+        std::int64_t rows = 0;
+        for (const word& w : words) rows += w.rows;
+        type.extents[0] = extent(rows);
+    }
+    any_array out(type.element, type.extents);
+    if (gathers) {
+        auto* to = static_cast<std::byte*>(out.data());
+        for (int j = 0; j < size(); ++j) {
+            const auto bytes = static_cast<std::size_t>(words[static_cast<std::size_t>(j)].bytes);
+            if (bytes > 0) std::memcpy(to, values[static_cast<std::size_t>(j)], bytes);
+            to += bytes;
+        }
+    } else if (r.what.kind == collective_kind::broadcast) {
+        if (out.bytes() > 0) std::memcpy(out.data(), values[0], out.bytes());
+    } else ordered_sum(type.element, values, factors_of(r, words), out.data(), out.elements());
+    done.push_back({r.number, std::move(out)});
+}
+
+std::vector<double> group::factors_of(const running& r, const std::vector<word>& words) {
+    std::vector<double> f;
+    if (r.what.kind != collective_kind::mean) return f;
+    double sum = 0;
+    for (const word& w : words) sum += w.weight;
+    for (const word& w : words) f.push_back(sum == 0 ? 0 : w.weight / sum);
+    return f;
+}
+
+void group::begin_values(running& r, const std::vector<word>& words) {
+    const element_type element = r.what.type.element;
+    const auto pieces = [&](std::int64_t n, auto&& begin) {
+        for (std::int64_t b = 0; b < n; b += most_at_once) {
+            r.requests.push_back(MPI_REQUEST_NULL);
+            begin(b, static_cast<int>(std::min(most_at_once, n - b)), &r.requests.back());
+        }
+    };
+    switch (r.what.kind) {
+    case collective_kind::sum:
+    case collective_kind::mean: {
+        const std::vector<double> all = factors_of(r, words);
+        const std::vector<double> own = all.empty() ? all : std::vector<double>{all[static_cast<std::size_t>(rank())]};
+        r.narrows = is_short_float(element);
+        const element_type wide = r.narrows ? element_type::float32 : element;
+        r.out = any_array(wide, r.own.extents());
+        const void* from = std::as_const(r.own).data();
+        if (r.narrows) {
+            tenon::detail::widen(from, element, r.out.data<float>(), r.out.elements(), nullptr);
+            from = r.out.data();
+        }
+        if (!own.empty()) {
+            ordered_sum(wide, {from}, own, r.out.data(), r.out.elements());
+            from = r.out.data();
+        }
+        const auto size = static_cast<std::int64_t>(size_of(wide));
+        r.requests.reserve(static_cast<std::size_t>(r.out.elements() / most_at_once + 1)); // they stay where they are
+        pieces(r.out.elements(), [&](std::int64_t b, int n, MPI_Request* q) {
+            auto* const to = static_cast<std::byte*>(r.out.data()) + b * size;
+            const void* const at = from == r.out.data() ? MPI_IN_PLACE : static_cast<const std::byte*>(from) + b * size;
+            require(MPI_Iallreduce(at, to, n, type_of(wide), MPI_SUM, values_, q), "MPI_Iallreduce");
+        });
+        break;
+    }
+    case collective_kind::broadcast: {
+        r.out = rank() == 0 ? r.own.copy() : any_array(element, r.own.extents());
+        const auto size = static_cast<std::int64_t>(size_of(element));
+        r.requests.reserve(static_cast<std::size_t>(r.out.elements() / most_at_once + 1));
+        pieces(r.out.elements(), [&](std::int64_t b, int n, MPI_Request* q) {
+            require(MPI_Ibcast(static_cast<std::byte*>(r.out.data()) + b * size, n, type_of(element), 0, values_, q),
+                    "MPI_Ibcast");
+        });
+        break;
+    }
+    case collective_kind::gather: {
+        std::int64_t elements = 0, rows = 0;
+        for (const word& w : words) {
+            r.places.push_back(static_cast<int>(elements));
+            r.counts.push_back(static_cast<int>(w.bytes / static_cast<std::int64_t>(size_of(element))));
+            elements += r.counts.back();
+            rows += w.rows;
+        }
+        if (elements > 2147483647)
+            throw unimplemented_error("gather " + r.what.name + ": " + std::to_string(elements) +
+                                      " elements of all processes are more than MPI counts; gather fewer at a time");
+        extents sizes = r.own.extents();
+        sizes[0] = extent(rows);
+        r.out = any_array(element, sizes);
+        r.requests.resize(1);
+        require(MPI_Iallgatherv(std::as_const(r.own).data(), r.counts[static_cast<std::size_t>(rank())],
+                                type_of(element), r.out.data(), r.counts.data(), r.places.data(), type_of(element),
+                                values_, r.requests.data()),
+                "MPI_Iallgatherv");
+    }
+    }
+}
+
+void group::tell(int to, const note& n) {
+    sent_note& s = sent_.emplace_back();
+    s.kept = std::make_unique<note>(n);
+    require(MPI_Isend(s.kept.get(), sizeof(note), MPI_CHAR, to, 0, notes_, &s.request), "MPI_Isend");
+}
+void group::tell_all(const note& n) {
+    for (int j = 0; j < size(); ++j)
+        if (j != rank()) tell(j, n);
+}
+
+void group::read_notes(std::vector<failed>& ends) {
+    for (auto s = sent_.begin(); s != sent_.end();) {
+        int over = 0;
+        require(MPI_Test(&s->request, &over, MPI_STATUS_IGNORE), "MPI_Test");
+        s = over ? sent_.erase(s) : std::next(s);
+    }
+    // Little is said: it is looked for seldom.
+    if (size() == 1 || clock::now() < looks_again_) return;
+    looks_again_ = clock::now() + 1ms;
+    for (;;) {
+        int any = 0;
+        MPI_Status from;
+        require(MPI_Iprobe(MPI_ANY_SOURCE, 0, notes_, &any, &from), "MPI_Iprobe");
+        if (!any) return;
+        note n;
+        require(MPI_Recv(&n, sizeof n, MPI_CHAR, from.MPI_SOURCE, 0, notes_, MPI_STATUS_IGNORE), "MPI_Recv");
+        n.text[sizeof n.text - 1] = 0;
+        const auto sender = static_cast<std::size_t>(from.MPI_SOURCE);
+        unanswered_[sender] = 0;
+        if (n.kind == ask) {
+            note reply;
+            reply.kind = state;
+            {
+                const std::lock_guard lock(guard_);
+                reply.number = issued_;
+            }
+            tell(from.MPI_SOURCE, reply);
+        } else if (n.kind == state) {
+            const std::lock_guard lock(guard_);
+            come_[sender] = n.number;
+            heard_[sender] = clock::now();
+        } else if (n.kind == ended) {
+            ends.push_back({static_cast<error_code>(n.code), n.text, static_cast<error_reason>(n.reason), false});
+        } else if (n.kind == left) {
+            {
+                const std::lock_guard lock(guard_);
+                left_[sender] = true;
+            }
+            changed_.notify_all();
+            last_of_[sender] = n.number;
+        }
+    }
+}
+
+// Who has not come while others wait is asked how far it is; who does not answer that is lost.
+void group::look_for_lost(std::vector<failed>& ends) {
+    const auto now = clock::now();
+    for (const running& r : under_way_)
+        for (int j = 0; j < size(); ++j) {
+            const auto at_j = static_cast<std::size_t>(j);
+            bool gone = false;
+            {
+                const std::lock_guard lock(guard_);
+                gone = left_[at_j];
+            }
+            if (gone && last_of_[at_j] < r.number) {
+                ends.push_back(
+                    {error_code::unavailable,
+                     "group " + name() + ": " + member(j) + " has left it, and does not come to " + to_string(r.what),
+                     error_reason::lost_task, true});
+                return;
+            }
+        }
+    if (under_way_.empty() || now - under_way_.front().since < ask_after || now - asked_ < ask_every) return;
+    asked_ = now;
+    for (int j = 0; j < size(); ++j) {
+        const auto at_j = static_cast<std::size_t>(j);
+        if (j == rank()) continue;
+        if (++unanswered_[at_j] > most_unanswered) {
+            ends.push_back({error_code::unavailable,
+                            "group " + name() + ": " + member(j) + " is lost: it has not answered for " +
+                                std::to_string(most_unanswered * ask_every / 1s) + " s",
+                            error_reason::lost_task, true});
+            return;
+        }
+        note n;
+        n.kind = ask;
+        tell(j, n);
+    }
+}
+
+std::string group::missing(std::uint64_t sequence) const {
+    const std::lock_guard lock(guard_);
+    std::string text;
+    int absent = 0;
+    for (int j = 0; j < size(); ++j) {
+        const auto at_j = static_cast<std::size_t>(j);
+        if (j == rank() || heard_[at_j] == clock::time_point() || come_[at_j] >= sequence) continue;
+        text += (text.empty() ? "" : ", ") + member(j);
+        ++absent;
+    }
+    return text.empty() ? text : text + (absent > 1 ? " have" : " has") + " not come to it";
+}
+
+// What MPI has begun cannot be taken back: its memory stays for as long as the process does.
+void group::abandon() noexcept {
+    static auto& kept = *new std::list<std::list<running>>;
+    static auto& notes = *new std::list<std::list<sent_note>>;
+    if (under_way_.empty() && sent_.empty()) return;
+    never_finalize();
+    try {
+        kept.emplace_back();
+        notes.emplace_back();
+    } catch (...) {
+        return;
+    }
+    kept.back().swap(under_way_);
+    notes.back().swap(sent_);
+}
+
+void group::end(error_code code, const std::string& why, error_reason reason, bool tells) noexcept {
+    try {
+        const std::lock_guard lock(mpi_guard_);
+        {
+            const std::lock_guard mine(guard_);
+            dead_ = true;
+            busy_ = false;
+            arriving_.clear();
+        }
+        waiting_.clear();
+        if (!under_way_.empty()) {
+            std::list<sent_note> telling;
+            telling.swap(sent_);
+            abandon();
+            sent_.swap(telling);
+        }
+        if (tells) {
+            note n;
+            n.kind = ended;
+            n.code = static_cast<int>(code);
+            n.reason = static_cast<int>(reason);
+            why.copy(n.text, sizeof n.text - 1);
+            tell_all(n);
+        }
+    } catch (const std::exception&) { // the others hear of it when they ask
+    }
+    changed_.notify_all();
+}
+
+void group::leave(double seconds) noexcept {
+    const auto until =
+        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+    {
+        std::unique_lock lock(guard_);
+        if (over_) return;
+        lock.unlock();
+        try {
+            const std::lock_guard calls(mpi_guard_);
+            note n;
+            n.kind = left;
+            {
+                const std::lock_guard mine(guard_);
+                n.number = issued_;
+            }
+            if (!has_ended()) tell_all(n);
+        } catch (const std::exception&) {
+        }
+        lock.lock();
+        left_[static_cast<std::size_t>(rank())] = true;
+        leaving_ = true; // others' words are looked for more often
+        changed_.notify_all();
+        (void)changed_.wait_until(lock, until,
+                                  [&] { return dead_ || std::find(left_.begin(), left_.end(), false) == left_.end(); });
+    }
+    (void)fail(error_code::failed_precondition, "group " + name() + ": this process has left it", error_reason::none,
+               false);
+    bool all = false;
+    {
+        std::unique_lock lock(guard_);
+        over_ = true;
+        all = std::find(left_.begin(), left_.end(), false) == left_.end();
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    const std::lock_guard lock(mpi_guard_);
+    // The last words are short: they go at once, or nobody is there to take them.
+    for (int tries = 0; tries < 1000 && !sent_.empty(); ++tries) {
+        for (auto s = sent_.begin(); s != sent_.end();) {
+            int done = 0;
+            const bool fine = MPI_Test(&s->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+            s = done || !fine ? sent_.erase(s) : std::next(s);
+        }
+        if (!sent_.empty()) std::this_thread::sleep_for(1ms);
+    }
+    abandon();
+    if (!all) return;
+    (void)MPI_Comm_free(&notes_);
+    (void)MPI_Comm_free(&values_);
+    (void)MPI_Comm_free(&words_);
+}
+
+} // namespace tenon::mpi

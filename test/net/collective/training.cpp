@@ -1,0 +1,296 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include <net/server/servers.hpp>
+#include <tenon/ops/collective.hpp>
+#include <tenon/tenon.hpp>
+
+// Tasks that train together, each with a session of its own; here they are threads of one process, each with a server and a graph.
+
+namespace tn = tenon;
+using net_test::servers;
+
+namespace {
+
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
+
+using group = std::shared_ptr<tn::collective_group>;
+
+// body(rank, group) for each of n workers, on a thread of its own; what each throws.
+std::vector<std::string> each_worker(servers& s, int n, const std::function<void(int, const group&)>& body) {
+    std::vector<std::string> said(static_cast<std::size_t>(n));
+    std::vector<std::thread> threads;
+    for (int r = 0; r < n; ++r)
+        threads.emplace_back([&, r] {
+            try {
+                const group g = s.at("worker", r).processes({}, 60, "worker seen by " + std::to_string(r));
+                REQUIRE(g->rank() == r);
+                body(r, g);
+            } catch (const std::exception& e) {
+                said[static_cast<std::size_t>(r)] = e.what();
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    return said;
+}
+
+tn::array<float> numbers(const tn::extents& sizes, int seed) {
+    tn::any_array a(tn::element_type::float32, sizes);
+    for (std::int64_t i = 0; i < a.elements(); ++i)
+        a.data<float>()[i] = std::sin(static_cast<float>(12 * i + 7 * seed + 1));
+    return tn::array<float>(std::move(a));
+}
+
+struct trained {
+    std::vector<float> losses;
+    std::vector<tn::any_array> values;
+};
+
+constexpr int inputs = 24, hidden = 300, outputs = 5, words = 40;
+
+// A model with a table, from which rows are gathered, a large matrix and small vectors.
+struct problem {
+    tn::graph graph;
+    tn::graph_scope scope{graph};
+    tn::tensor<float, tn::shape<batch, inputs>> x = tn::placeholder<float, tn::shape<batch, inputs>>("x");
+    tn::tensor<float, tn::shape<batch, outputs>> y = tn::placeholder<float, tn::shape<batch, outputs>>("y");
+    tn::tensor<std::int32_t, tn::shape<batch>> at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
+};
+
+constexpr auto loss_of = [](const auto& x, const auto& at, const auto& y) {
+    const auto table = tn::variable<float, tn::shape<words, hidden>>("table", tn::normal(0, 0.1, 3));
+    const auto w1 = tn::variable<float, tn::shape<inputs, hidden>>("w1", tn::normal(0, 0.1, 4));
+    const auto b1 = tn::variable<float, tn::shape<hidden>>("b1", tn::zeros());
+    const auto w2 = tn::variable<float, tn::shape<hidden, outputs>>("w2", tn::normal(0, 0.1, 5));
+    const auto b2 = tn::variable<float, tn::shape<outputs>>("b2", tn::zeros());
+    return tn::nn::mean_squared_error(matmul(tanh(matmul(x, w1) + b1 + gather(table, at)), w2) + b2, y);
+};
+
+// Rows [begin, end) of each step's batch.
+trained train(tn::session& s, const problem& p, const tn::operation& step, const tn::tensor<float, tn::shape<>>& loss,
+              int steps, int begin, int end) {
+    trained t;
+    s.run(tn::initialize_variables());
+    for (int i = 0; i < steps; ++i) {
+        auto xs = numbers(tn::extents(30, inputs), 10 + i), ys = numbers(tn::extents(30, outputs), 50 + i);
+        tn::any_array at(tn::element_type::int32, tn::extents(30));
+        for (int k = 0; k < 30; ++k) at.data<std::int32_t>()[k] = (7 * k + i) % words;
+        auto part = [&](tn::any_array a) { return a.slice(begin, end).copy(); };
+        t.losses.push_back(s.run(tn::feed(p.x, part(std::move(xs).untyped())), tn::feed(p.at, part(std::move(at))),
+                                 tn::feed(p.y, part(std::move(ys).untyped())), step, loss)
+                               .item());
+    }
+    t.values = s.run_untyped({}, p.graph.collection(tn::global_variables));
+    return t;
+}
+
+trained train_alone(int steps) {
+    problem p;
+    const auto loss = loss_of(p.x, p.at, p.y);
+    const tn::operation step = tn::momentum(0.05, 0.9).minimize(loss);
+    tn::session s;
+    return train(s, p, step, loss, steps, 0, 30);
+}
+
+trained train_together(const group& g, int steps, int begin, int end, std::int64_t bucket, int devices = 1) {
+    problem p;
+    std::vector<tn::device_name> names;
+    for (int d = 0; d < devices; ++d) names.emplace_back("/cpu:" + std::to_string(d));
+    tn::mirrored_strategy mirrored(g, names);
+    mirrored.set_bucket_bytes(bucket);
+    const auto losses = mirrored.run([&](auto x, auto at, auto y) { return loss_of(x, at, y); },
+                                     mirrored.distribute(p.x), mirrored.distribute(p.at), mirrored.distribute(p.y));
+    const auto [step, loss] = mirrored.minimize(tn::momentum(0.05, 0.9), losses);
+    tn::session_options o;
+    o.cpu_devices = devices;
+    tn::session s(o);
+    return train(s, p, step, loss, steps, begin, end);
+}
+
+void check_close(const trained& a, const trained& b) {
+    REQUIRE(a.losses.size() == b.losses.size());
+    for (std::size_t i = 0; i < a.losses.size(); ++i) CHECK(a.losses[i] == doctest::Approx(b.losses[i]).epsilon(1e-5));
+    REQUIRE(a.values.size() == b.values.size());
+    for (std::size_t i = 0; i < a.values.size(); ++i) CHECK(all_close(a.values[i], b.values[i], 1e-4, 1e-6));
+}
+bool same_bits(const trained& a, const trained& b) {
+    if (a.losses != b.losses || a.values.size() != b.values.size()) return false;
+    for (std::size_t i = 0; i < a.values.size(); ++i)
+        if (std::memcmp(a.values[i].data(), b.values[i].data(), a.values[i].bytes()) != 0) return false;
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("SEMANTICS 44: tasks that train together give what one gives for the joined batch, the same bits on each, in "
+          "each run") {
+    const trained alone = train_alone(6);
+    for (const int n : {2, 3})
+        for (const std::int64_t bucket : {std::int64_t{0}, std::int64_t{2000}, std::int64_t{1} << 20}) {
+            CAPTURE(n);
+            CAPTURE(bucket);
+            std::vector<trained> results[2];
+            for (auto& r : results) {
+                r.resize(static_cast<std::size_t>(n));
+                servers s(1, n);
+                // Parts of different sizes: 30 rows as 12 and 18, or 4, 10 and 16.
+                const auto border = [&](int k) { return k == 0 ? 0 : k == n ? 30 : n == 2 ? 12 : k == 1 ? 4 : 14; };
+                for (const std::string& said : each_worker(s, n, [&](int rank, const group&g) {
+                         r[static_cast<std::size_t>(rank)] =
+                             train_together(g, 6, border(rank), border(rank + 1), bucket);
+                     }))
+                    CHECK(said == "");
+            }
+            for (int rank = 0; rank < n; ++rank) {
+                const auto k = static_cast<std::size_t>(rank);
+                check_close(results[0][k], alone);
+                CHECK(same_bits(results[0][k], results[0][0]));
+                CHECK(same_bits(results[0][k], results[1][k]));
+            }
+        }
+}
+
+TEST_CASE("SEMANTICS 44: each of several tasks may have several devices") {
+    const trained alone = train_alone(4);
+    servers s(1, 2);
+    std::vector<trained> r(2);
+    for (const std::string& said : each_worker(s, 2, [&](int rank, const group&g) {
+             r[static_cast<std::size_t>(rank)] = train_together(g, 4, rank * 15, rank * 15 + 15, 1 << 20, 2);
+         }))
+        CHECK(said == "");
+    check_close(r[0], alone);
+    CHECK(same_bits(r[0], r[1]));
+}
+
+TEST_CASE("a strategy says which way its processes are joined, and why") {
+    servers s(1, 2);
+    for (const std::string& said : each_worker(s, 2, [&](int rank, const group&g) {
+             const tn::mirrored_strategy mirrored(g);
+             CHECK(mirrored.explained() ==
+                   "1 device of this process; 2 processes, by Tenon's links between the 2 tasks of worker, of "
+                   "which this is /job:worker/task:" +
+                       std::to_string(rank));
+         }))
+        CHECK(said == "");
+    CHECK(tn::mirrored_strategy(std::vector<tn::device_name>{tn::device_name("/cpu:0")}).explained() ==
+          "1 device of this process; no other process takes part");
+}
+
+TEST_CASE("variables that are random without a seed begin equal in all processes") {
+    servers s(1, 3);
+    std::vector<tn::any_array> inside(3), outside(3);
+    for (const std::string& said : each_worker(s, 3, [&](int rank, const group&g) {
+             const tn::graph own;
+             const tn::graph_scope scope(own);
+             tn::graph(own).set_seed(static_cast<std::uint64_t>(100 + rank));
+             const auto layer = tn::nn::dense<4>();
+             const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
+             tn::mirrored_strategy mirrored(g);
+             const auto made = mirrored.run(
+                 [&](auto part) {
+                     const auto w = tn::variable<float, tn::shape<3, 4>>("w", tn::normal(0, 1));
+                     return matmul(part, w) + layer(part);
+                 },
+                 mirrored.distribute(x));
+             (void)made;
+             tn::session sess;
+             sess.run(tn::initialize_variables());
+             auto values = sess.run_untyped({}, own.collection(tn::global_variables));
+             REQUIRE(values.size() >= 2);
+             const auto at = static_cast<std::size_t>(rank);
+             inside[at] = std::move(values[0]);
+             outside[at] = std::move(values[1]);
+         }))
+        CHECK(said == "");
+    for (const std::size_t r : {1u, 2u}) {
+        CHECK(inside[r] == inside[0]);
+        CHECK(outside[r] == outside[0]);
+    }
+}
+
+TEST_CASE("a step ends at its limit, and says who has not come to which collective; then all are told") {
+    servers s(1, 2);
+    std::promise<void> late;
+    const auto said = each_worker(s, 2, [&](int rank, const group& g) {
+        const tn::graph own;
+        const tn::graph_scope scope(own);
+        const auto x = tn::constant({1.0f, 2.0f, 3.0f});
+        const tn::any_tensor sum = tn::add_collective(g, tn::collective_kind::sum, x, {}, "total");
+        tn::session sess;
+        if (rank == 1) late.get_future().wait();
+        try {
+            (void)sess.run_for(rank == 0 ? 0.3 : 60, sum);
+        } catch (...) {
+            if (rank == 0) late.set_value();
+            throw;
+        }
+    });
+    CHECK(said[0].find(
+              "it was waiting for sum total (float[3]), number 1 of group worker seen by 0; /job:worker/task:1 (") !=
+          std::string::npos);
+    CHECK(said[0].find("has not come to it") != std::string::npos);
+    CHECK(said[1].find("/job:worker/task:0 (") != std::string::npos);
+    CHECK(said[1].find("has stopped a step in sum total") != std::string::npos);
+}
+
+TEST_CASE("a step that fails between its collectives ends the others' with its name") {
+    servers s(1, 2);
+    const auto said = each_worker(s, 2, [&](int rank, const group& g) {
+        const tn::graph own;
+        const tn::graph_scope scope(own);
+        const auto x = tn::placeholder<float, tn::shape<3>>("x");
+        const tn::any_tensor first = tn::add_collective(g, tn::collective_kind::sum, x, {}, "first");
+        const auto index = tn::placeholder<std::int32_t, tn::shape<1>>("index");
+        const auto row = gather(tn::as<float, tn::shape<3>>(first), index); // out of range on rank 1
+        const tn::any_tensor second = tn::add_collective(g, tn::collective_kind::sum, row, {}, "second");
+        tn::session sess;
+        (void)sess.run(tn::feed(x, {1.0f, 2.0f, 3.0f}), tn::feed(index, {rank == 0 ? 0 : 9}), second);
+    });
+    CHECK(said[1].find("9") != std::string::npos);
+    CHECK(said[0].find("/job:worker/task:1 (") != std::string::npos);
+    CHECK(said[0].find("has failed in a step") != std::string::npos);
+}
+
+TEST_CASE("a task that is lost ends the steps of all with its name, within the lease") {
+    servers s(1, 3);
+    std::promise<void> there;
+    std::atomic<int> begun{0};
+    const auto said = each_worker(s, 3, [&](int rank, const group& g) {
+        const tn::graph own;
+        const tn::graph_scope scope(own);
+        const tn::any_tensor sum =
+            tn::add_collective(g, tn::collective_kind::sum, tn::constant({1.0f, 2.0f, 3.0f}), {}, "total");
+        tn::session sess;
+        (void)sess.run(sum);
+        if (++begun == 3) there.set_value();
+        if (rank == 2) {
+            there.get_future().wait();
+            s.stop("worker", 2);
+            return;
+        }
+        for (;;) (void)sess.run(sum);
+    });
+    CHECK(said[2] == "");
+    for (const std::size_t r : {0u, 1u}) {
+        CAPTURE(said[r]);
+        CHECK(said[r].find("/job:worker/task:2 (") != std::string::npos);
+    }
+}
+
+TEST_CASE("a group whose tasks do not all come names those that are missing") {
+    servers s(1, 2);
+    s.stop("worker", 1);
+    try {
+        (void)s.at("worker", 0).processes({}, 0.3);
+        CHECK(false);
+    } catch (const tn::deadline_exceeded_error& e) {
+        CHECK(std::string(e.what()).find("not all of its 2 processes were reached within 0.3 s") != std::string::npos);
+        CHECK(std::string(e.what()).find("/job:worker/task:1") != std::string::npos);
+    }
+    CHECK_THROWS_AS(s.at("worker", 0).processes({"ps"}, 0.1), tn::invalid_argument_error);
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Processes that compute together, by MPI or by links.
+#
+#   collectives.sh mpi PROGRAM            under the mpirun of the MPI that it was built with
+#   collectives.sh links PROGRAM TENON    tasks that tenon launch starts
+#
+# Ends with status 77 where there is no such mpirun.
+set -uo pipefail
+method=$1
+program=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for name in $(compgen -e | grep -E '^(TENON_|SLURM_|PMI|OMPI_COMM|TF_CONFIG|RANK$|WORLD_SIZE$|JOBSET_|JOB_COMPLETION)'); do unset "$name"; done
+failed=0
+
+if [ "$method" = mpi ]; then
+    built=$("$program" mpi explain 2>&1 | grep -oE 'Open MPI|MPICH' | head -1)
+    for mpirun in mpirun mpirun.openmpi mpirun.mpich ""; do
+        [ -n "$mpirun" ] || { echo "skipped: there is no mpirun of ${built:-MPI} (Debian: openmpi-bin, mpich)"; exit 77; }
+        says=$("$mpirun" --version 2>&1 | head -1)
+        case "$built:$says" in "Open MPI:"*"Open MPI"* | "MPICH:"*HYDRA* | "MPICH:"*MPICH*) break ;; esac
+    done
+    start() {
+        local n=$1 options=()
+        shift
+        [ "$built" != "Open MPI" ] || options=(--oversubscribe)
+        timeout 120 "$mpirun" "${options[@]}" -n "$n" "$program" mpi "$@"
+    }
+else
+    tenon=$(realpath "$3")
+    start() {
+        local n=$1
+        shift
+        timeout 120 "$tenon" launch --worker "$n" -- "$program" links "$@" | sed 's/^worker [0-9]* *| //'
+        return "${PIPESTATUS[0]}"
+    }
+fi
+
+fail() {
+    echo "FAILED: $1"
+    sed 's/^/    out: /' out
+    sed 's/^/    err: /' err
+    failed=1
+}
+run() { start "$@" >out 2>err; }
+# All have said the same, and there are so many.
+same() {
+    [ "$(grep -c ' the same ' out)" -eq "$1" ] && [ "$(grep -oE 'the same [0-9]+' out | sort -u | wc -l)" -eq 1 ] ||
+        fail "not all $1 processes said the same"
+}
+
+for n in 1 2 3; do
+    run $n sums || fail "sums of $n processes"
+    same $n
+done
+for n in 2 3; do
+    run $n train || fail "training by $n processes"
+    same $n
+    grep -oE 'the same [0-9]+' out | sort -u >first
+    run $n train || fail "training by $n processes again"
+    grep -oE 'the same [0-9]+' out | sort -u | cmp -s - first || fail "another run of $n processes has other bits"
+done
+
+run 2 explain || fail "explain"
+[ "$(grep -cE '^[01] by (MPI|Tenon.s links)' out)" -eq 2 ] || fail "nobody said which way"
+
+run 3 differ && fail "processes that mean different things are not told"
+grep -qE 'do not agree on collective number 1: .*float\[4000[01]\].*float\[4000[01]\]' out || fail "not both were named"
+
+run 2 limit && fail "a step past its limit has not failed"
+grep -qE "^0 failed: .*limit of 1 s.* rank 1 .*has not come to it|^0 failed: .*limit of 1 s.*/job:worker/task:1 .*has not come to it" out || fail "who did not come is not named"
+# An mpirun ends the others as soon as one has failed.
+[ "$method" = mpi ] || grep -qE "^1 failed: .*/job:worker/task:0.*has stopped a step" out || fail "who came late was not told"
+
+run 3 lost && fail "the loss of a process went unnoticed"
+if [ "$method" = links ]; then
+    [ "$(grep -cE '^[02] failed: .*/job:worker/task:1' out)" -eq 2 ] || fail "the lost one is not named"
+fi
+
+[ $failed -eq 0 ] && echo "all as it should be"
+exit $failed
