@@ -14,7 +14,7 @@ failed=0
 
 begin() {
     export TENON_JOIN_TIMEOUT=40
-    cp -r "$(dirname "$(dirname "$test_folder")")/examples/engines" "$examples" && cp "$1" "$bed/bin/train" && cp "$2" "$bed/bin/tenon" || exit 1
+    cp -r "$(dirname "$(dirname "$test_folder")")/examples/engines" "$examples" && (cd "$OLDPWD" && cp "$1" "$bed/bin/train" && cp "$2" "$bed/bin/tenon") || exit 1
 }
 
 fail() {

@@ -43,7 +43,7 @@ END
     cd "$bed" || exit 1
     # Nothing of what this test itself was started by.
     local name
-    for name in $(compgen -e | grep -vE '^(PATH|PWD|TENON_TEST_PYTHON|JOBSET_SCHEMA|HOME|LANG|TERM|USER|SHLVL|TENON_TEST_BED)$'); do unset "$name"; done
+    for name in $(compgen -e | grep -vE '^(PATH|PWD|OLDPWD|TENON_TEST_PYTHON|JOBSET_SCHEMA|HOME|LANG|TERM|USER|SHLVL|TENON_TEST_BED)$'); do unset "$name"; done
     PATH=$bed/bin:$PATH
 }
 
