@@ -63,28 +63,30 @@ struct living_servers {
 };
 
 [[maybe_unused]] const bool links_are_known = [] {
-    register_processes_way(
-        {"links", 1,
-         [](std::string& why) {
-             living_servers& l = living_servers::get();
-             const std::lock_guard lock(l.guard);
-             why = l.all.empty() ? "this process has no server, which would know its cluster (tn::server)"
-                                 : "this process has a server of a cluster";
-             if (l.all.size() > 1) why = "this process has several servers; ask one of them (tn::server::processes)";
-             return l.all.size() == 1;
-         },
-         [](const processes_options& o, const std::string& why) {
-             net::server_core* s = nullptr;
-             {
-                 living_servers& l = living_servers::get();
-                 const std::lock_guard lock(l.guard);
-                 if (!l.all.empty()) s = l.all.front();
-             }
-             if (!s) throw failed_precondition_error("processes: the server of this process has gone");
-             auto g = s->processes(o.jobs, {}, o.seconds);
-             g->explain(g->explained() + ": " + why);
-             return g;
-         }});
+    register_processes_way({"links", 1,
+                            [](std::string& why) {
+                                living_servers& l = living_servers::get();
+                                const std::lock_guard lock(l.guard);
+                                why = l.all.empty()
+                                          ? "this process has no server, which would know its cluster (tn::server)"
+                                          : "this process has a server of a cluster";
+                                if (l.all.size() > 1)
+                                    why = "this process has several servers; ask one of them (tn::server::processes)";
+                                return l.all.size() == 1;
+                            },
+                            [](const processes_options& o, const std::string& why) {
+                                net::server_core* s = nullptr;
+                                {
+                                    living_servers& l = living_servers::get();
+                                    const std::lock_guard lock(l.guard);
+                                    if (!l.all.empty()) s = l.all.front();
+                                }
+                                if (!s)
+                                    throw failed_precondition_error("processes: the server of this process has gone");
+                                auto g = s->processes(o.jobs, {}, o.seconds);
+                                g->explain(g->explained() + ": " + why);
+                                return g;
+                            }});
     return true;
 }();
 

@@ -211,10 +211,7 @@ int main(int argc, char** argv) {
         std::optional<tn::server> server;
         if (method == "links") {
             const auto source = tn::net::resolve_cluster(tn::net::take_cluster_flags(argc, argv));
-            tn::server_options o;
-            o.heartbeat = 0.5;
-            o.lease = 2;
-            server.emplace(source.tasks, source.job, source.task, std::move(o));
+            server.emplace(source.tasks, source.job, source.task);
         }
         const group g = tn::processes({.method = method, .seconds = 30});
         rank_of_this = g->rank();

@@ -16,16 +16,16 @@ for name in $(compgen -e | grep -E '^(TENON_|SLURM_|PMI|OMPI_COMM|TF_CONFIG|RANK
 failed=0
 
 if [ "$method" = mpi ]; then
-    built=$("$program" mpi explain 2>&1 | grep -oE 'Open MPI|MPICH' | head -1)
+    # Which of those that are installed is that of the program's MPI: with another one it says so.
     for mpirun in mpirun mpirun.openmpi mpirun.mpich ""; do
-        [ -n "$mpirun" ] || { echo "skipped: there is no mpirun of ${built:-MPI} (Debian: openmpi-bin, mpich)"; exit 77; }
-        says=$("$mpirun" --version 2>&1 | head -1)
-        case "$built:$says" in "Open MPI:"*"Open MPI"* | "MPICH:"*HYDRA* | "MPICH:"*MPICH*) break ;; esac
+        [ -n "$mpirun" ] || { echo "skipped: there is no mpirun of the program's MPI (Debian: openmpi-bin, mpich)"; exit 77; }
+        options=()
+        "$mpirun" --version 2>&1 | grep -q 'Open MPI' && options=(--oversubscribe)
+        [ "$(timeout 60 "$mpirun" "${options[@]}" -n 2 "$program" mpi explain 2>/dev/null | grep -c ' by MPI (')" -eq 2 ] && break
     done
     start() {
-        local n=$1 options=()
+        local n=$1
         shift
-        [ "$built" != "Open MPI" ] || options=(--oversubscribe)
         timeout 120 "$mpirun" "${options[@]}" -n "$n" "$program" mpi "$@"
     }
 else
