@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # mpirun of Open MPI, on one machine or several. Make keys, and start:
 #
-#   tenon certificates --hosts a,b --out ~/keys
+#   tenon certificates --hosts a,b,$(hostname -I | xargs | tr ' ' ,) --out ~/keys
 #   TENON_KEYS=~/keys examples/engines/open_mpi.sh --host a:3,b:2 ./train --checkpoint train
 #
-# The folder ~/keys must be the same on all of them, as a common home is. One machine needs none: open_mpi.sh -n 3 ./train
+# Open MPI tells where mpirun's host is by its addresses, so these are in the certificate, too. The folder ~/keys must be the same on
+# all of them, as a common home is. One machine needs none: open_mpi.sh -n 3 ./train
 # Rank 0 is the parameter server, unless TENON_PS_TASKS says another number.
 set -euo pipefail
 export TENON_PS_TASKS=${TENON_PS_TASKS:-1}

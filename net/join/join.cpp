@@ -53,6 +53,7 @@ private:
     member::state& state_;
     credentials shown_;
     std::string listen_; // where the task serves; empty: where its cluster says
+    std::string bound_;  // what it was asked to listen on
     bool is_local_ = false;
     std::unique_ptr<reserved_port> port_; // until it serves
 };
@@ -156,9 +157,9 @@ void joining_run::check_place() const {
 }
 
 std::string joining_run::who_reaches_it() const {
-    const std::string& at = state_.own->address();
+    const std::string &at = state_.own->address(), &bound = bound_.empty() ? at : bound_;
     return state_.device + " is reached at " + at + " from " +
-           (is_loopback(at)      ? "this machine alone"
+           (is_loopback(bound)   ? "this machine alone"
             : shown_.tls.empty() ? "other machines, in plain"
                                  : "other machines, encrypted") +
            ", by " +
@@ -191,6 +192,7 @@ void joining_run::run() {
 
     server_options o = std::move(options_.server);
     if (o.listen.empty()) o.listen = listen_.empty() ? state_.place.listen : listen_;
+    bound_ = o.listen;
     if (o.run.empty()) o.run = state_.place.run;
     o.token = shown_.token;
     o.tls = shown_.tls;

@@ -107,11 +107,7 @@ server& member::server() const {
 std::string member::target() const {
     const auto& [job, task] = state_->holders.front();
     if (!state_->own) return "tenon://" + cluster().address(job, task);
-    // Who serves on all addresses is called by the one that others use: certificates are for that.
-    const std::string& at = state_->own->address();
-    return "tenon://" + (at.starts_with("[::]:") || at.starts_with("0.0.0.0:")
-                             ? cluster().address(state_->place.job, state_->place.task)
-                             : at);
+    return state_->own->target();
 }
 
 replica_device_setter member::placement() const {

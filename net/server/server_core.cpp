@@ -85,6 +85,13 @@ server_core::server_core(transport& t, server_settings s) :
     service_ = service::make(transport_, std::move(o), *this);
     address_ = service_->listen(settings_.listen.empty() ? settings_.tasks.address(settings_.job, settings_.task)
                                                          : settings_.listen);
+    // Who serves on all addresses is called by the name that others use: certificates are of names.
+    for (const char* all : {"[::]:", "0.0.0.0:"})
+        if (address_.starts_with(all)) {
+            const std::string& known = settings_.tasks.address(settings_.job, settings_.task);
+            address_ = known.substr(0, known.rfind(':')) + address_.substr(address_.rfind(':'));
+            break;
+        }
     if (settings_.log)
         settings_.log(known_as_.name + " serves on " + address_ + " with " + std::to_string(task_->devices.size()) +
                       " device" + (task_->devices.size() == 1 ? "" : "s") + " and " +
