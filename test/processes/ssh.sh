@@ -273,7 +273,7 @@ until address=$(sed -n 's/.* serves on \([^ ]*\) .*/\1/p' serve.log) && [ -n "$a
     sleep 0.05
 done
 "$TENON" status "$address" --timeout 20 || exit 1
-env -u TENON_TOKEN "$TENON" status "$address" 2>&1 | grep -o 'it asks for a token'
+"$TENON" status "$address" --token wrong 2>&1 | grep -o 'the token is not the cluster'\''s'
 env -u TENON_CERTIFICATE -u TENON_KEY -u TENON_AUTHORITIES "$TENON" status "$address" --timeout 2 2>&1 | grep -o 'does it want TLS'
 kill $!
 wait $!
@@ -283,7 +283,7 @@ export TENON=$tenon
 run 0 --ps 1 --worker 1 --env TENON -- ./member
 grep -qE '^worker 0 \| /job:ps/task:0 at (localhost|127.0.0.1):[0-9]+, tenon ' out || fail "the parameter server does not answer"
 grep -qE '^worker 0 \| /job:worker/task:0 at (localhost|127.0.0.1):[0-9]+, tenon ' out || fail "the worker does not answer"
-has out "worker 0 | it asks for a token"
+has out "worker 0 | the token is not the cluster's"
 has out "worker 0 | does it want TLS"
 
 [ $failed -eq 0 ] && echo "tenon launch --hosts: all as it should be"

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -123,23 +121,12 @@ protected:
     bool has_ended() const noexcept;
 
 private:
-    struct step_turns {
-        int next = 0, of = 1;
-        std::map<int, collective*> early; // whose turn has not come
-    };
-    [[noreturn]] void throw_end() const;
+    struct state; // kept apart: a model that is compiled pays for no lock
 
     const std::string name_;
     const int rank_, size_;
     std::string explained_;
-    mutable std::mutex guard_; // of what follows
-    std::map<std::uint64_t, step_turns> steps_;
-    std::map<std::uint64_t, collective*> flying_; // by number
-    std::uint64_t issued_ = 0;
-    bool ended_ = false;
-    error_code code_{};
-    error_reason reason_{};
-    std::string why_;
+    const std::unique_ptr<state> state_;
 };
 
 } // namespace tenon

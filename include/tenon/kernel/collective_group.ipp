@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mutex>
+#include <map>
 #include <utility>
 
 #include <tenon/kernel/collective_group.hpp>
@@ -45,8 +47,25 @@ struct entered_groups {
 };
 } // namespace detail
 
+struct collective_group::state {
+    struct step_turns {
+        int next = 0, of = 1;
+        std::map<int, collective*> early; // whose turn has not come
+    };
+    [[noreturn]] void throw_end() const { throw_error(code, why, reason); }
+
+    mutable std::mutex guard; // of what follows
+    std::map<std::uint64_t, step_turns> steps;
+    std::map<std::uint64_t, collective*> flying; // by number
+    std::uint64_t issued = 0;
+    bool ended = false;
+    error_code code{};
+    error_reason reason{};
+    std::string why;
+};
+
 TENON_INLINE collective_group::collective_group(std::string name, int rank, int size) :
-    name_(std::move(name)), rank_(rank), size_(size) {}
+    name_(std::move(name)), rank_(rank), size_(size), state_(std::make_unique<state>()) {}
 TENON_INLINE collective_group::~collective_group() = default;
 
 TENON_INLINE void collective_group::enter(const std::shared_ptr<collective_group>& g) {
@@ -65,45 +84,44 @@ TENON_INLINE std::shared_ptr<collective_group> collective_group::called(const st
     return at == all.by_name.end() ? nullptr : at->second.lock();
 }
 
-TENON_INLINE void collective_group::throw_end() const { throw_error(code_, why_, reason_); }
 TENON_INLINE void collective_group::check() const {
-    const std::lock_guard lock(guard_);
-    if (ended_) throw_end();
+    const std::lock_guard lock(state_->guard);
+    if (state_->ended) state_->throw_end();
 }
 TENON_INLINE bool collective_group::has_ended() const noexcept {
-    const std::lock_guard lock(guard_);
-    return ended_;
+    const std::lock_guard lock(state_->guard);
+    return state_->ended;
 }
 
 TENON_INLINE void collective_group::begin(collective& c, collective_turn t) {
     check_collective(c.what);
     std::vector<std::pair<std::uint64_t, collective*>> ready;
     {
-        const std::lock_guard lock(guard_);
-        if (ended_) throw_end();
-        if (!steps_.empty() && !steps_.contains(t.step))
+        const std::lock_guard lock(state_->guard);
+        if (state_->ended) state_->throw_end();
+        if (!state_->steps.empty() && !state_->steps.contains(t.step))
             throw failed_precondition_error(to_string(c.what) + " of group " + name_ +
                                             ": another step is not through with its collectives. Processes could not "
                                             "agree on the order of two steps at "
                                             "once; run steps that have collectives one after another");
-        step_turns& s = steps_[t.step];
+        state::step_turns& s = state_->steps[t.step];
         s.of = t.of;
         s.early[t.number] = &c;
         for (auto at = s.early.find(s.next); at != s.early.end(); at = s.early.find(s.next)) {
-            ready.emplace_back(++issued_, at->second);
-            flying_[issued_] = at->second;
+            ready.emplace_back(++state_->issued, at->second);
+            state_->flying[state_->issued] = at->second;
             s.early.erase(at);
             ++s.next;
         }
-        if (s.next == s.of) steps_.erase(t.step);
+        if (s.next == s.of) state_->steps.erase(t.step);
     }
     for (const auto& [number, one] : ready) {
         collective_signature what;
         double weight = 1;
         any_array value;
         {
-            const std::lock_guard lock(guard_);
-            if (!flying_.contains(number)) continue; // it ended, or was stopped
+            const std::lock_guard lock(state_->guard);
+            if (!state_->flying.contains(number)) continue; // it ended, or was stopped
             what = one->what;
             weight = one->weight;
             value = std::move(one->value);
@@ -122,20 +140,20 @@ TENON_INLINE bool collective_group::stop(collective& c) noexcept {
     bool found = false, begun = false;
     std::string what;
     {
-        const std::lock_guard lock(guard_);
-        for (auto s = steps_.begin(); s != steps_.end() && !found; ++s)
+        const std::lock_guard lock(state_->guard);
+        for (auto s = state_->steps.begin(); s != state_->steps.end() && !found; ++s)
             for (auto at = s->second.early.begin(); at != s->second.early.end(); ++at)
                 if (at->second == &c) {
                     found = true;
                     begun = s->second.next > 0;
                     s->second.early.erase(at);
-                    if (!begun && s->second.early.empty()) steps_.erase(s);
+                    if (!begun && s->second.early.empty()) state_->steps.erase(s);
                     break;
                 }
-        for (auto at = flying_.begin(); at != flying_.end() && !found; ++at)
+        for (auto at = state_->flying.begin(); at != state_->flying.end() && !found; ++at)
             if (at->second == &c) {
                 found = begun = true;
-                flying_.erase(at);
+                state_->flying.erase(at);
                 break;
             }
         if (!found) return false;
@@ -159,11 +177,11 @@ TENON_INLINE std::string collective_group::awaited(const collective& c) const {
     std::uint64_t number = 0;
     std::string text = to_string(c.what);
     {
-        const std::lock_guard lock(guard_);
-        for (const auto& [n, one] : flying_)
+        const std::lock_guard lock(state_->guard);
+        for (const auto& [n, one] : state_->flying)
             if (one == &c) number = n;
         if (number == 0)
-            for (const auto& [step, s] : steps_)
+            for (const auto& [step, s] : state_->steps)
                 for (const auto& [turn, one] : s.early)
                     if (one == &c)
                         return text + " of group " + name_ + ", number " + std::to_string(turn + 1) + " of the " +
@@ -178,11 +196,11 @@ TENON_INLINE std::string collective_group::awaited(const collective& c) const {
 TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array result) noexcept {
     collective* c = nullptr;
     {
-        const std::lock_guard lock(guard_);
-        const auto at = flying_.find(sequence);
-        if (at == flying_.end()) return;
+        const std::lock_guard lock(state_->guard);
+        const auto at = state_->flying.find(sequence);
+        if (at == state_->flying.end()) return;
         c = at->second;
-        flying_.erase(at);
+        state_->flying.erase(at);
         c->value = std::move(result);
     }
     c->completed(nullptr);
@@ -191,23 +209,23 @@ TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array res
 TENON_INLINE bool collective_group::fail(error_code code, const std::string& why, error_reason reason,
                                          bool tells) noexcept {
     std::map<std::uint64_t, collective*> flying;
-    std::map<std::uint64_t, step_turns> steps;
+    std::map<std::uint64_t, state::step_turns> steps;
     {
-        const std::lock_guard lock(guard_);
-        if (ended_) return false;
-        ended_ = true;
-        code_ = code;
-        reason_ = reason;
+        const std::lock_guard lock(state_->guard);
+        if (state_->ended) return false;
+        state_->ended = true;
+        state_->code = code;
+        state_->reason = reason;
         try {
-            why_ = why;
+            state_->why = why;
         } catch (...) { // no memory for words
         }
-        flying.swap(flying_);
-        steps.swap(steps_);
+        flying.swap(state_->flying);
+        steps.swap(state_->steps);
     }
     std::exception_ptr failure;
     try {
-        throw_end();
+        state_->throw_end();
     } catch (...) {
         failure = std::current_exception();
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 /// Beside a wait (wait.hpp): who is to know that a step has failed.
 
 namespace tenon {

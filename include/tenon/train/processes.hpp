@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/collective_group.hpp>
 
 /// The processes of one program, which train one model together.
@@ -33,8 +33,8 @@ struct processes_way {
     std::string name;
     int place = 0; ///< those of smaller ones are asked first
     /// Whether it fits here; why, or why not, in words: "the program was started by mpirun".
-    std::function<bool(std::string& why)> fits;
-    std::function<std::shared_ptr<collective_group>(const processes_options&, const std::string& why)> join;
+    shared_function<bool(std::string& why)> fits;
+    shared_function<std::shared_ptr<collective_group>(const processes_options&, const std::string& why)> join;
 };
 void register_processes_way(processes_way w);
 

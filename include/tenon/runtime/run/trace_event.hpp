@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// What ran, from when to when, in nanoseconds of this process's steady clock.
