@@ -121,12 +121,12 @@ protected:
     bool has_ended() const noexcept;
 
 private:
-    struct state; // kept apart: a model that is compiled pays for no lock
+    struct progress; // kept apart: a model that is compiled pays for no lock
 
     const std::string name_;
     const int rank_, size_;
     std::string explained_;
-    const std::unique_ptr<state> state_;
+    const std::unique_ptr<progress> progress_;
 };
 
 } // namespace tenon

@@ -47,7 +47,7 @@ struct entered_groups {
 };
 } // namespace detail
 
-struct collective_group::state {
+struct collective_group::progress {
     struct step_turns {
         int next = 0, of = 1;
         std::map<int, collective*> early; // whose turn has not come
@@ -65,7 +65,7 @@ struct collective_group::state {
 };
 
 TENON_INLINE collective_group::collective_group(std::string name, int rank, int size) :
-    name_(std::move(name)), rank_(rank), size_(size), state_(std::make_unique<state>()) {}
+    name_(std::move(name)), rank_(rank), size_(size), progress_(std::make_unique<progress>()) {}
 TENON_INLINE collective_group::~collective_group() = default;
 
 TENON_INLINE void collective_group::enter(const std::shared_ptr<collective_group>& g) {
@@ -85,43 +85,43 @@ TENON_INLINE std::shared_ptr<collective_group> collective_group::called(const st
 }
 
 TENON_INLINE void collective_group::check() const {
-    const std::lock_guard lock(state_->guard);
-    if (state_->ended) state_->throw_end();
+    const std::lock_guard lock(progress_->guard);
+    if (progress_->ended) progress_->throw_end();
 }
 TENON_INLINE bool collective_group::has_ended() const noexcept {
-    const std::lock_guard lock(state_->guard);
-    return state_->ended;
+    const std::lock_guard lock(progress_->guard);
+    return progress_->ended;
 }
 
 TENON_INLINE void collective_group::begin(collective& c, collective_turn t) {
     check_collective(c.what);
     std::vector<std::pair<std::uint64_t, collective*>> ready;
     {
-        const std::lock_guard lock(state_->guard);
-        if (state_->ended) state_->throw_end();
-        if (!state_->steps.empty() && !state_->steps.contains(t.step))
+        const std::lock_guard lock(progress_->guard);
+        if (progress_->ended) progress_->throw_end();
+        if (!progress_->steps.empty() && !progress_->steps.contains(t.step))
             throw failed_precondition_error(to_string(c.what) + " of group " + name_ +
                                             ": another step is not through with its collectives. Processes could not "
                                             "agree on the order of two steps at "
                                             "once; run steps that have collectives one after another");
-        state::step_turns& s = state_->steps[t.step];
+        progress::step_turns& s = progress_->steps[t.step];
         s.of = t.of;
         s.early[t.number] = &c;
         for (auto at = s.early.find(s.next); at != s.early.end(); at = s.early.find(s.next)) {
-            ready.emplace_back(++state_->issued, at->second);
-            state_->flying[state_->issued] = at->second;
+            ready.emplace_back(++progress_->issued, at->second);
+            progress_->flying[progress_->issued] = at->second;
             s.early.erase(at);
             ++s.next;
         }
-        if (s.next == s.of) state_->steps.erase(t.step);
+        if (s.next == s.of) progress_->steps.erase(t.step);
     }
     for (const auto& [number, one] : ready) {
         collective_signature what;
         double weight = 1;
         any_array value;
         {
-            const std::lock_guard lock(state_->guard);
-            if (!state_->flying.contains(number)) continue; // it ended, or was stopped
+            const std::lock_guard lock(progress_->guard);
+            if (!progress_->flying.contains(number)) continue; // it ended, or was stopped
             what = one->what;
             weight = one->weight;
             value = std::move(one->value);
@@ -140,20 +140,20 @@ TENON_INLINE bool collective_group::stop(collective& c) noexcept {
     bool found = false, begun = false;
     std::string what;
     {
-        const std::lock_guard lock(state_->guard);
-        for (auto s = state_->steps.begin(); s != state_->steps.end() && !found; ++s)
+        const std::lock_guard lock(progress_->guard);
+        for (auto s = progress_->steps.begin(); s != progress_->steps.end() && !found; ++s)
             for (auto at = s->second.early.begin(); at != s->second.early.end(); ++at)
                 if (at->second == &c) {
                     found = true;
                     begun = s->second.next > 0;
                     s->second.early.erase(at);
-                    if (!begun && s->second.early.empty()) state_->steps.erase(s);
+                    if (!begun && s->second.early.empty()) progress_->steps.erase(s);
                     break;
                 }
-        for (auto at = state_->flying.begin(); at != state_->flying.end() && !found; ++at)
+        for (auto at = progress_->flying.begin(); at != progress_->flying.end() && !found; ++at)
             if (at->second == &c) {
                 found = begun = true;
-                state_->flying.erase(at);
+                progress_->flying.erase(at);
                 break;
             }
         if (!found) return false;
@@ -177,11 +177,11 @@ TENON_INLINE std::string collective_group::awaited(const collective& c) const {
     std::uint64_t number = 0;
     std::string text = to_string(c.what);
     {
-        const std::lock_guard lock(state_->guard);
-        for (const auto& [n, one] : state_->flying)
+        const std::lock_guard lock(progress_->guard);
+        for (const auto& [n, one] : progress_->flying)
             if (one == &c) number = n;
         if (number == 0)
-            for (const auto& [step, s] : state_->steps)
+            for (const auto& [step, s] : progress_->steps)
                 for (const auto& [turn, one] : s.early)
                     if (one == &c)
                         return text + " of group " + name_ + ", number " + std::to_string(turn + 1) + " of the " +
@@ -196,11 +196,11 @@ TENON_INLINE std::string collective_group::awaited(const collective& c) const {
 TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array result) noexcept {
     collective* c = nullptr;
     {
-        const std::lock_guard lock(state_->guard);
-        const auto at = state_->flying.find(sequence);
-        if (at == state_->flying.end()) return;
+        const std::lock_guard lock(progress_->guard);
+        const auto at = progress_->flying.find(sequence);
+        if (at == progress_->flying.end()) return;
         c = at->second;
-        state_->flying.erase(at);
+        progress_->flying.erase(at);
         c->value = std::move(result);
     }
     c->completed(nullptr);
@@ -209,23 +209,23 @@ TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array res
 TENON_INLINE bool collective_group::fail(error_code code, const std::string& why, error_reason reason,
                                          bool tells) noexcept {
     std::map<std::uint64_t, collective*> flying;
-    std::map<std::uint64_t, state::step_turns> steps;
+    std::map<std::uint64_t, progress::step_turns> steps;
     {
-        const std::lock_guard lock(state_->guard);
-        if (state_->ended) return false;
-        state_->ended = true;
-        state_->code = code;
-        state_->reason = reason;
+        const std::lock_guard lock(progress_->guard);
+        if (progress_->ended) return false;
+        progress_->ended = true;
+        progress_->code = code;
+        progress_->reason = reason;
         try {
-            state_->why = why;
+            progress_->why = why;
         } catch (...) { // no memory for words
         }
-        flying.swap(state_->flying);
-        steps.swap(state_->steps);
+        flying.swap(progress_->flying);
+        steps.swap(progress_->steps);
     }
     std::exception_ptr failure;
     try {
-        state_->throw_end();
+        progress_->throw_end();
     } catch (...) {
         failure = std::current_exception();
     }
