@@ -90,7 +90,8 @@ void accepted::greeted(const message& m) {
                       "it takes no connections that others can read: use TLS, or ask for insecure ones by name");
     if (h.cluster != 0 && self.cluster != 0 && h.cluster != self.cluster)
         return refuse(error_code::failed_precondition,
-                      core_->name + " is of another run, or of a cluster with another description: start all tasks together, with the same one");
+                      core_->name + " is of another run, or of a cluster with another description: start all tasks "
+                                    "together, with the same one");
     if (!h.expected_job.empty() && (h.expected_job != self.job || h.expected_task != self.task))
         return refuse(error_code::failed_precondition, "it is " + core_->name + ", not " +
                                                            name_of(h.expected_job, h.expected_task) +

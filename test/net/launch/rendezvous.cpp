@@ -167,8 +167,8 @@ TEST_CASE("rendezvous: who is lost when all have met comes again to the place th
     m.network.work_for(1s);
     m.start(again, {.limit = 5s, .serve = "elsewhere:1", .token = "", .insecure = false});
     REQUIRE(m.work(60s));
-    CHECK(
-        contains(m.failure<tn::invalid_argument_error>(2), "rank 2 was of job worker on h2, and comes again as of job worker on elsewhere"));
+    CHECK(contains(m.failure<tn::invalid_argument_error>(2),
+                   "rank 2 was of job worker on h2, and comes again as of job worker on elsewhere"));
 }
 
 TEST_CASE("rendezvous: a process of another run, or told of another size, is refused") {

@@ -68,19 +68,19 @@ struct rendezvous_point {
         listen; ///< where rank 0 serves the rendezvous: the first that is free; port 0 where there is a file
     std::vector<std::string> addresses; ///< where it is reached, tried in turn; none where there is a file
     std::string file;                   ///< which rank 0 writes its address into; empty: none
-    int pmi = -1;                       ///< a socket by which mpiexec of MPICH has rank 0 tell the others where it is; -1: none
-    std::string run;                    ///< a name that only processes of this run have
-    std::string token;                  ///< a secret that their launcher gives them; empty: none
+    int pmi = -1;      ///< a socket by which mpiexec of MPICH has rank 0 tell the others where it is; -1: none
+    std::string run;   ///< a name that only processes of this run have
+    std::string token; ///< a secret that their launcher gives them; empty: none
 };
 
 /// A cluster and this process's place in it, and why.
 struct cluster_source {
-    std::string decided;                        ///< who did: "--cluster", "TENON_CLUSTER", "Slurm", ...; empty: nobody
-    cluster tasks;                              ///< without jobs where nobody decided, and until the rendezvous is over
-    std::string run;                            ///< engine and job, "slurm 4711.0"; empty: nobody says
-    std::string job;                            ///< empty: a client
-    int task = -1;                              ///< -1: a client
-    std::string listen;                         ///< where it serves, where that is not just at its address: all of a pod's
+    std::string decided; ///< who did: "--cluster", "TENON_CLUSTER", "Slurm", ...; empty: nobody
+    cluster tasks;       ///< without jobs where nobody decided, and until the rendezvous is over
+    std::string run;     ///< engine and job, "slurm 4711.0"; empty: nobody says
+    std::string job;     ///< empty: a client
+    int task = -1;       ///< -1: a client
+    std::string listen;  ///< where it serves, where that is not just at its address: all of a pod's
     std::optional<rendezvous_point> rendezvous; ///< what is still to be done
     std::vector<std::string> explanation;
 
