@@ -126,7 +126,8 @@ TEST_CASE("metrics are read back: names, types, labels that others chose, histog
     t.memory = {.in_use = 1u << 20, .peak = 0, .limit = 1u << 30};
     const parsed p = parse(metrics_text(some_task(), t));
     CHECK(p.wrong == "");
-    for (const auto& [name, type] : p.types) {
+    for (const auto& of : p.types) {
+        const std::string &name = of.first, &type = of.second;
         CAPTURE(name);
         CHECK(p.helps.contains(name));
         CHECK(name.starts_with("tenon_"));

@@ -105,8 +105,8 @@ TEST_CASE("clocks that are seconds apart are aligned: a value is received after 
     const picture p(t);
     CHECK(p.processes.size() == 3);
     check_arrows(p, p.of_kind("s").size());
-    for (const auto& [task, within] : p.all.at("otherData").items()) {
-        const std::string said = within.get<std::string>(); // "aligned within 31.002 us"
+    for (const auto& of : p.all.at("otherData").items()) {
+        const std::string task = of.key(), said = of.value().get<std::string>(); // "aligned within 31.002 us"
         CHECK_MESSAGE(std::stod(said.substr(said.rfind(' ', said.size() - 4))) < 300, task << ": " << said);
     }
     // All of it within the steps, though no clock is right; lines take 100 to 150 microseconds.

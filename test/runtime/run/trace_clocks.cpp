@@ -115,7 +115,7 @@ TEST_CASE("what a step says of a clock counts in others, the less the longer ago
     step(3, 1'000'000'000, 100'000);
     c.solve();
     CHECK(c.of(2, 1).error == 100);
-    for (const std::uint64_t s : {1, 3}) CHECK(c.of(s, 1).error == 100 + 50'000);
+    for (const std::uint64_t s : {1u, 3u}) CHECK(c.of(s, 1).error == 100 + 50'000);
 }
 
 TEST_CASE("bounds that contradict each other, as of a process that lies, give something, and end") {
