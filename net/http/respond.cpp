@@ -89,9 +89,7 @@ private:
     const handler handler_;
 };
 
-} // namespace
-
-std::unique_ptr<responder> responder::make(handler h) {
+std::unique_ptr<responder> make_by_httplib(responder::handler h) {
     // Its constructor has the process ignore SIGPIPE, which is the program's to say.
     struct sigaction before {};
     const bool known = ::sigaction(SIGPIPE, nullptr, &before) == 0;
@@ -99,5 +97,14 @@ std::unique_ptr<responder> responder::make(handler h) {
     if (known) ::sigaction(SIGPIPE, &before, nullptr);
     return made;
 }
+
+} // namespace
+
+/// What has a program linked with cpp-httplib.
+extern "C" int tenon_http_linked;
+int tenon_http_linked = [] {
+    register_responder(make_by_httplib);
+    return 1;
+}();
 
 } // namespace tenon::net

@@ -41,4 +41,7 @@ protected:
     responder() = default;
 };
 
+/// By who knows how, before main().
+void register_responder(std::unique_ptr<responder> (*make)(responder::handler)) noexcept;
+
 } // namespace tenon::net
