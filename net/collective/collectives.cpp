@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <net/link/asking.hpp>
+#include <net/wire/text_hash.hpp>
 #include <tenon/core/number_text.hpp>
 
 namespace tenon::net {
@@ -45,12 +46,6 @@ private:
     const std::vector<end> ends_;
 };
 
-std::uint64_t number_of(const std::string& text) {
-    std::uint64_t h = 14695981039346656037u; // FNV-1a
-    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return h | 1;
-}
-
 } // namespace
 
 int collectives::entered::rank_of(const std::string& task, std::uint64_t incarnation) const {
@@ -84,7 +79,6 @@ std::shared_ptr<collective_group> collectives::make(const std::vector<std::strin
     }
 
     std::vector<link_channel::end> ends(tasks.size());
-    std::vector<std::string> troubles(tasks.size());
     const auto left = std::make_shared<std::atomic<std::size_t>>(tasks.size() - 1);
     const auto told = std::make_shared<std::vector<std::string>>(tasks.size());
     const time_point until = transport_.now() + seconds_of(seconds);
@@ -118,7 +112,7 @@ std::shared_ptr<collective_group> collectives::make(const std::vector<std::strin
     {
         const std::lock_guard lock(guard_);
         // All members say the same, whatever their names for it.
-        number = number_of(all + "#" + std::to_string(made_[all]++));
+        number = hash_of_text(all + "#" + std::to_string(made_[all]++));
     }
     made.group = std::make_shared<exchange_group>(name, rank, static_cast<int>(tasks.size()), number,
                                                   std::make_unique<link_channel>(std::move(ends)));

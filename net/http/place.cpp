@@ -11,14 +11,13 @@ std::string http_address(const http_options& o) {
     const std::string said = o.said_by + "=\"" + o.where + "\": ";
     const bool is_port = std::all_of(o.where.begin(), o.where.end(), [](char c) { return c >= '0' && c <= '9'; });
     const std::string address = is_port ? "127.0.0.1:" + o.where : o.where;
-    host_and_port at;
     try {
-        at = parse_address(address);
+        (void)parse_address(address);
     } catch (const invalid_argument_error&) {
         throw invalid_argument_error(said +
                                      "that is no place to serve HTTP at: write a port from 0 to 65535, or host:port");
     }
-    if (at.host == "localhost" || at.host == "::1" || at.host.starts_with("127.")) return address;
+    if (is_loopback_address(address)) return address;
     const bool is_private = !o.tls.certificate_chain.empty();
     if (!o.token.empty() && (is_private || o.insecure)) return address;
     throw permission_denied_error(said + "it may be reached from other machines, and " +

@@ -15,8 +15,8 @@
 #include <net/launch/rendezvous.hpp>
 #include <net/launch/run_files.hpp>
 #include <net/launch/settings.hpp>
+#include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
 
 namespace tenon::net {
 
@@ -62,11 +62,6 @@ double joining_run::seconds(double given, const char* name, int otherwise) const
     if (given > 0) return given;
     const auto v = said_.variable(name);
     return v ? v->number(1, 1'000'000, "a number of seconds") : otherwise;
-}
-
-bool is_loopback(const std::string& address) {
-    const std::string host = address.substr(0, address.rfind(':'));
-    return host == "localhost" || host == "[::1]" || host.starts_with("127.");
 }
 
 void joining_run::be_alone() {
@@ -159,9 +154,9 @@ void joining_run::check_place() const {
 std::string joining_run::who_reaches_it() const {
     const std::string &at = state_.own->address(), &bound = bound_.empty() ? at : bound_;
     return state_.device + " is reached at " + at + " from " +
-           (is_loopback(bound)   ? "this machine alone"
-            : shown_.tls.empty() ? "other machines, in plain"
-                                 : "other machines, encrypted") +
+           (is_loopback_address(bound) ? "this machine alone"
+            : shown_.tls.empty()       ? "other machines, in plain"
+                                       : "other machines, encrypted") +
            ", by " +
            (shown_.token.empty() ? "anybody (TENON_TOKEN would ask for a secret)" : "who has the run's token");
 }

@@ -2,6 +2,7 @@
 
 #include <net/launch/launchers.hpp>
 #include <net/launch/rendezvous.hpp>
+#include <net/wire/text_hash.hpp>
 
 namespace tenon::net {
 
@@ -22,8 +23,7 @@ void meet_on_this_host(ranked_process& p) {
 }
 
 void meet_at_ports_of_run(ranked_process& p, const std::vector<std::string>& hosts, const std::string& listen) {
-    unsigned hash = 2166136261u; // FNV-1a
-    for (const char c : p.run) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+    const std::uint64_t hash = hash_of_text(p.run) >> 1; // whose last bit is always set
     for (unsigned i = 0; i < tries; ++i) {
         const std::string port = ":" + std::to_string(first_port + (hash + i * step) % ports);
         p.listen.push_back(listen + port);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <net/link/service.hpp>
+#include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
@@ -21,7 +22,7 @@ constexpr duration confirming = std::chrono::seconds(10); // for all to ask for 
 std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 bool on_loopback(const std::string& host) {
-    return host.starts_with("127.") || host == "[::1]" || host == "localhost" || host.starts_with("[::ffff:127.");
+    return is_loopback_address(host + ":0") || host.starts_with("[::ffff:127.");
 }
 
 // 16 digits for each number.

@@ -10,9 +10,9 @@
 #include <net/http/http_server.hpp>
 #include <net/server/http_source.hpp>
 #include <net/server/server_core.hpp>
+#include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/net/cluster_source.hpp>
 #include <tenon/net/server.hpp>
 #include <tenon/train/processes.hpp>
 #include <tenon/input.hpp> // a server knows all ops of the library
@@ -34,14 +34,8 @@ server_options with_variables(server_options o) {
     o.token = std::move(shown.token);
     o.tls = std::move(shown.tls);
     o.insecure = shown.insecure;
-    const net::environment variables = net::environment::of_process();
-    if (const std::string* run = variables.find("TENON_RUN"); run && o.run.empty()) o.run = *run;
+    if (const char* run = std::getenv("TENON_RUN"); run && o.run.empty()) o.run = run;
     return o;
-}
-
-bool is_loopback(const std::string& address) {
-    const std::string host = address.substr(0, address.rfind(':'));
-    return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
 }
 
 // The servers of this process that live: what tn::processes() finds by the method "links".
@@ -130,7 +124,7 @@ struct server::state {
             changed.notify_all();
         };
         const std::string& where = o.listen.empty() ? c.address(job, task) : o.listen;
-        if (!is_loopback(where) && !o.insecure && (o.tls.empty() || o.token.empty()))
+        if (!net::is_loopback_address(where) && !o.insecure && (o.tls.empty() || o.token.empty()))
             throw permission_denied_error(
                 "server: " + where + " may be reached from other machines, and " +
                 (o.tls.empty() ? "connections to it are not encrypted" : "nobody has to prove who it is") +

@@ -9,6 +9,7 @@
 
 #include <net/link/asking.hpp>
 #include <net/worker/all_answers.hpp>
+#include <net/wire/text_hash.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/core/large_memory.hpp>
 #include <tenon/kernel/submit_scope.hpp>
@@ -17,12 +18,6 @@
 namespace tenon::net {
 
 namespace {
-
-std::uint64_t hash_of_text(const std::string& text) {
-    std::uint64_t h = 14695981039346656037u; // FNV-1a
-    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return h | 1;
-}
 
 // Those that train are expected to take part.
 std::vector<std::string> those_that_train(const server_settings& s) {

@@ -21,6 +21,11 @@ namespace tenon::net {
 
 using asio::ip::tcp;
 
+bool is_loopback_address(const std::string& address) {
+    const std::string host = address.substr(0, address.rfind(':'));
+    return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
 host_and_port parse_address(const std::string& address) {
     const auto wrong = [&](const char* why) {
         return invalid_argument_error("'" + address + "' is no address, " + why +

@@ -16,6 +16,8 @@ struct host_and_port {
 };
 /// "host:port" or "[::1]:port"; the host may be empty. Throws invalid_argument_error where it is none.
 host_and_port parse_address(const std::string& address);
+/// Whether "host:port" is reached from this machine alone: localhost, [::1] or 127.x.x.x, as it is written.
+bool is_loopback_address(const std::string& address);
 
 /// A connected socket that does not block, and what it connects.
 struct connected_socket {
