@@ -1,9 +1,11 @@
 #pragma once
 
 // The text of this file is given to NVRTC too, before the instructions of tapes: it includes nothing there, since NVRTC has no files.
-#if !defined(__CUDACC__)
+#if !defined(__CUDACC_RTC__)
 #include <math.h>
 #include <tenon/core/config.hpp>
+#endif
+#if !defined(__CUDACC__)
 #define TENON_CALLED inline
 #else
 #define TENON_CALLED __host__ __device__ __attribute__((noinline)) inline

@@ -93,7 +93,7 @@ nvrtcResult compile(_nvrtcProgram& p) {
     if (in.path.empty()) return NVRTC_ERROR_INTERNAL_ERROR;
     {
         std::ofstream source(in.path / "tape.cpp");
-        source << p.source;
+        source << "#define __CUDACC_RTC__ 1\n#line 1\n" << p.source;
         const std::regex kernel(R"(extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\()");
         for (std::sregex_iterator at(p.source.begin(), p.source.end(), kernel), end; at != end; ++at)
             source << "TENON_EMULATED_KERNEL(" << (*at)[1] << ")\n";
