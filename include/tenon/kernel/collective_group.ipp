@@ -1,7 +1,8 @@
 #pragma once
 
-#include <mutex>
+#include <algorithm>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include <tenon/kernel/collective_group.hpp>
@@ -48,16 +49,39 @@ struct entered_groups {
 } // namespace detail
 
 struct collective_group::progress {
-    struct step_turns {
-        int next = 0, of = 1;
-        std::map<int, collective*> early; // whose turn has not come
+    struct flight {
+        std::uint64_t number = 0;
+        collective* one = nullptr;
+    };
+    struct issued {
+        std::uint64_t number = 0;
+        collective_signature what;
+        double weight = 1;
+        any_array value;
     };
     [[noreturn]] void throw_end() const { throw_error(code, why, reason); }
+    // The one whose turn it is in this step, if it has come: it is flying then.
+    bool take_next(std::uint64_t of_step, issued& i) {
+        const std::lock_guard lock(guard);
+        if (of == 0 || step != of_step) return false;
+        const auto at = std::find_if(early.begin(), early.end(), [&](const auto& e) { return e.first == next; });
+        if (at == early.end()) return false;
+        collective& c = *at->second;
+        flying.push_back({i.number = ++last, &c});
+        early.erase(at);
+        if (++next == of) next = of = 0;
+        i.what = c.what;
+        i.weight = c.weight;
+        i.value = std::move(c.value);
+        return true;
+    }
 
-    mutable std::mutex guard; // of what follows
-    std::map<std::uint64_t, step_turns> steps;
-    std::map<std::uint64_t, collective*> flying; // by number
-    std::uint64_t issued = 0;
+    mutable std::mutex guard;                       // of what follows
+    std::uint64_t step = 0;                         // which is not through with its collectives
+    int next = 0, of = 0;                           // whose turn it is; of none: there is no such step
+    std::vector<std::pair<int, collective*>> early; // whose turn has not come
+    std::vector<flight> flying;
+    std::uint64_t last = 0; // number
     bool ended = false;
     error_code code{};
     error_reason reason{};
@@ -95,39 +119,22 @@ TENON_INLINE bool collective_group::has_ended() const noexcept {
 
 TENON_INLINE void collective_group::begin(collective& c, collective_turn t) {
     check_collective(c.what);
-    std::vector<std::pair<std::uint64_t, collective*>> ready;
+    progress& p = *progress_;
     {
-        const std::lock_guard lock(progress_->guard);
-        if (progress_->ended) progress_->throw_end();
-        if (!progress_->steps.empty() && !progress_->steps.contains(t.step))
+        const std::lock_guard lock(p.guard);
+        if (p.ended) p.throw_end();
+        if (p.of > 0 && p.step != t.step)
             throw failed_precondition_error(to_string(c.what) + " of group " + name_ +
                                             ": another step is not through with its collectives. Processes could not "
                                             "agree on the order of two steps at "
                                             "once; run steps that have collectives one after another");
-        progress::step_turns& s = progress_->steps[t.step];
-        s.of = t.of;
-        s.early[t.number] = &c;
-        for (auto at = s.early.find(s.next); at != s.early.end(); at = s.early.find(s.next)) {
-            ready.emplace_back(++progress_->issued, at->second);
-            progress_->flying[progress_->issued] = at->second;
-            s.early.erase(at);
-            ++s.next;
-        }
-        if (s.next == s.of) progress_->steps.erase(t.step);
+        p.early.emplace_back(t.number, &c);
+        p.step = t.step;
+        p.of = t.of;
     }
-    for (const auto& [number, one] : ready) {
-        collective_signature what;
-        double weight = 1;
-        any_array value;
-        {
-            const std::lock_guard lock(progress_->guard);
-            if (!progress_->flying.contains(number)) continue; // it ended, or was stopped
-            what = one->what;
-            weight = one->weight;
-            value = std::move(one->value);
-        }
+    for (progress::issued i; p.take_next(t.step, i);) {
         try {
-            issue(number, what, weight, std::move(value));
+            issue(i.number, i.what, i.weight, std::move(i.value));
         } catch (const error& e) {
             (void)fail(e.code(), e.what(), e.reason(), true);
         } catch (const std::exception& e) {
@@ -140,22 +147,12 @@ TENON_INLINE bool collective_group::stop(collective& c) noexcept {
     bool found = false, begun = false;
     std::string what;
     {
-        const std::lock_guard lock(progress_->guard);
-        for (auto s = progress_->steps.begin(); s != progress_->steps.end() && !found; ++s)
-            for (auto at = s->second.early.begin(); at != s->second.early.end(); ++at)
-                if (at->second == &c) {
-                    found = true;
-                    begun = s->second.next > 0;
-                    s->second.early.erase(at);
-                    if (!begun && s->second.early.empty()) progress_->steps.erase(s);
-                    break;
-                }
-        for (auto at = progress_->flying.begin(); at != progress_->flying.end() && !found; ++at)
-            if (at->second == &c) {
-                found = begun = true;
-                progress_->flying.erase(at);
-                break;
-            }
+        progress& p = *progress_;
+        const std::lock_guard lock(p.guard);
+        found = std::erase_if(p.early, [&](const auto& e) { return e.second == &c; }) > 0;
+        begun = found && p.next > 0;
+        if (found && !begun && p.early.empty()) p.of = 0;
+        if (std::erase_if(p.flying, [&](const auto& f) { return f.one == &c; }) > 0) found = begun = true;
         if (!found) return false;
     }
     if (begun) {
@@ -178,15 +175,14 @@ TENON_INLINE std::string collective_group::awaited(const collective& c) const {
     std::string text = to_string(c.what);
     {
         const std::lock_guard lock(progress_->guard);
-        for (const auto& [n, one] : progress_->flying)
-            if (one == &c) number = n;
+        for (const progress::flight& f : progress_->flying)
+            if (f.one == &c) number = f.number;
         if (number == 0)
-            for (const auto& [step, s] : progress_->steps)
-                for (const auto& [turn, one] : s.early)
-                    if (one == &c)
-                        return text + " of group " + name_ + ", number " + std::to_string(turn + 1) + " of the " +
-                               std::to_string(s.of) + " of its step, of which number " + std::to_string(s.next + 1) +
-                               " has not begun in this process";
+            for (const auto& [turn, one] : progress_->early)
+                if (one == &c)
+                    return text + " of group " + name_ + ", number " + std::to_string(turn + 1) + " of the " +
+                           std::to_string(progress_->of) + " of its step, of which number " +
+                           std::to_string(progress_->next + 1) + " has not begun in this process";
     }
     text += ", number " + std::to_string(number) + " of group " + name_;
     const std::string who = number == 0 ? std::string() : missing(number);
@@ -196,11 +192,12 @@ TENON_INLINE std::string collective_group::awaited(const collective& c) const {
 TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array result) noexcept {
     collective* c = nullptr;
     {
+        std::vector<progress::flight>& flying = progress_->flying;
         const std::lock_guard lock(progress_->guard);
-        const auto at = progress_->flying.find(sequence);
-        if (at == progress_->flying.end()) return;
-        c = at->second;
-        progress_->flying.erase(at);
+        const auto at = std::find_if(flying.begin(), flying.end(), [&](const auto& f) { return f.number == sequence; });
+        if (at == flying.end()) return;
+        c = at->one;
+        flying.erase(at);
         c->value = std::move(result);
     }
     c->completed(nullptr);
@@ -208,8 +205,8 @@ TENON_INLINE void collective_group::finish(std::uint64_t sequence, any_array res
 
 TENON_INLINE bool collective_group::fail(error_code code, const std::string& why, error_reason reason,
                                          bool tells) noexcept {
-    std::map<std::uint64_t, collective*> flying;
-    std::map<std::uint64_t, progress::step_turns> steps;
+    std::vector<progress::flight> flying;
+    std::vector<std::pair<int, collective*>> early;
     {
         const std::lock_guard lock(progress_->guard);
         if (progress_->ended) return false;
@@ -221,7 +218,8 @@ TENON_INLINE bool collective_group::fail(error_code code, const std::string& why
         } catch (...) { // no memory for words
         }
         flying.swap(progress_->flying);
-        steps.swap(progress_->steps);
+        early.swap(progress_->early);
+        progress_->of = 0;
     }
     std::exception_ptr failure;
     try {
@@ -229,9 +227,8 @@ TENON_INLINE bool collective_group::fail(error_code code, const std::string& why
     } catch (...) {
         failure = std::current_exception();
     }
-    for (const auto& [number, c] : flying) c->completed(failure);
-    for (const auto& [step, s] : steps)
-        for (const auto& [turn, c] : s.early) c->completed(failure);
+    for (const progress::flight& f : flying) f.one->completed(failure);
+    for (const auto& [turn, c] : early) c->completed(failure);
     end(code, why, reason, tells);
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #if defined(__linux__)
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <net/mpi/collective/library.hpp>
+#include <net/wire/text_hash.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/ordered_sum.hpp>
 #include <tenon/kernel/widened.hpp>
@@ -21,9 +23,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto ask_after = 250ms, ask_every = 500ms;
-constexpr int most_direct = 16;                              // processes that speak to each other one by one
-constexpr int most_unanswered = 12;                          // six seconds, as of links
-constexpr std::int64_t most_at_once = std::int64_t{1} << 28; // elements of one call: MPI counts by int
+constexpr int most_direct = 16;     // processes that speak to each other one by one
+constexpr int most_unanswered = 12; // six seconds, as of links
+constexpr std::size_t most_spare = 64;
+// Elements of one call. Two processes sum in one of them, by Open MPI: while it adds up one piece, the other has the last one.
+constexpr std::int64_t most_at_once = std::int64_t{1} << 18;
 
 enum note_kind { ask = 1, state, ended, left };
 
@@ -47,15 +51,9 @@ MPI_Datatype type_of(element_type e) {
 }
 bool is_short_float(element_type e) { return e == element_type::float16 || e == element_type::bfloat16; }
 
-std::uint64_t hash_of(const std::string& text) {
-    std::uint64_t h = 14695981039346656037u; // FNV-1a
-    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return h;
-}
-
 } // namespace
 
-struct alignas(64) group::word {
+struct group::word {
     std::uint64_t number = 0, name_hash = 0;
     double weight = 1;
     std::int64_t rows = 0, bytes = 0; // of a gather; of the value
@@ -114,24 +112,25 @@ group::group(const std::string& name) :
 group::~group() { leave(0); }
 
 void group::issue(std::uint64_t sequence, const collective_signature& what, double weight, any_array value) {
-    running r;
-    r.number = sequence;
-    r.what = what;
-    r.weight = weight;
-    r.own = std::move(value);
+    auto now = clock::now();
     {
         const std::lock_guard lock(guard_);
+        if (spare_.empty()) arriving_.emplace_back();
+        else arriving_.splice(arriving_.end(), spare_, spare_.begin());
+        running& r = arriving_.back();
+        r.number = sequence;
+        r.what = what;
+        r.weight = weight;
+        r.own = std::move(value);
         issued_ = std::max(issued_, sequence);
-        arriving_.push_back(std::move(r));
-        busy_ = true;
+        ++open_;
     }
     // What is small is often through before a thread would have woken.
-    const auto until = clock::now() + 20us;
-    do {
-        (void)advance();
-        const std::lock_guard lock(guard_);
-        if (!busy_) return;
-    } while (clock::now() < until);
+    for (const auto until = now + 20us; now < until; now = clock::now()) {
+        (void)advance(now);
+        if (open_ == 0) return;
+    }
+    const std::lock_guard lock(guard_);
     changed_.notify_all();
 }
 
@@ -142,14 +141,13 @@ void group::serve() {
 #endif
     auto moved = clock::now();
     for (;;) {
-        const bool any = advance();
         const auto now = clock::now();
-        if (any) moved = now;
+        if (advance(now)) moved = now;
         {
             std::unique_lock lock(guard_);
             if (over_) return;
-            if (!busy_ && !leaving_) {
-                (void)changed_.wait_for(lock, 250ms, [&] { return over_ || busy_ || leaving_; });
+            if (open_ == 0 && !leaving_) {
+                (void)changed_.wait_for(lock, 250ms, [&] { return over_ || open_ > 0 || leaving_; });
                 moved = clock::now();
                 continue;
             }
@@ -158,7 +156,7 @@ void group::serve() {
     }
 }
 
-bool group::advance() {
+bool group::advance(clock::time_point now) {
     std::vector<result> done;
     std::vector<failed> ends;
     bool moved = false;
@@ -166,7 +164,7 @@ bool group::advance() {
         const std::unique_lock lock(mpi_guard_, std::try_to_lock);
         if (!lock) return false; // another thread does it
         try {
-            moved = advance_locked(done, ends);
+            moved = advance_locked(now, done, ends);
         } catch (const error& e) {
             ends.push_back({e.code(), "group " + name() + ": " + e.what(), e.reason(), true});
         } catch (const std::exception& e) {
@@ -179,20 +177,18 @@ bool group::advance() {
     return moved || !done.empty();
 }
 
-bool group::advance_locked(std::vector<result>& done, std::vector<failed>& ends) {
+bool group::advance_locked(clock::time_point now, std::vector<result>& done, std::vector<failed>& ends) {
     bool moved = false;
-    {
+    if (open_ > static_cast<std::int64_t>(under_way_.size() + waiting_.size())) {
         const std::lock_guard lock(guard_);
-        if (over_ || dead_) arriving_.clear();
-        for (running& r : std::exchange(arriving_, {})) {
-            const std::uint64_t number = r.number;
-            waiting_.emplace(number, std::move(r));
-        }
+        if (over_ || dead_) drop(arriving_);
+        waiting_.splice(waiting_.end(), arriving_);
     }
-    for (auto at = waiting_.find(next_); at != waiting_.end(); at = waiting_.find(++next_)) {
-        under_way_.push_back(std::move(at->second));
-        waiting_.erase(at);
-        begin_words(under_way_.back());
+    const auto is_next = [&](const running& r) { return r.number == next_; };
+    for (auto at = waiting_.begin(); (at = std::find_if(waiting_.begin(), waiting_.end(), is_next)) != waiting_.end();
+         ++next_) {
+        under_way_.splice(under_way_.end(), waiting_, at);
+        begin_words(under_way_.back(), now);
         moved = true;
     }
     bool told = true; // what all mean by those before it: values meet in the order of numbers, too
@@ -218,23 +214,39 @@ bool group::advance_locked(std::vector<result>& done, std::vector<failed>& ends)
             }
             done.push_back({r->number, std::move(out)});
         }
-        if (done.size() > had) r = under_way_.erase(r);
-        else ++r;
+        const auto at = r++;
+        if (done.size() == had) continue;
+        running fresh; // which keeps the memory of words
+        fresh.said.swap(at->said);
+        fresh.heard.swap(at->heard);
+        *at = std::move(fresh);
+        const std::lock_guard lock(guard_);
+        --open_;
+        if (spare_.size() < most_spare) spare_.splice(spare_.end(), under_way_, at);
+        else under_way_.erase(at);
     }
-    read_notes(ends);
-    look_for_lost(ends);
-    const std::lock_guard lock(guard_);
-    busy_ = !under_way_.empty() || !waiting_.empty() || !arriving_.empty();
+    // Little is said: it is looked for seldom.
+    if (now >= looks_again_) {
+        looks_again_ = now + 1ms;
+        read_notes(ends);
+        look_for_lost(now, ends);
+    }
     return moved;
 }
 
-void group::begin_words(running& r) {
+// Under both locks, or by the last one that has any.
+void group::drop(std::list<running>& all) noexcept {
+    open_ -= static_cast<std::int64_t>(all.size());
+    all.clear();
+}
+
+void group::begin_words(running& r, clock::time_point now) {
     const std::size_t slot = sizeof(word) + inline_bytes_;
     r.said.resize(slot);
     r.heard.resize(slot * static_cast<std::size_t>(size()));
-    word w;
+    word& w = *new (r.said.data()) word;
     w.number = r.number;
-    w.name_hash = hash_of(r.what.name);
+    w.name_hash = net::hash_of_text(r.what.name);
     w.weight = r.weight;
     w.kind = static_cast<std::int32_t>(r.what.kind);
     w.element = static_cast<std::int32_t>(r.what.type.element);
@@ -243,10 +255,9 @@ void group::begin_words(running& r) {
     w.rows = r.what.kind == collective_kind::gather ? r.own.extents()[0].size : 0;
     w.bytes = static_cast<std::int64_t>(r.own.bytes());
     r.what.name.copy(w.name, sizeof w.name - 1);
-    std::memcpy(r.said.data(), &w, sizeof w);
     if (r.own.bytes() > 0 && r.own.bytes() <= inline_bytes_)
         std::memcpy(r.said.data() + sizeof w, std::as_const(r.own).data(), r.own.bytes());
-    r.since = clock::now();
+    r.since = now;
     if (size() > most_direct) {
         r.requests.resize(1);
         require(MPI_Iallgather(r.said.data(), static_cast<int>(slot), MPI_CHAR, r.heard.data(), static_cast<int>(slot),
@@ -258,7 +269,6 @@ void group::begin_words(running& r) {
     const std::size_t said = sizeof w + (r.own.bytes() <= inline_bytes_ ? r.own.bytes() : 0);
     r.requests.assign(static_cast<std::size_t>(2 * (size() - 1)), MPI_REQUEST_NULL);
     MPI_Request* q = r.requests.data();
-    std::memcpy(r.heard.data() + slot * static_cast<std::size_t>(rank()), r.said.data(), said);
     for (int k = 1; k < size(); ++k) {
         const int from = (rank() + size() - k) % size();
         require(MPI_Irecv(r.heard.data() + slot * static_cast<std::size_t>(from), static_cast<int>(slot), MPI_CHAR,
@@ -270,28 +280,30 @@ void group::begin_words(running& r) {
                 "MPI_Isend");
 }
 
-group::word group::word_of(const running& r, int rank_of) const {
-    word w;
-    std::memcpy(static_cast<void*>(&w),
-                r.heard.data() + (sizeof(word) + inline_bytes_) * static_cast<std::size_t>(rank_of), sizeof w);
-    return w;
+const group::word& group::word_of(const running& r, int rank_of) const {
+    const char* const at = rank_of == rank()
+                               ? r.said.data()
+                               : r.heard.data() + (sizeof(word) + inline_bytes_) * static_cast<std::size_t>(rank_of);
+    return *std::launder(reinterpret_cast<const word*>(at));
 }
 
 void group::compare_words(running& r, std::vector<result>& done) {
-    std::vector<word> words;
+    std::vector<const word*> words;
     std::vector<const void*> values;
+    words.reserve(static_cast<std::size_t>(size()));
+    values.reserve(static_cast<std::size_t>(size()));
     bool small = true;
     for (int j = 0; j < size(); ++j) {
-        words.push_back(word_of(r, j));
-        values.push_back(r.heard.data() + (sizeof(word) + inline_bytes_) * static_cast<std::size_t>(j) + sizeof(word));
-        small = small && words.back().bytes <= static_cast<std::int64_t>(inline_bytes_);
+        words.push_back(&word_of(r, j));
+        values.push_back(words.back() + 1);
+        small = small && words.back()->bytes <= static_cast<std::int64_t>(inline_bytes_);
     }
     for (int j = 1; j < size(); ++j)
-        if (!words[static_cast<std::size_t>(j)].means(words[0]))
+        if (!words[static_cast<std::size_t>(j)]->means(*words[0]))
             throw invalid_argument_error("the processes do not agree on collective number " + std::to_string(r.number) +
-                                         ": " + member(0) + " has " + to_string(words[0].signature()) + ", " +
+                                         ": " + member(0) + " has " + to_string(words[0]->signature()) + ", " +
                                          member(j) + " has " +
-                                         to_string(words[static_cast<std::size_t>(j)].signature()) +
+                                         to_string(words[static_cast<std::size_t>(j)]->signature()) +
                                          "; all must run the same steps of the same graph in the same order");
     if (!small) {
         begin_values(r, words);
@@ -302,14 +314,14 @@ void group::compare_words(running& r, std::vector<result>& done) {
     tensor_type type = r.own.type();
     if (gathers) {
         std::int64_t rows = 0;
-        for (const word& w : words) rows += w.rows;
+        for (const word* w : words) rows += w->rows;
         type.extents[0] = extent(rows);
     }
     any_array out(type.element, type.extents);
     if (gathers) {
         auto* to = static_cast<std::byte*>(out.data());
         for (int j = 0; j < size(); ++j) {
-            const auto bytes = static_cast<std::size_t>(words[static_cast<std::size_t>(j)].bytes);
+            const auto bytes = static_cast<std::size_t>(words[static_cast<std::size_t>(j)]->bytes);
             if (bytes > 0) std::memcpy(to, values[static_cast<std::size_t>(j)], bytes);
             to += bytes;
         }
@@ -319,16 +331,16 @@ void group::compare_words(running& r, std::vector<result>& done) {
     done.push_back({r.number, std::move(out)});
 }
 
-std::vector<double> group::factors_of(const running& r, const std::vector<word>& words) {
+std::vector<double> group::factors_of(const running& r, const std::vector<const word*>& words) {
     std::vector<double> f;
     if (r.what.kind != collective_kind::mean) return f;
     double sum = 0;
-    for (const word& w : words) sum += w.weight;
-    for (const word& w : words) f.push_back(sum == 0 ? 0 : w.weight / sum);
+    for (const word* w : words) sum += w->weight;
+    for (const word* w : words) f.push_back(sum == 0 ? 0 : w->weight / sum);
     return f;
 }
 
-void group::begin_values(running& r, const std::vector<word>& words) {
+void group::begin_values(running& r, const std::vector<const word*>& words) {
     const element_type element = r.what.type.element;
     const auto pieces = [&](std::int64_t n, auto&& begin) {
         for (std::int64_t b = 0; b < n; b += most_at_once) {
@@ -374,11 +386,11 @@ void group::begin_values(running& r, const std::vector<word>& words) {
     }
     case collective_kind::gather: {
         std::int64_t elements = 0, rows = 0;
-        for (const word& w : words) {
+        for (const word* w : words) {
             r.places.push_back(static_cast<int>(elements));
-            r.counts.push_back(static_cast<int>(w.bytes / static_cast<std::int64_t>(size_of(element))));
+            r.counts.push_back(static_cast<int>(w->bytes / static_cast<std::int64_t>(size_of(element))));
             elements += r.counts.back();
-            rows += w.rows;
+            rows += w->rows;
         }
         if (elements > 2147483647)
             throw unimplemented_error("gather " + r.what.name + ": " + std::to_string(elements) +
@@ -411,9 +423,7 @@ void group::read_notes(std::vector<failed>& ends) {
         require(MPI_Test(&s->request, &over, MPI_STATUS_IGNORE), "MPI_Test");
         s = over ? sent_.erase(s) : std::next(s);
     }
-    // Little is said: it is looked for seldom.
-    if (size() == 1 || clock::now() < looks_again_) return;
-    looks_again_ = clock::now() + 1ms;
+    if (size() == 1) return;
     for (;;) {
         int any = 0;
         MPI_Status from;
@@ -450,8 +460,7 @@ void group::read_notes(std::vector<failed>& ends) {
 }
 
 // Who has not come while others wait is asked how far it is; who does not answer that is lost.
-void group::look_for_lost(std::vector<failed>& ends) {
-    const auto now = clock::now();
+void group::look_for_lost(clock::time_point now, std::vector<failed>& ends) {
     for (const running& r : under_way_)
         for (int j = 0; j < size(); ++j) {
             const auto at_j = static_cast<std::size_t>(j);
@@ -511,6 +520,7 @@ void group::abandon() noexcept {
     } catch (...) {
         return;
     }
+    open_ -= static_cast<std::int64_t>(under_way_.size());
     kept.back().swap(under_way_);
     notes.back().swap(sent_);
 }
@@ -521,10 +531,9 @@ void group::end(error_code code, const std::string& why, error_reason reason, bo
         {
             const std::lock_guard mine(guard_);
             dead_ = true;
-            busy_ = false;
-            arriving_.clear();
+            drop(arriving_);
         }
-        waiting_.clear();
+        drop(waiting_);
         if (!under_way_.empty()) {
             std::list<sent_note> telling;
             telling.swap(sent_);

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -72,27 +72,30 @@ private:
     std::string missing(std::uint64_t sequence) const override;
 
     void serve();
-    bool advance(); // whether something has moved
+    bool advance(clock::time_point now); // whether something has moved
     // All under mpi_guard_:
-    bool advance_locked(std::vector<result>& done, std::vector<failed>& ends);
-    void begin_words(running& r);
+    bool advance_locked(clock::time_point now, std::vector<result>& done, std::vector<failed>& ends);
+    void begin_words(running& r, clock::time_point now);
     void compare_words(running& r, std::vector<result>& done);
-    void begin_values(running& r, const std::vector<word>& words);
-    word word_of(const running& r, int rank) const;
-    static std::vector<double> factors_of(const running& r, const std::vector<word>& words);
+    void begin_values(running& r, const std::vector<const word*>& words);
+    const word& word_of(const running& r, int rank) const;
+    static std::vector<double> factors_of(const running& r, const std::vector<const word*>& words);
     void read_notes(std::vector<failed>& ends);
-    void look_for_lost(std::vector<failed>& ends);
+    void look_for_lost(clock::time_point now, std::vector<failed>& ends);
     void tell(int to, const note& n);
     void tell_all(const note& n);
     void abandon() noexcept;
+    void drop(std::list<running>& all) noexcept;
 
     std::vector<std::string> members_;
     MPI_Comm words_{}, values_{}, notes_{}; // each with an order of its own
     std::size_t inline_bytes_ = 0;
 
-    std::mutex mpi_guard_;                     // of calls of MPI, and of what follows
-    std::map<std::uint64_t, running> waiting_; // whose number has not come
-    std::list<running> under_way_;             // in the order of their numbers
+    std::atomic<std::int64_t> open_{0}; // how many are arriving, waiting or under way; it grows under guard_
+
+    std::mutex mpi_guard_;         // of calls of MPI, and of what follows
+    std::list<running> waiting_;   // whose number has not come
+    std::list<running> under_way_; // in the order of their numbers
     std::uint64_t next_ = 1;
     struct sent_note {
         std::unique_ptr<note> kept;
@@ -105,8 +108,8 @@ private:
 
     mutable std::mutex guard_; // of what follows
     std::condition_variable changed_;
-    std::vector<running> arriving_;
-    bool over_ = false, busy_ = false, dead_ = false, leaving_ = false;
+    std::list<running> arriving_, spare_;
+    bool over_ = false, dead_ = false, leaving_ = false;
     std::vector<std::uint64_t> come_; // by rank: the last number that it is known to have come to
     std::vector<bool> left_;
     std::vector<clock::time_point> heard_; // by rank
