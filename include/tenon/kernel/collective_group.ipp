@@ -110,6 +110,7 @@ TENON_INLINE void collective_group::begin(collective& c, collective_turn t) {
         for (auto at = s.early.find(s.next); at != s.early.end(); at = s.early.find(s.next)) {
             ready.emplace_back(++progress_->issued, at->second);
             progress_->flying[progress_->issued] = at->second;
+            at->second->numbered();
             s.early.erase(at);
             ++s.next;
         }
