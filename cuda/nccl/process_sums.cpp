@@ -253,14 +253,16 @@ private:
     bool over_ = false, leaving_ = false;
 };
 
-// Its thread ends with the last owner, which may be that thread.
+// Its thread ends with the last owner, which may be that thread; and so does all else, though some may still know of it.
 std::shared_ptr<communicator> start(const std::shared_ptr<collective_group>& g, const char (&id)[128]) {
-    const auto inner = std::make_shared<communicator>(g, id);
+    auto inner = std::make_shared<communicator>(g, id);
     const auto thread = std::make_shared<std::thread>([inner] { inner->serve(); });
-    return {inner.get(), [inner, thread](communicator*) {
+    communicator* const made = inner.get();
+    return {made, [inner = std::move(inner), thread](communicator*) mutable {
                 inner->end();
                 if (thread->get_id() == std::this_thread::get_id()) thread->detach();
                 else thread->join();
+                inner.reset();
             }};
 }
 

@@ -310,7 +310,7 @@ TEST_CASE("one has not come: the step ends at its limit and says who; then all a
     });
     CHECK_MESSAGE(
         has(said[0],
-            "sum of weights for sum total on GPUs, float[3] (double), number 2 of group seen by 0; " + name_of(1)),
+            "sum of weights for sum total on GPUs, float[3] (double[]), number 2 of group seen by 0; " + name_of(1)),
         said[0]);
     CHECK_MESSAGE(has(said[1], name_of(0)), said[1]);
     CHECK_MESSAGE(has(said[1], "has stopped a step in sum of weights for sum total on GPUs"), said[1]);

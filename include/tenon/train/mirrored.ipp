@@ -97,7 +97,9 @@ public:
     any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
         const mirrored_variable* m = state_.find(variable);
         if (m && !(m->first().output() == variable.output())) return initialized_value_of(m->first());
-        return m && state_.processes ? add_collective(state_.processes, collective_kind::broadcast, value) : value;
+        if (!m || !state_.processes) return value;
+        const only_devices apart{graph(variable.node()->graph)}; // not where a slot is to be: with its variable
+        return add_collective(state_.processes, collective_kind::broadcast, value);
     }
 
     any_tensor here(const any_tensor& variable) override {
