@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
@@ -25,7 +26,10 @@ void copy(void* to, const void* from, const tensor_type& t, void* stream) {
 class start_kernel final : public kernel {
 public:
     explicit start_kernel(const kernel_setup& s) :
-        a_(decode<device_collective_start_op::attributes>(s.attrs)), type_(s.inputs[0]), gpu_(*s.gpu) {}
+        a_(decode<device_collective_start_op::attributes>(s.attrs)),
+        type_(s.inputs[0]),
+        gpu_(*s.gpu),
+        spare_(keep_on_gpu(a_.sums, type_, gpu_)) {}
     void run(const kernel_run& r) override {
         copy(kept_of(r)->memory(), r.in[0], type_, r.stream);
         cuda::check(cudaMemsetAsync(r.out[0], 0, sizeof(double), static_cast<cudaStream_t>(r.stream)),
@@ -40,7 +44,7 @@ private:
         const std::lock_guard lock(guard_);
         std::shared_ptr<kept_on_gpu>& kept = of_[r.step->id()];
         if (!kept) {
-            kept = keep_on_gpu(a_.sums, type_, gpu_);
+            kept = spare_ ? std::exchange(spare_, nullptr) : keep_on_gpu(a_.sums, type_, gpu_);
             keep_value(r.step, a_.place, kept);
         }
         return kept;
@@ -49,7 +53,8 @@ private:
     const device_collective_start_op::attributes a_;
     const tensor_type type_;
     gpu_context& gpu_;
-    std::mutex guard_;
+    std::mutex guard_;                                         // of what follows
+    std::shared_ptr<kept_on_gpu> spare_;                       // made with the plan: a card that is full is found then
     std::map<std::uint64_t, std::shared_ptr<kept_on_gpu>> of_; // by step
 };
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include <net/server/free_ports.hpp>
@@ -119,12 +120,12 @@ constexpr auto loss_of = [](const auto& x, const auto& at, const auto& y) {
 };
 
 // A model with a table, whose gradient is sparse, and others; rows [begin, end) of each step's batch. No group: one device has all.
-trained train(const group& g, const tn::device_name& on, int steps, int begin, int end, std::int64_t bucket,
-              const std::function<void(int)>& before_step = {}) {
+trained train(const group& g, const std::vector<tn::device_name>& on, int steps, int begin, int end,
+              std::int64_t bucket, const std::function<void(int)>& before_step = {}) {
     const auto x = tn::placeholder<float, tn::shape<batch, inputs>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch, outputs>>("y");
     const auto at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
-    tn::mirrored_strategy mirrored(g, {on});
+    tn::mirrored_strategy mirrored(g, on);
     mirrored.set_bucket_bytes(bucket);
     const auto losses = mirrored.run([&](auto a, auto b, auto c) { return loss_of(a, b, c); }, mirrored.distribute(x),
                                      mirrored.distribute(at), mirrored.distribute(y));
@@ -151,7 +152,7 @@ trained train(const group& g, const tn::device_name& on, int steps, int begin, i
 trained train_alone(int steps) {
     const tn::graph own;
     const tn::graph_scope scope(own);
-    return train(nullptr, tn::device_name("/cpu:0"), steps, 0, 30, 0);
+    return train(nullptr, {tn::device_name("/cpu:0")}, steps, 0, 30, 0);
 }
 
 // x of the step, summed over GPUs: what a test of errors asks for.
@@ -257,11 +258,12 @@ TEST_CASE("SEMANTICS 44: processes with a GPU each that train together give what
             CAPTURE(bucket);
             const machine m(2);
             tn::emulator::seed(seed);
-            tasks t(2);
+            const tn::emulator::counts before = tn::emulator::count();
             std::vector<trained> r(2);
-            for (const std::string& said : t.each([&](int rank, const group&g) {
+            std::optional<tasks> t(2);
+            for (const std::string& said : t->each([&](int rank, const group&g) {
                      r[static_cast<std::size_t>(rank)] =
-                         train(g, gpu(rank), 5, rank == 0 ? 0 : 12, rank == 0 ? 12 : 30, bucket);
+                         train(g, {gpu(rank)}, 5, rank == 0 ? 0 : 12, rank == 0 ? 12 : 30, bucket);
                  }))
                 CHECK(said == "");
             CHECK(has(r[0].explained, "; gradients on GPUs by NCCL"));
@@ -269,7 +271,47 @@ TEST_CASE("SEMANTICS 44: processes with a GPU each that train together give what
             CHECK(same_bits(r[0], r[1]));
             CHECK(*m.sums_by_nccl() == 5 * (bucket == 0 ? dense_variables : 1));
             CHECK(m.is_clean());
+            t.reset();
+            const tn::emulator::counts after = tn::emulator::count();
+            CHECK(after.device_allocations == before.device_allocations);
+            CHECK(after.streams == before.streams);
+            CHECK(after.events == before.events);
         }
+}
+
+TEST_CASE("SEMANTICS 44: each of several processes may have several GPUs") {
+    const trained alone = train_alone(4);
+    const machine m(4);
+    tasks t(2);
+    std::vector<trained> r(2);
+    for (const std::string& said : t.each([&](int rank, const group&g) {
+             r[static_cast<std::size_t>(rank)] =
+                 train(g, {gpu(2 * rank), gpu(2 * rank + 1)}, 4, 14 * rank, 14 + 16 * rank, 1 << 20);
+         }))
+        CHECK(said == "");
+    check_close(r[0], alone);
+    CHECK(same_bits(r[0], r[1]));
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("strategies of one group sum side by side, each by itself") {
+    const machine m(4);
+    tasks t(2);
+    for (const std::string& said : t.each([&](int rank, const group&g) {
+             const summed first(g, rank), second(g, 2 + rank);
+             for (int i = 0; i < 2; ++i)
+                 for (const summed* s : {&first, &second}) {
+                     const auto got = s->run(60);
+                     const auto a = values_of(tn::element_type::float32, tn::extents(3), s == &first ? 0 : 2),
+                                b = values_of(tn::element_type::float32, tn::extents(3), s == &first ? 1 : 3);
+                     for (int k = 0; k < 3; ++k)
+                         CHECK(got[0].data<float>()[k] ==
+                               doctest::Approx(a.data<float>()[k] + b.data<float>()[k]).epsilon(1e-6).scale(1));
+                 }
+         }))
+        CHECK(said == "");
+    CHECK(*m.sums_by_nccl() == 4);
+    CHECK(m.is_clean());
 }
 
 TEST_CASE("a gradient that NCCL sums does not go by way of the host") {
@@ -279,7 +321,7 @@ TEST_CASE("a gradient that NCCL sums does not go by way of the host") {
     std::size_t counted[2] = {};
     std::barrier both(2);
     for (const std::string& said : t.each([&](int rank, const group&g) {
-             (void)train(g, gpu(rank), steps, 15 * rank, 15 * rank + 15, 0, [&](int step) {
+             (void)train(g, {gpu(rank)}, steps, 15 * rank, 15 * rank + 15, 0, [&](int step) {
                  if (step != 1 && step != steps) return;
                  both.arrive_and_wait();
                  if (rank == 0) {
@@ -360,6 +402,8 @@ TEST_CASE(
     CHECK_MESSAGE(has(said[refused], "internal error"), said[refused]);
     CHECK_MESSAGE(has(said[1 - refused], name_of(static_cast<int>(refused))), said[1 - refused]);
     CHECK(m.is_clean());
+    for (const std::string& text : t.each([&](int rank, const group&g) { (void)summed(g, rank).run(60); }))
+        CHECK(text == ""); // a new group begins anew
 }
 
 TEST_CASE("a task that is lost ends the steps of all with its name, and what its GPU's partners wait for") {
@@ -446,7 +490,7 @@ TEST_CASE("where NCCL cannot sum, gradients go by way of the host, and all say w
         std::vector<trained> r(2);
         const auto said = t.each([&](int rank, const group& g) {
             const auto at = static_cast<std::size_t>(rank);
-            r[at] = train(g, c.on[at], 3, 15 * rank, 15 * rank + 15, 0);
+            r[at] = train(g, {c.on[at]}, 3, 15 * rank, 15 * rank + 15, 0);
         });
         CHECK(*m.sums_by_nccl() == 0);
         CHECK_MESSAGE(has(r[0].explained, "; gradients on GPUs by way of the host, as "), r[0].explained);
