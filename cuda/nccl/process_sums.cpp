@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -56,7 +57,7 @@ public:
         void* memory;
         tensor_type type;
         std::list<job>* home; // where it is while it is not to be summed: nothing is allocated under the group's lock
-        double factor = 1;
+        std::optional<double> factor = {};
         completion* then = nullptr; // nullptr: not all have come yet
     };
     using line = std::list<job>;
@@ -71,7 +72,7 @@ public:
         j->home->splice(j->home->end(), line_, j);
         changed_.notify_all();
     }
-    void sum(line::iterator j, double factor, completion& then) noexcept {
+    void sum(line::iterator j, std::optional<double> factor, completion& then) noexcept {
         const std::lock_guard lock(guard_);
         j->factor = factor;
         j->then = &then;
@@ -128,26 +129,24 @@ private:
 
     void add_up(const job& j) {
         group_->check();
-        if (over_) throw failed_precondition_error("group " + group_->name() + ": its sums on GPUs have ended");
         const std::int64_t elements = j.type.extents.elements();
         if (elements == 0) return;
         const std::string text = asked(j);
         check(cudaSetDevice(card_), "cudaSetDevice");
         begin(text);
-        if (j.factor == 0)
+        if (j.factor == 0) // no number may be there
             check(cudaMemsetAsync(j.memory, 0, static_cast<std::size_t>(elements) * size_of(j.type.element), stream_),
                   "cudaMemsetAsync");
         const ncclDataType_t type = nccl::type_of(j.type.element);
-        ncclRedOp_t op = ncclSum;
-        scalar factor(j.factor, j.type.element);
-        const bool scales = j.factor != 0 && j.factor != 1;
-        if (scales)
+        ncclRedOp_t op = ncclSum; // or another one, for all processes
+        scalar factor(j.factor.value_or(1), j.type.element);
+        if (j.factor)
             settle(calls().ncclRedOpCreatePreMulSum(&op, &factor, type, ncclScalarHostImmediate, comm_),
                    "ncclRedOpCreatePreMulSum", text);
         settle(
             all_calls().ncclAllReduce(j.memory, j.memory, static_cast<std::size_t>(elements), type, op, comm_, stream_),
             "ncclAllReduce", text);
-        if (scales) settle(calls().ncclRedOpDestroy(op, comm_), "ncclRedOpDestroy", text);
+        if (j.factor) settle(calls().ncclRedOpDestroy(op, comm_), "ncclRedOpDestroy", text);
         check(cudaEventRecord(summed_, stream_), "cudaEventRecord");
         wait([&] {
             const cudaError_t now = cudaEventQuery(summed_);
@@ -194,7 +193,6 @@ private:
 
     // What the GPU was given ends, and touches no memory any more.
     void give_up() noexcept {
-        over_ = true;
         if (comm_) (void)all_calls().ncclCommAbort(std::exchange(comm_, nullptr));
         if (stream_) (void)cudaStreamSynchronize(stream_);
     }
@@ -250,7 +248,7 @@ private:
     ncclComm_t comm_ = nullptr;
     cudaStream_t stream_ = nullptr;
     cudaEvent_t summed_ = nullptr;
-    bool over_ = false, leaving_ = false;
+    bool leaving_ = false;
 };
 
 // Its thread ends with the last owner, which may be that thread; and so does all else, though some may still know of it.
@@ -289,7 +287,7 @@ public:
     ~kept_by_nccl() override { (void)cudaFree(memory_); }
     void* memory() const noexcept override { return memory_; }
     void enter() noexcept override { by_->enter(own_); }
-    void sum(double factor, completion& then) noexcept override { by_->sum(job_, factor, then); }
+    void sum(std::optional<double> factor, completion& then) noexcept override { by_->sum(job_, factor, then); }
     void drop() noexcept override { by_->drop(job_); }
 
 private:

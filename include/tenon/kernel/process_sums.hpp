@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,9 +28,10 @@ public:
 
     /// It is the next to be summed, as on all processes: sums are made in the order of these calls. Under a lock of the group's.
     virtual void enter() noexcept = 0;
-    /// All processes have come: it becomes the sum of all their values times their factors, or the group ends, for all. Calls
-    /// then.completed() on a thread of its own. A value whose factor is 0 counts as zeros.
-    virtual void sum(double factor, completion& then) noexcept = 0;
+    /// All processes have come: it becomes the sum of all their values, or the group ends, for all. Each value is multiplied by its
+    /// process's factor first, where they have one, as all have or none; whatever it is, by 0 it is 0. Calls then.completed() on a thread of
+    /// its own.
+    virtual void sum(std::optional<double> factor, completion& then) noexcept = 0;
     /// It is not to be summed, whether it had entered or not.
     virtual void drop() noexcept = 0;
 };

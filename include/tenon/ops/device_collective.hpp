@@ -90,6 +90,7 @@ any_tensor add_device_collective(const std::shared_ptr<collective_group>& group,
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include <tenon/graph/scope.hpp>
 #include <tenon/kernel/process_sums.hpp>
@@ -138,8 +139,10 @@ private:
         if (now_ == phase::meeting && !failure) {
             now_ = phase::summing;
             const double total = *value.data<double>();
+            std::optional<double> share;
+            if (a_.kind == collective_kind::mean) share = total == 0 ? 0 : own_ / total;
             const std::shared_ptr<kept_value> kept = kept_; // which may be over before it returns
-            kept->sum(a_.kind == collective_kind::sum ? 1 : total == 0 ? 0 : own_ / total, summed_);
+            kept->sum(share, summed_);
             return;
         }
         if (now_.exchange(phase::over) == phase::meeting) kept_->drop();

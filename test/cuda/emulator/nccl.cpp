@@ -36,6 +36,7 @@ struct clique {
     struct sum {
         std::size_t elements = 0;
         ncclDataType_t type = ncclFloat32;
+        bool scaled = false;
         std::map<int, std::vector<char>> sent; // by rank
         std::size_t received = 0;
     };
@@ -165,14 +166,16 @@ ncclResult_t put(const asked_sum& s) {
         if (all->aborted.contains(rank)) return true; // leaves parts of sums
         clique::sum& sum = all->open[number];
         if (!sum.sent.contains(rank)) {
-            if (!sum.sent.empty() && (sum.elements != s.elements || sum.type != s.type)) {
+            if (!sum.sent.empty() &&
+                (sum.elements != s.elements || sum.type != s.type || sum.scaled != s.factor.has_value())) {
                 tenon::emulator::report("ncclAllReduce: sum " + std::to_string(number) + " is of " +
                                         std::to_string(sum.elements) + " elements on one card and of " +
-                                        std::to_string(s.elements) + " on another, or of another type");
+                                        std::to_string(s.elements) + " on another, or of another type or operation");
                 return true;
             }
             sum.elements = s.elements;
             sum.type = s.type;
+            sum.scaled = s.factor.has_value();
             const char* const from = static_cast<const char*>(s.from);
             std::vector<char>& sent = sum.sent[rank];
             sent.assign(from, from + s.elements * bytes_of(s.type));
