@@ -4,17 +4,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
-#include <cuda/device/library.hpp>
 #include <cuda/kernels/add_into.hpp>
+#include <cuda/nccl/library.hpp>
 #include <tenon/core/error.hpp>
-
-#if defined(TENON_WITH_NCCL)
-#include <nccl.h>
-#endif
 
 namespace tenon::cuda {
 
@@ -54,68 +49,6 @@ std::mutex& one_at_a_time() {
 
 #if defined(TENON_WITH_NCCL)
 
-struct functions {
-    explicit functions(library& from) :
-#define TENON_FUNCTION(name) name(from.get<decltype(::name)>(#name))
-        TENON_FUNCTION(ncclCommInitAll),
-        TENON_FUNCTION(ncclCommAbort),
-        TENON_FUNCTION(ncclAllReduce),
-        TENON_FUNCTION(ncclGroupStart),
-        TENON_FUNCTION(ncclGroupEnd),
-        TENON_FUNCTION(ncclGetErrorString) {
-    }
-#undef TENON_FUNCTION
-    decltype(&::ncclCommInitAll) ncclCommInitAll;
-    decltype(&::ncclCommAbort) ncclCommAbort;
-    decltype(&::ncclAllReduce) ncclAllReduce;
-    decltype(&::ncclGroupStart) ncclGroupStart;
-    decltype(&::ncclGroupEnd) ncclGroupEnd;
-    decltype(&::ncclGetErrorString) ncclGetErrorString;
-};
-
-struct found_library {
-    std::unique_ptr<const functions> found;
-    std::string why_not;
-    static const found_library& get() {
-        static const found_library& l = *new found_library;
-        return l;
-    }
-
-private:
-    found_library() {
-        try {
-            static library opened("NCCL", {"libnccl.so.2", "libnccl.so"}, library_folders::nccl);
-            found = std::make_unique<const functions>(opened);
-        } catch (const unavailable_error& e) {
-            why_not = e.what();
-        }
-    }
-};
-
-void require(ncclResult_t answer, const char* call, const std::string& asked) {
-    if (answer == ncclSuccess) return;
-    const std::string text = std::string(call) + ", for " + asked + ": " +
-                             found_library::get().found->ncclGetErrorString(answer) +
-                             "; NCCL_DEBUG=WARN has it say more";
-    if (answer == ncclSystemError || answer == ncclRemoteError) throw unavailable_error(text);
-    throw internal_error(text);
-}
-
-ncclDataType_t type_of(element_type e) {
-    switch (e) {
-    case element_type::float64: return ncclFloat64;
-    case element_type::float16: return ncclFloat16;
-    case element_type::bfloat16: return ncclBfloat16;
-    case element_type::int8: return ncclInt8;
-    case element_type::int32: return ncclInt32;
-    case element_type::int64: return ncclInt64;
-    case element_type::uint8: return ncclUint8;
-    case element_type::uint32: return ncclUint32;
-    case element_type::uint64: return ncclUint64;
-    default: return ncclFloat32;
-    }
-}
-
 // Of sets of cards, made when they are first asked for, and kept as long as the process runs; and of each card when the last sum on it
 // ends, whichever session's: two that run side by side could keep each other from running.
 struct communicators {
@@ -128,9 +61,11 @@ struct communicators {
 };
 
 void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<participant>& leads) {
-    const found_library& nccl = found_library::get();
-    if (!nccl.found) throw unavailable_error("the sum over " + std::to_string(leads.size()) + " GPUs: " + nccl.why_not);
-    const functions& f = *nccl.found;
+    using namespace nccl;
+    const found<functions>& library = found<functions>::get();
+    if (!library.has)
+        throw unavailable_error("the sum over " + std::to_string(leads.size()) + " GPUs: " + library.why_not);
+    const functions& f = *library.has;
     std::vector<int> cards;
     std::string asked = std::to_string(elements) + " elements of " + name_of(element) + " on cards";
     for (const participant& p : leads) {
@@ -181,7 +116,7 @@ void sum_by_nccl(element_type, std::int64_t, const std::vector<participant>& lea
 
 const std::string& why_no_nccl() {
 #if defined(TENON_WITH_NCCL)
-    return found_library::get().why_not;
+    return nccl::found<nccl::functions>::get().why_not;
 #else
     static const std::string why = "Tenon was built without NCCL's header nccl.h";
     return why;

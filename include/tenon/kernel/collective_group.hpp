@@ -43,6 +43,8 @@ public:
     double weight = 1; ///< of a mean
     any_array value;   ///< one's own; when it is completed, the result
 
+    /// The group has given it its number: in the order of numbers, under a lock of the group's, before completed().
+    virtual void numbered() noexcept {}
     /// Once, on any thread, under no lock of the group's. nullptr: it is there.
     virtual void completed(std::exception_ptr failure) noexcept = 0;
 

@@ -68,6 +68,7 @@ struct collective_group::progress {
         if (at == early.end()) return false;
         collective& c = *at->second;
         flying.push_back({i.number = ++last, &c});
+        c.numbered();
         early.erase(at);
         if (++next == of) next = of = 0;
         i.what = c.what;

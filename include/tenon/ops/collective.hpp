@@ -52,83 +52,36 @@ any_tensor add_collective(const std::shared_ptr<collective_group>& group, collec
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_collective)
 
-#include <memory>
-
 #include <tenon/core/error.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/kernel/failed_step_listener.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/ops/kernels/group_wait.hpp>
 
 namespace tenon {
 
 namespace detail {
 
-class collective_wait final : public wait, public failed_step_listener, private tenon::collective {
+class collective_wait final : public group_wait {
 public:
-    collective_wait(std::shared_ptr<collective_group> g, collective_signature s, const collective_turn& t) :
-        group_(std::move(g)), turn_(t) {
-        what = std::move(s);
-    }
+    collective_wait(const std::shared_ptr<collective_group>& g, const collective_op::attributes& a,
+                    const std::string& name, const collective_turn& t) :
+        group_wait(g, {a.kind, name, {}}, t) {}
     void start(const step& in, completion& then) override {
-        then_ = &then;
-        turn_.step = in.id();
         what.type = values[0].type();
         if (what.kind == collective_kind::gather && what.type.extents.rank() > 0) what.type.extents[0] = extent(0);
-        weight = values.size() > 1 ? static_cast<double>(values[1].extents()[0].size) : 1;
+        weight = own_weight();
         // What others still read of it when this step has ended is not to be written or to go meanwhile.
         const bool stays = values[0].is_unique() || (!values[0].is_view() && is_a_sum());
         value = stays ? std::move(values[0]) : values[0].copy();
         values.resize(1);
-        group_->begin(*this, turn_);
-    }
-    bool stop() noexcept override { return group_->stop(*this); }
-    std::string awaited() const override { return group_->awaited(*this); }
-    void step_failed() noexcept override {
-        std::string why;
-        try {
-            why = group_->member(group_->rank()) + " has failed in a step of group " + group_->name() + " after " +
-                  to_string(what) + "; the processes must begin again, from a checkpoint";
-        } catch (...) { // no memory for words
-        }
-        group_->abort(error_code::aborted, why);
+        begin(in, then);
     }
 
 private:
     bool is_a_sum() const noexcept { return what.kind == collective_kind::sum || what.kind == collective_kind::mean; }
-    void completed(std::exception_ptr failure) noexcept override {
-        values.resize(1);
-        if (!failure) values[0] = std::move(value);
-        value = {};
-        then_->completed(std::move(failure)); // the last that it does
-    }
-
-    const std::shared_ptr<collective_group> group_;
-    collective_turn turn_;
-    completion* then_ = nullptr;
+    void completed(std::exception_ptr failure) noexcept override { end(std::move(failure)); }
 };
 
-class collective_kernel final : public waiting_kernel {
-public:
-    explicit collective_kernel(const kernel_setup& s) :
-        a_(decode<collective_op::attributes>(s.attrs)), name_(s.node.name) {
-        group_ = collective_group::called(a_.group);
-        if (!group_)
-            throw failed_precondition_error(
-                "this process has no group of processes called \"" + a_.group +
-                "\": collectives run in sessions of the processes' own, while the group lives");
-    }
-    std::unique_ptr<wait> make_wait() const override {
-        return std::make_unique<collective_wait>(group_, collective_signature{a_.kind, name_, {}}, turn_);
-    }
-    bool has_turn() const override { return true; }
-    void set_turn(int number, int of) override { turn_ = {0, number, of}; }
-
-private:
-    const collective_op::attributes a_;
-    const std::string name_;
-    std::shared_ptr<collective_group> group_;
-    collective_turn turn_;
-};
+using collective_kernel = group_kernel<collective_op, collective_wait>;
 
 } // namespace detail
 

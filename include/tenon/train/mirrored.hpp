@@ -167,7 +167,8 @@ public:
     explicit mirrored_strategy(const std::vector<device_name>& devices,
                                std::shared_ptr<const all_reduce_method> reduce = nullptr) :
         state_(detail::make_mirrored(devices, std::move(reduce), nullptr)) {}
-    /// The same in each of several processes, which train together; devices are each one's own.
+    /// The same in each of several processes, which train together; devices are each one's own. All make it, between their steps, and
+    /// tell each other what their devices can. Throws what the group ends with, or deadline_exceeded_error where not all do within a minute.
     explicit mirrored_strategy(std::shared_ptr<collective_group> processes,
                                const std::vector<device_name>& devices = {device_name("/cpu:0")},
                                std::shared_ptr<const all_reduce_method> reduce = nullptr) :

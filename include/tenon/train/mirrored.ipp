@@ -4,8 +4,10 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/process_sums.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/collective.hpp>
+#include <tenon/ops/device_collective.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
@@ -37,6 +39,7 @@ public:
     std::vector<device_name> devices;
     std::shared_ptr<const all_reduce_method> reduce;
     std::shared_ptr<collective_group> processes; // nullptr: this one
+    chosen_process_sums sums;                    // of dense gradients, over those
     std::int64_t bucket_bytes = 1 << 20;
     std::vector<mirrored_variable> variables;
 
@@ -94,7 +97,9 @@ public:
     any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
         const mirrored_variable* m = state_.find(variable);
         if (m && !(m->first().output() == variable.output())) return initialized_value_of(m->first());
-        return m && state_.processes ? add_collective(state_.processes, collective_kind::broadcast, value) : value;
+        if (!m || !state_.processes) return value;
+        const only_devices apart{graph(variable.node()->graph)}; // not where a slot is to be: with its variable
+        return add_collective(state_.processes, collective_kind::broadcast, value);
     }
 
     any_tensor here(const any_tensor& variable) override {
@@ -166,7 +171,10 @@ TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<dev
     auto s = std::make_shared<mirrored_state>();
     s->devices = devices;
     s->reduce = reduce ? std::move(reduce) : default_all_reduce();
-    if (processes && processes->size() > 1) s->processes = std::move(processes);
+    if (processes && processes->size() > 1) {
+        s->processes = std::move(processes);
+        s->sums = choose_process_sums(s->processes, devices[0]);
+    }
     return s;
 }
 
@@ -394,7 +402,8 @@ inline void mean_over_processes(const mirrored_state& s, std::vector<any_tensor*
     std::vector<any_tensor*> bucket;
     std::int64_t bytes = 0;
     const auto mean = [&](const any_tensor& x) {
-        return add_collective(s.processes, collective_kind::mean, x, batch, "gradients");
+        return s.sums.by ? add_device_collective(s.processes, s.sums.name, collective_kind::mean, x, batch, "gradients")
+                         : add_collective(s.processes, collective_kind::mean, x, batch, "gradients");
     };
     const auto finish = [&] {
         if (bucket.size() == 1) *bucket[0] = mean(*bucket[0]);
@@ -450,8 +459,9 @@ TENON_INLINE std::string mirrored_strategy::explained() const {
     const detail::mirrored_state& s = live();
     std::string text = std::to_string(s.replicas()) + (s.replicas() == 1 ? " device" : " devices") + " of this process";
     if (s.replicas() > 1) text += ", summed by nodes of the graph";
-    return s.processes ? text + "; " + std::to_string(s.processes->size()) + " processes, " + s.processes->explained()
-                       : text + "; no other process takes part";
+    if (!s.processes) return text + "; no other process takes part";
+    text += "; " + std::to_string(s.processes->size()) + " processes, " + s.processes->explained();
+    return s.sums.explained.empty() ? text : text + "; " + s.sums.explained;
 }
 TENON_INLINE int mirrored_strategy::replicas() const { return static_cast<int>(live().replicas()); }
 TENON_INLINE const std::vector<device_name>& mirrored_strategy::devices() const { return live().devices; }

@@ -135,6 +135,14 @@ cudaError_t enqueue(cudaStream_t in, const std::string& name, std::function<bool
     });
 }
 
+void ask_again() {
+    machine& m = the_machine();
+    const lock_type lock(m.guard);
+    ++m.progress;
+    ++m.activity;
+    m.wake_worker.notify_all();
+}
+
 void report(const std::string& what) {
     machine& m = the_machine();
     const lock_type lock(m.guard);

@@ -98,6 +98,8 @@ counts count();
 /// that runs commands, with device memory open: it returns true when it is done, false to be asked again after others
 /// have got on (for what several GPUs do together). It makes no calls of the runtime.
 cudaError_t enqueue(cudaStream_t stream, const std::string& name, std::function<bool()> run);
+/// What answered false may answer otherwise now, without that others have got on.
+void ask_again();
 /// An error of a library's work: what violations() lists; the card is lost.
 void report(const std::string& what);
 

@@ -2,6 +2,7 @@
 
 #include "nccl.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -21,15 +22,21 @@
 struct ncclComm { // a rank
     std::shared_ptr<struct clique> all;
     int rank;
-    std::uint64_t given = 0; // sums
+    std::uint64_t given = 0;                                                // sums
+    std::vector<std::optional<std::pair<ncclDataType_t, double>>> ops = {}; // sums of products with factors
+    bool finalized = false;
 };
 
 // Ranks that sum together. A sum is known by its number, the same on all ranks.
 struct clique {
-    std::vector<int> cards;
+    std::vector<int> cards;             // -1: that rank has not joined
+    bool of_threads = false;            // each rank has a thread, or a process, of its own
+    ncclResult_t refused = ncclSuccess; // by all ranks
+    std::set<int> aborted = {};
     struct sum {
         std::size_t elements = 0;
         ncclDataType_t type = ncclFloat32;
+        bool scaled = false;
         std::map<int, std::vector<char>> sent; // by rank
         std::size_t received = 0;
     };
@@ -65,6 +72,22 @@ std::optional<ncclResult_t> refused(const char* function) {
 #define TENON_REFUSE(function) \
     if (const std::optional<ncclResult_t> result = refused(#function)) return *result
 
+// Of ranks that join one by one.
+struct unique_ids {
+    std::mutex guard;
+    std::uint64_t last = 0;
+    std::map<std::uint64_t, std::shared_ptr<clique>> all;
+    static unique_ids& get() {
+        static unique_ids u;
+        return u;
+    }
+};
+std::uint64_t number_of(const ncclUniqueId& id) {
+    std::uint64_t n = 0;
+    std::memcpy(&n, id.internal, sizeof n);
+    return n;
+}
+
 struct asked_sum {
     const void* from;
     void* to;
@@ -72,6 +95,7 @@ struct asked_sum {
     ncclDataType_t type;
     ncclComm* by;
     cudaStream_t stream;
+    std::optional<double> factor = {};
 };
 thread_local int depth = 0;
 thread_local std::vector<asked_sum> group;
@@ -118,6 +142,20 @@ void add_as(ncclDataType_t type, const std::map<int, std::vector<char>>& sent, v
     }
 }
 
+template <class T> void scale(void* values, std::size_t n, double factor) {
+    for (std::size_t i = 0; i < n; ++i) {
+        T& x = static_cast<T*>(values)[i];
+        x = static_cast<T>(static_cast<float>(x) * static_cast<float>(factor));
+    }
+}
+void scale_as(ncclDataType_t type, void* values, std::size_t n, double factor) {
+    if (type == ncclFloat16) scale<tenon::half>(values, n, factor);
+    else if (type == ncclBfloat16) scale<tenon::bfloat16>(values, n, factor);
+    else if (type == ncclFloat32) scale<float>(values, n, factor);
+    else
+        for (std::size_t i = 0; i < n; ++i) static_cast<double*>(values)[i] *= factor;
+}
+
 // One rank's part, as its stream comes to it: it sends what it has, and waits there until all have sent.
 ncclResult_t put(const asked_sum& s) {
     const std::shared_ptr<clique> all = s.by->all;
@@ -125,23 +163,34 @@ ncclResult_t put(const asked_sum& s) {
     const std::uint64_t number = s.by->given++;
     const auto run = [all, rank, number, s] {
         const std::lock_guard lock(all->guard);
+        if (all->aborted.contains(rank)) return true; // leaves parts of sums
         clique::sum& sum = all->open[number];
         if (!sum.sent.contains(rank)) {
-            if (!sum.sent.empty() && (sum.elements != s.elements || sum.type != s.type)) {
+            if (!sum.sent.empty() &&
+                (sum.elements != s.elements || sum.type != s.type || sum.scaled != s.factor.has_value())) {
                 tenon::emulator::report("ncclAllReduce: sum " + std::to_string(number) + " is of " +
                                         std::to_string(sum.elements) + " elements on one card and of " +
-                                        std::to_string(s.elements) + " on another, or of another type");
+                                        std::to_string(s.elements) + " on another, or of another type or operation");
                 return true;
             }
             sum.elements = s.elements;
             sum.type = s.type;
+            sum.scaled = s.factor.has_value();
             const char* const from = static_cast<const char*>(s.from);
-            sum.sent[rank].assign(from, from + s.elements * bytes_of(s.type));
+            std::vector<char>& sent = sum.sent[rank];
+            sent.assign(from, from + s.elements * bytes_of(s.type));
+            if (s.factor) scale_as(s.type, sent.data(), s.elements, *s.factor);
             std::memset(s.to, 0xee, s.elements * bytes_of(s.type)); // parts of sums are there meanwhile
         }
         if (sum.sent.size() < all->cards.size()) return false;
         add_as(s.type, sum.sent, s.to, s.elements);
-        if (++sum.received == all->cards.size()) all->open.erase(number);
+        if (++sum.received == all->cards.size()) {
+            all->open.erase(number);
+            if (all->of_threads) {
+                const std::lock_guard counting(the_library().guard);
+                ++the_library().counted.sums;
+            }
+        }
         return true;
     };
     return tenon::emulator::enqueue(s.stream, "ncclAllReduce", run) == cudaSuccess ? ncclSuccess
@@ -205,7 +254,102 @@ ncclResult_t ncclCommInitAll(ncclComm_t* to, int count, const int* cards) {
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
     if (!comm) return ncclInvalidArgument;
+    {
+        const std::lock_guard lock(comm->all->guard);
+        comm->all->aborted.insert(comm->rank);
+    }
+    tenon::emulator::ask_again();
     delete comm;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+    TENON_REFUSE(ncclGetUniqueId);
+    if (!id) return ncclInvalidArgument;
+    unique_ids& ids = unique_ids::get();
+    const std::lock_guard lock(ids.guard);
+    *id = {};
+    std::memcpy(id->internal, &++ids.last, sizeof ids.last);
+    return ncclSuccess;
+}
+// Of a communicator that does not block: it is there when all ranks have come, which ncclCommGetAsyncError tells.
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* to, int count, ncclUniqueId id, int rank, ncclConfig_t* config) {
+    TENON_REFUSE(ncclCommInitRankConfig);
+    int card = 0;
+    if (!to || !config || config->blocking != 0 || count < 1 || rank < 0 || rank >= count ||
+        cudaGetDevice(&card) != cudaSuccess)
+        return ncclInvalidArgument;
+    unique_ids& ids = unique_ids::get();
+    const std::lock_guard lock(ids.guard);
+    if (number_of(id) == 0 || number_of(id) > ids.last) return ncclInvalidArgument;
+    std::shared_ptr<clique>& all = ids.all[number_of(id)];
+    if (!all) {
+        all = std::make_shared<clique>();
+        all->cards.resize(static_cast<std::size_t>(count), -1);
+        all->of_threads = true;
+    }
+    const std::lock_guard mine(all->guard);
+    if (all->cards.size() != static_cast<std::size_t>(count) || all->cards[static_cast<std::size_t>(rank)] >= 0)
+        return ncclInvalidUsage;
+    if (std::find(all->cards.begin(), all->cards.end(), card) != all->cards.end())
+        all->refused = ncclInvalidUsage; // two ranks on one card
+    all->cards[static_cast<std::size_t>(rank)] = card;
+    *to = new ncclComm{all, rank};
+    if (std::find(all->cards.begin(), all->cards.end(), -1) == all->cards.end()) {
+        ids.all.erase(number_of(id));
+        library_state& s = the_library();
+        const std::lock_guard counting(s.guard);
+        ++s.counted.cliques;
+    }
+    return ncclInProgress;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+    if (!comm || !error) return ncclInvalidArgument;
+    {
+        const std::lock_guard lock(comm->all->guard);
+        const std::vector<int>& cards = comm->all->cards;
+        *error = std::find(cards.begin(), cards.end(), -1) != cards.end() ? ncclInProgress : comm->all->refused;
+    }
+    if (const std::optional<ncclResult_t> later = refused("ncclCommGetAsyncError")) *error = *later;
+    return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    if (!comm || comm->finalized) return ncclInvalidArgument;
+    comm->finalized = true;
+    return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    if (!comm) return ncclInvalidArgument;
+    if (!comm->finalized) tenon::emulator::report("ncclCommDestroy: what was asked for may not have ended");
+    delete comm;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t comm) {
+    TENON_REFUSE(ncclRedOpCreatePreMulSum);
+    if (!op || !scalar || !comm || residence != ncclScalarHostImmediate) return ncclInvalidArgument;
+    const auto read = [&](auto x) {
+        std::memcpy(static_cast<void*>(&x), scalar, sizeof x);
+        return static_cast<double>(static_cast<float>(x));
+    };
+    double factor = 0;
+    switch (type) {
+    case ncclFloat64: std::memcpy(&factor, scalar, sizeof factor); break;
+    case ncclFloat32: factor = read(0.0f); break;
+    case ncclFloat16: factor = read(tenon::half()); break;
+    case ncclBfloat16: factor = read(tenon::bfloat16()); break;
+    default: return ncclInvalidArgument;
+    }
+    *op = static_cast<ncclRedOp_t>(static_cast<int>(ncclNumOps) + static_cast<int>(comm->ops.size()));
+    comm->ops.emplace_back(std::pair(type, factor));
+    return ncclSuccess;
+}
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
+    const int at = static_cast<int>(op) - static_cast<int>(ncclNumOps);
+    if (!comm || at < 0 || at >= static_cast<int>(comm->ops.size()) || !comm->ops[static_cast<std::size_t>(at)])
+        return ncclInvalidArgument;
+    comm->ops[static_cast<std::size_t>(at)].reset();
     return ncclSuccess;
 }
 
@@ -217,13 +361,23 @@ ncclResult_t ncclGroupStart() {
 static ncclResult_t add_to_group(const void* from, void* to, size_t elements, ncclDataType_t type, ncclRedOp_t op,
                                  ncclComm_t comm, cudaStream_t stream) {
     TENON_REFUSE(ncclAllReduce);
-    if (!from || !to || !comm || op != ncclSum || type < 0 || type > ncclBfloat16) return ncclInvalidArgument;
+    if (!from || !to || !comm || type < 0 || type > ncclBfloat16) return ncclInvalidArgument;
+    std::optional<double> factor;
+    if (op != ncclSum) {
+        const int at = static_cast<int>(op) - static_cast<int>(ncclNumOps);
+        if (at < 0 || at >= static_cast<int>(comm->ops.size())) return ncclInvalidArgument;
+        const auto& made = comm->ops[static_cast<std::size_t>(at)];
+        if (!made || made->first != type) return ncclInvalidArgument;
+        factor = made->second;
+    }
     cudaPointerAttributes about{};
     for (const void* p : {from, static_cast<const void*>(to)})
         if (cudaPointerGetAttributes(&about, p) != cudaSuccess || about.type != cudaMemoryTypeDevice ||
             about.device != comm->all->cards[static_cast<std::size_t>(comm->rank)])
             return ncclInvalidArgument;
-    group.push_back({from, to, elements, type, comm, stream});
+    const asked_sum asked{from, to, elements, type, comm, stream, factor};
+    if (comm->all->of_threads && depth == 0) return put(asked);
+    group.push_back(asked);
     if (depth == 0) {
         group.clear();
         tenon::emulator::report("ncclAllReduce: one thread has several cards, and no group: it would wait for ever");

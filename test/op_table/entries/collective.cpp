@@ -1,16 +1,25 @@
 #include "../table.hpp"
 
 #include <tenon/ops/collective.hpp>
+#include <tenon/ops/device_collective.hpp>
 
 // What processes compute together.
 
 namespace op_table {
 namespace {
 
-const add_entries together{{.op = "collective",
-                            .no_gradient = "made of graphs that are differentiated already",
-                            .cpu_only = true,
-                            .apart = "net/collective/training.cpp"}};
+entry of_processes(const char* op, bool cpu_only, const char* tested, element_types elements = fixed_size_elements) {
+    return {.op = op,
+            .elements = elements,
+            .no_gradient = "made of graphs that are differentiated already",
+            .cpu_only = cpu_only,
+            .apart = tested};
+}
+
+const add_entries together{of_processes("collective", true, "net/collective/training.cpp"),
+                           of_processes("device_collective_start", false, "cuda/processes.cpp", floating),
+                           of_processes("device_collective", true, "cuda/processes.cpp", floating),
+                           of_processes("device_collective_done", false, "cuda/processes.cpp", floating)};
 
 } // namespace
 } // namespace op_table

@@ -1,0 +1,629 @@
+#if defined(TENON_WITH_NCCL)
+
+// Processes that train together, each on a GPU of its own: NCCL sums their gradients. Here they are threads of one process, each with a
+// server, a graph and a session.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include <net/server/free_ports.hpp>
+#include <tenon/kernel/process_sums.hpp>
+#include <tenon/net/net.hpp>
+#include <tenon/ops/collective.hpp>
+#include <tenon/ops/device_collective.hpp>
+
+#include "emulator/control.hpp"
+#include "emulator/nccl.hpp"
+#include "summed_cards.hpp"
+
+using namespace all_reduce_test;
+
+namespace {
+
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
+
+using group = std::shared_ptr<tn::collective_group>;
+using tn::emulator::nccl::fail;
+
+tn::device_name gpu(int i) { return tn::device_name("/gpu:" + std::to_string(i)); }
+
+// Tasks of one job.
+struct tasks {
+    explicit tasks(int n) {
+        const tn::cluster cluster({{"worker", free_addresses(n)}});
+        tn::server_options o;
+        o.heartbeat = 0.2;
+        o.lease = 1;
+        for (int i = 0; i < n; ++i) up.push_back(std::make_unique<tn::server>(cluster, "worker", i, o));
+    }
+    // body(rank, group) of each, on a thread of its own; what each throws.
+    std::vector<std::string> each(const std::function<void(int, const group&)>& body) {
+        std::vector<std::string> said(up.size());
+        std::vector<std::thread> threads;
+        for (std::size_t r = 0; r < up.size(); ++r)
+            threads.emplace_back([&, r] {
+                try {
+                    const group g = up[r]->processes({}, 60, "seen by " + std::to_string(r));
+                    const tn::graph own;
+                    const tn::graph_scope scope(own);
+                    body(static_cast<int>(r), g);
+                } catch (const std::exception& e) {
+                    said[r] = e.what();
+                }
+            });
+        for (std::thread& t : threads) t.join();
+        return said;
+    }
+    std::vector<std::unique_ptr<tn::server>> up;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+std::string name_of(int rank) { return "/job:worker/task:" + std::to_string(rank) + " ("; }
+
+double number_at(const tn::any_array& a, std::int64_t i) {
+    switch (a.element()) {
+    case tn::element_type::float64: return a.data<double>()[i];
+    case tn::element_type::float16: return static_cast<double>(static_cast<float>(a.data<tn::half>()[i]));
+    case tn::element_type::bfloat16: return static_cast<double>(static_cast<float>(a.data<tn::bfloat16>()[i]));
+    default: return static_cast<double>(a.data<float>()[i]);
+    }
+}
+tn::any_array values_of(tn::element_type e, const tn::extents& sizes, int seed) {
+    tn::any_array a(e, sizes);
+    for (std::int64_t i = 0; i < a.elements(); ++i) {
+        const float v = seed < 0 ? NAN : std::sin(static_cast<float>(12 * i + 7 * seed + 1));
+        if (e == tn::element_type::float64) a.data<double>()[i] = static_cast<double>(v);
+        else if (e == tn::element_type::float16) a.data<tn::half>()[i] = static_cast<tn::half>(v);
+        else if (e == tn::element_type::bfloat16) a.data<tn::bfloat16>()[i] = static_cast<tn::bfloat16>(v);
+        else a.data<float>()[i] = v;
+    }
+    return a;
+}
+
+struct trained {
+    std::vector<float> losses;
+    std::vector<tn::any_array> values;
+    std::string explained;
+};
+bool same_bits(const trained& a, const trained& b) {
+    if (a.losses != b.losses || a.values.size() != b.values.size()) return false;
+    for (std::size_t i = 0; i < a.values.size(); ++i)
+        if (std::memcmp(a.values[i].data(), b.values[i].data(), a.values[i].bytes()) != 0) return false;
+    return true;
+}
+void check_close(const trained& a, const trained& b) {
+    REQUIRE(a.losses.size() == b.losses.size());
+    for (std::size_t i = 0; i < a.losses.size(); ++i) CHECK(a.losses[i] == doctest::Approx(b.losses[i]).epsilon(1e-4));
+    REQUIRE(a.values.size() == b.values.size());
+    for (std::size_t i = 0; i < a.values.size(); ++i) CHECK(all_close(a.values[i], b.values[i], 1e-3, 1e-5));
+}
+
+constexpr int inputs = 24, hidden = 30, outputs = 5, words = 40;
+constexpr int dense_variables = 4;
+
+constexpr auto loss_of = [](const auto& x, const auto& at, const auto& y) {
+    const auto table = tn::variable<float, tn::shape<words, hidden>>("table", tn::normal(0, 0.1, 3));
+    const auto w1 = tn::variable<float, tn::shape<inputs, hidden>>("w1", tn::normal(0, 0.1, 4));
+    const auto b1 = tn::variable<float, tn::shape<hidden>>("b1", tn::zeros());
+    const auto w2 = tn::variable<float, tn::shape<hidden, outputs>>("w2", tn::normal(0, 0.1, 5));
+    const auto b2 = tn::variable<float, tn::shape<outputs>>("b2", tn::zeros());
+    return tn::nn::mean_squared_error(matmul(tanh(matmul(x, w1) + b1 + gather(table, at)), w2) + b2, y);
+};
+
+// A model with a table, whose gradient is sparse, and others; rows [begin, end) of each step's batch. No group: one device has all.
+trained train(const group& g, const std::vector<tn::device_name>& on, int steps, int begin, int end,
+              std::int64_t bucket, const std::function<void(int)>& before_step = {}) {
+    const auto x = tn::placeholder<float, tn::shape<batch, inputs>>("x");
+    const auto y = tn::placeholder<float, tn::shape<batch, outputs>>("y");
+    const auto at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
+    tn::mirrored_strategy mirrored(g, on);
+    mirrored.set_bucket_bytes(bucket);
+    const auto losses = mirrored.run([&](auto a, auto b, auto c) { return loss_of(a, b, c); }, mirrored.distribute(x),
+                                     mirrored.distribute(at), mirrored.distribute(y));
+    const auto [step, loss] = mirrored.minimize(tn::momentum(0.05, 0.9), losses);
+    tn::session s;
+    trained t;
+    t.explained = mirrored.explained();
+    s.run(tn::initialize_variables());
+    for (int i = 0; i < steps; ++i) {
+        if (before_step) before_step(i);
+        tn::any_array words_at(tn::element_type::int32, tn::extents(30));
+        for (int k = 0; k < 30; ++k) words_at.data<std::int32_t>()[k] = (7 * k + i) % words;
+        const auto part = [&](tn::any_array a) { return a.slice(begin, end).copy(); };
+        t.losses.push_back(
+            s.run(tn::feed(x, part(values_of(tn::element_type::float32, tn::extents(30, inputs), 10 + i))),
+                  tn::feed(at, part(std::move(words_at))),
+                  tn::feed(y, part(values_of(tn::element_type::float32, tn::extents(30, outputs), 50 + i))), step, loss)
+                .item());
+    }
+    if (before_step) before_step(steps);
+    t.values = s.run_untyped({}, tn::graph::current().collection(tn::global_variables));
+    return t;
+}
+trained train_alone(int steps) {
+    const tn::graph own;
+    const tn::graph_scope scope(own);
+    return train(nullptr, {tn::device_name("/cpu:0")}, steps, 0, 30, 0);
+}
+
+// x of the step, summed over GPUs: what a test of errors asks for.
+struct summed {
+    explicit summed(const group& g, int rank, std::int64_t elements = 3) :
+        chosen(tn::choose_process_sums(g, gpu(rank))) {
+        REQUIRE(chosen.by);
+        const tn::device_scope on(gpu(rank));
+        x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(elements));
+        value =
+            tn::add_device_collective(g, chosen.name, tn::collective_kind::sum, tn::untyped::identity(x), {}, "total");
+        fed = values_of(tn::element_type::float32, tn::extents(elements), rank);
+    }
+    std::vector<tn::fed_value> given() const {
+        std::vector<tn::fed_value> f;
+        f.push_back({x, fed.share()});
+        return f;
+    }
+    std::vector<tn::any_array> run(double seconds) const {
+        tn::session_options o;
+        o.operation_timeout = seconds;
+        tn::session sess(o);
+        return sess.run_untyped(given(), {value});
+    }
+    tn::chosen_process_sums chosen;
+    tn::any_tensor x, value;
+    tn::any_array fed;
+};
+
+// A group whose collectives become complete in another order in each process: the last that all have come to first, or any.
+class shuffled final : public tn::collective_group {
+public:
+    struct hub {
+        std::mutex guard;
+        std::vector<shuffled*> members;
+        std::map<std::uint64_t, std::map<int, tn::any_array>> came;                         // by number and rank
+        std::vector<std::pair<shuffled*, std::pair<std::uint64_t, tn::any_array>>> results; // to be told
+        std::mt19937 draw;
+
+        // What is there by now, in an order that is drawn.
+        void tell() {
+            std::vector<std::pair<shuffled*, std::pair<std::uint64_t, tn::any_array>>> now;
+            {
+                const std::lock_guard lock(guard);
+                now.swap(results);
+                std::shuffle(now.begin(), now.end(), draw);
+            }
+            for (auto& [to, result] : now) to->finish(result.first, std::move(result.second));
+        }
+    };
+    shuffled(hub& h, int rank, int size) :
+        collective_group("shuffled seen by " + std::to_string(rank), rank, size), hub_(h) {
+        h.members.push_back(this);
+    }
+    std::string member(int rank) const override { return "rank " + std::to_string(rank); }
+
+private:
+    void issue(std::uint64_t number, const tn::collective_signature& what, double, tn::any_array value) override {
+        const std::lock_guard lock(hub_.guard);
+        auto& came = hub_.came[number];
+        came.emplace(rank(), std::move(value));
+        if (static_cast<int>(came.size()) < size()) return;
+        tn::any_array result;
+        if (what.kind == tn::collective_kind::gather) {
+            result = tn::any_array(what.type.element, tn::extents(size(), what.type.extents[1]));
+            for (const auto& [r, v] : came)
+                std::memcpy(static_cast<char*>(result.data()) + v.bytes() * static_cast<std::size_t>(r), v.data(),
+                            v.bytes());
+        } else {
+            result = tn::any_array::zeros(tn::element_type::float64, {});
+            for (const auto& [r, v] : came) *result.data<double>() += *v.data<double>();
+        }
+        for (shuffled* to : hub_.members) hub_.results.emplace_back(to, std::pair(number, result.copy()));
+        hub_.came.erase(number);
+    }
+    void end(tn::error_code, const std::string&, tn::error_reason, bool) noexcept override {}
+    std::string missing(std::uint64_t) const override { return {}; }
+    hub& hub_;
+};
+
+} // namespace
+
+TEST_CASE("SEMANTICS 44: sums and means over GPUs of several processes are those, the same bits on each; one without "
+          "rows counts "
+          "for nothing") {
+    for (const int n : {2, 3}) {
+        const machine m(n);
+        tasks t(n);
+        struct asked {
+            tn::collective_kind kind;
+            tn::element_type element;
+            tn::extents sizes;
+        };
+        std::vector<asked> all;
+        for (const auto kind : {tn::collective_kind::sum, tn::collective_kind::mean})
+            for (const auto element : {tn::element_type::float32, tn::element_type::float64, tn::element_type::float16,
+                                       tn::element_type::bfloat16})
+                for (const tn::extents& sizes : {tn::extents{}, tn::extents(0), tn::extents(70, 3)})
+                    all.push_back({kind, element, sizes});
+        std::vector<std::vector<tn::any_array>> got(static_cast<std::size_t>(n));
+        constexpr int steps = 3;
+        for (const std::string& said : t.each([&](int rank, const group&g) {
+                 const tn::chosen_process_sums chosen = tn::choose_process_sums(g, gpu(rank));
+                 CHECK(chosen.explained == "gradients on GPUs by NCCL");
+                 REQUIRE(chosen.by);
+                 const tn::any_tensor rows = tn::untyped::placeholder(tn::element_type::float32, tn::extents(2 * rank));
+                 std::vector<tn::any_tensor> sums;
+                 std::vector<tn::any_tensor> fed;
+                 for (const asked& a : all) {
+                     const tn::device_scope on(gpu(rank));
+                     fed.push_back(tn::untyped::placeholder(a.element, a.sizes));
+                     sums.push_back(
+                         tn::add_device_collective(g, chosen.name, a.kind, tn::untyped::identity(fed.back()),
+                                                   a.kind == tn::collective_kind::mean ? rows : tn::any_tensor()));
+                 }
+                 tn::session s;
+                 for (int step = 0; step < steps; ++step) {
+                     std::vector<tn::fed_value> f;
+                     f.push_back({rows, values_of(tn::element_type::float32, tn::extents(2 * rank), 0)});
+                     for (std::size_t k = 0; k < all.size(); ++k) {
+                         const bool of_no_rows = rank == 0 && all[k].kind == tn::collective_kind::mean;
+                         f.push_back(
+                             {fed[k], values_of(all[k].element, all[k].sizes, of_no_rows ? -1 : rank + 10 * step)});
+                     }
+                     got[static_cast<std::size_t>(rank)] = s.run_untyped(std::move(f), sums);
+                 }
+             }))
+            CHECK(said == "");
+        for (std::size_t k = 0; k < all.size(); ++k) {
+            const asked& a = all[k];
+            CAPTURE(k);
+            double weights = 0;
+            for (int r = 0; r < n; ++r) weights += 2 * r;
+            for (std::int64_t i = 0; i < a.sizes.elements(); ++i) {
+                double wanted = 0;
+                for (int r = 0; r < n; ++r)
+                    wanted += number_at(values_of(a.element, a.sizes, r + 10 * (steps - 1)), i) *
+                              (a.kind == tn::collective_kind::mean ? 2 * r / weights : 1);
+                const double exact = a.element == tn::element_type::float64   ? 1e-12
+                                     : a.element == tn::element_type::float32 ? 1e-6
+                                                                              : 2e-2;
+                REQUIRE(number_at(got[0][k], i) == doctest::Approx(wanted).epsilon(exact).scale(1));
+            }
+            for (const auto& other : got) CHECK(std::memcmp(other[k].data(), got[0][k].data(), got[0][k].bytes()) == 0);
+        }
+        CHECK(*m.sums_by_nccl() == steps * all.size() / 3 * 2); // what has no elements needs none
+        CHECK(m.is_clean());
+    }
+}
+
+TEST_CASE("SEMANTICS 44: processes with a GPU each that train together give what one device gives, the same bits on "
+          "each, in any order of streams") {
+    const trained alone = train_alone(5);
+    for (std::uint64_t seed = 1; seed <= 4; ++seed)
+        for (const std::int64_t bucket : {std::int64_t{0}, std::int64_t{1} << 20}) {
+            CAPTURE(seed);
+            CAPTURE(bucket);
+            const machine m(2);
+            tn::emulator::seed(seed);
+            const tn::emulator::counts before = tn::emulator::count();
+            std::vector<trained> r(2);
+            std::optional<tasks> t(2);
+            for (const std::string& said : t->each([&](int rank, const group&g) {
+                     r[static_cast<std::size_t>(rank)] =
+                         train(g, {gpu(rank)}, 5, rank == 0 ? 0 : 12, rank == 0 ? 12 : 30, bucket);
+                 }))
+                CHECK(said == "");
+            CHECK(has(r[0].explained, "; gradients on GPUs by NCCL"));
+            check_close(r[0], alone);
+            CHECK(same_bits(r[0], r[1]));
+            CHECK(*m.sums_by_nccl() == 5 * (bucket == 0 ? dense_variables : 1));
+            CHECK(m.is_clean());
+            t.reset();
+            const tn::emulator::counts after = tn::emulator::count();
+            CHECK(after.device_allocations == before.device_allocations);
+            CHECK(after.streams == before.streams);
+            CHECK(after.events == before.events);
+        }
+}
+
+TEST_CASE("SEMANTICS 44: each of several processes may have several GPUs") {
+    const trained alone = train_alone(4);
+    const machine m(4);
+    tasks t(2);
+    std::vector<trained> r(2);
+    for (const std::string& said : t.each([&](int rank, const group&g) {
+             r[static_cast<std::size_t>(rank)] =
+                 train(g, {gpu(2 * rank), gpu(2 * rank + 1)}, 4, 14 * rank, 14 + 16 * rank, 1 << 20);
+         }))
+        CHECK(said == "");
+    check_close(r[0], alone);
+    CHECK(same_bits(r[0], r[1]));
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("GPUs sum in the order of the group's numbers, in whichever all have come in each process") {
+    constexpr int sums = 8, steps = 10;
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+        CAPTURE(seed);
+        const machine m(2);
+        shuffled::hub hub;
+        hub.draw.seed(seed);
+        const group members[] = {std::make_shared<shuffled>(hub, 0, 2), std::make_shared<shuffled>(hub, 1, 2)};
+        for (const group& g : members) tn::collective_group::enter(g);
+        std::atomic<int> running{2};
+        std::thread teller([&] {
+            while (running > 0) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                hub.tell();
+            }
+        });
+        const auto body = [&](int rank) {
+            const tn::graph own;
+            const tn::graph_scope scope(own);
+            const group& g = members[rank];
+            const auto chosen = tn::choose_process_sums(g, gpu(rank));
+            REQUIRE(chosen.by);
+            std::vector<tn::any_tensor> fed, found;
+            for (int k = 0; k < sums; ++k) {
+                const tn::device_scope on(gpu(rank));
+                fed.push_back(tn::untyped::placeholder(tn::element_type::float32, tn::extents(1 + k)));
+                found.push_back(tn::add_device_collective(g, chosen.name, tn::collective_kind::mean,
+                                                          tn::untyped::identity(fed.back())));
+            }
+            tn::session s;
+            for (int step = 0; step < steps; ++step) {
+                std::vector<tn::fed_value> f;
+                for (int k = 0; k < sums; ++k)
+                    f.push_back({fed[static_cast<std::size_t>(k)],
+                                 values_of(tn::element_type::float32, tn::extents(1 + k), 10 * k + rank)});
+                const auto got = s.run_untyped(std::move(f), found);
+                for (int k = 0; k < sums; ++k) {
+                    const auto a = values_of(tn::element_type::float32, tn::extents(1 + k), 10 * k),
+                               b = values_of(tn::element_type::float32, tn::extents(1 + k), 10 * k + 1);
+                    CHECK(number_at(got[static_cast<std::size_t>(k)], k) ==
+                          doctest::Approx((number_at(a, k) + number_at(b, k)) / 2).epsilon(1e-6).scale(1));
+                }
+            }
+        };
+        std::thread other([&] {
+            body(1);
+            --running;
+        });
+        body(0);
+        --running;
+        other.join();
+        teller.join();
+        CHECK(*m.sums_by_nccl() == sums * steps);
+        CHECK(m.is_clean());
+    }
+}
+
+TEST_CASE("strategies of one group sum side by side, each by itself") {
+    const machine m(4);
+    tasks t(2);
+    for (const std::string& said : t.each([&](int rank, const group&g) {
+             const summed first(g, rank), second(g, 2 + rank);
+             for (int i = 0; i < 2; ++i)
+                 for (const summed* s : {&first, &second}) {
+                     const auto got = s->run(60);
+                     const auto a = values_of(tn::element_type::float32, tn::extents(3), s == &first ? 0 : 2),
+                                b = values_of(tn::element_type::float32, tn::extents(3), s == &first ? 1 : 3);
+                     for (int k = 0; k < 3; ++k)
+                         CHECK(got[0].data<float>()[k] ==
+                               doctest::Approx(a.data<float>()[k] + b.data<float>()[k]).epsilon(1e-6).scale(1));
+                 }
+         }))
+        CHECK(said == "");
+    CHECK(*m.sums_by_nccl() == 4);
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("a gradient that NCCL sums does not go by way of the host") {
+    const machine m(2);
+    tasks t(2);
+    constexpr int steps = 4;
+    std::size_t counted[2] = {};
+    std::barrier both(2);
+    for (const std::string& said : t.each([&](int rank, const group&g) {
+             (void)train(g, {gpu(rank)}, steps, 15 * rank, 15 * rank + 15, 0, [&](int step) {
+                 if (step != 1 && step != steps) return;
+                 both.arrive_and_wait();
+                 if (rank == 0) {
+                     const std::string bytes = std::to_string(inputs * hidden * sizeof(float)); // of no other value
+                     for (const tn::emulator::call& c : tn::emulator::calls())
+                         counted[step == steps] += c.name == "cudaMemcpyAsync" && c.detail == bytes;
+                 }
+                 both.arrive_and_wait();
+             });
+         }))
+        CHECK(said == "");
+    CHECK(counted[1] - counted[0] == (steps - 1) * 2 * 2); // each process keeps it, and reads what it has become
+}
+
+TEST_CASE("one has not come: the step ends at its limit and says who; then all are told") {
+    const machine m(2);
+    tasks t(2);
+    std::promise<void> late;
+    const auto said = t.each([&](int rank, const group& g) {
+        const summed s(g, rank);
+        if (rank == 1) late.get_future().wait();
+        try {
+            (void)s.run(rank == 0 ? 0.5 : 60);
+        } catch (...) {
+            if (rank == 0) late.set_value();
+            throw;
+        }
+    });
+    CHECK_MESSAGE(
+        has(said[0],
+            "sum of weights for sum total on GPUs, float[3] (double[]), number 2 of group seen by 0; " + name_of(1)),
+        said[0]);
+    CHECK_MESSAGE(has(said[1], name_of(0)), said[1]);
+    CHECK_MESSAGE(has(said[1], "has stopped a step in sum of weights for sum total on GPUs"), said[1]);
+    CHECK(*m.sums_by_nccl() == 0);
+}
+
+TEST_CASE("a step that is stopped while GPUs sum ends all: no stream is left waiting, and all are told by whom") {
+    for (const char* stuck : {"ncclCommGetAsyncError", "ncclAllReduce"}) {
+        CAPTURE(stuck);
+        const machine m(2);
+        tasks t(2);
+        std::atomic<int> begun{0};
+        const auto said = t.each([&](int rank, const group& g) {
+            const summed s(g, rank);
+            if (std::string(stuck) ==
+                "ncclAllReduce") { // of one only, which looks for who is lost; the other one's stream waits
+                (void)s.run(60);
+                if (++begun == 2) fail(stuck, ncclSystemError, 0, 1);
+                while (begun < 2) std::this_thread::yield();
+            } else fail(stuck, ncclInProgress);
+            (void)s.run(rank == 0 ? 2 : 60);
+        });
+        CHECK_MESSAGE(
+            has(said[0],
+                "sum total on GPUs, float[3] of group seen by 0, to which all have come: the GPUs have not summed it"),
+            said[0]);
+        CHECK_MESSAGE(has(said[1], name_of(0)), said[1]);
+        CHECK_MESSAGE(has(said[1], "has stopped a step in"), said[1]);
+        CHECK(m.is_clean());
+    }
+}
+
+TEST_CASE(
+    "what NCCL refuses one process ends all, with its name; the other one's stream, which waits for it, is freed") {
+    const machine m(2);
+    tasks t(2);
+    std::atomic<int> begun{0};
+    const auto said = t.each([&](int rank, const group& g) {
+        const summed s(g, rank);
+        (void)s.run(60);
+        if (++begun == 2) fail("ncclAllReduce", ncclInternalError, 0, 1);
+        while (begun < 2) std::this_thread::yield();
+        (void)s.run(60);
+    });
+    const std::size_t refused = has(said[0], name_of(0)) || has(said[1], name_of(0)) ? 0 : 1;
+    CHECK_MESSAGE(has(said[refused], "ncclAllReduce, for float[3] on card "), said[refused]);
+    CHECK_MESSAGE(has(said[refused], "internal error"), said[refused]);
+    CHECK_MESSAGE(has(said[1 - refused], name_of(static_cast<int>(refused))), said[1 - refused]);
+    CHECK(m.is_clean());
+    for (const std::string& text : t.each([&](int rank, const group&g) { (void)summed(g, rank).run(60); }))
+        CHECK(text == ""); // a new group begins anew
+}
+
+TEST_CASE("a task that is lost ends the steps of all with its name, and what its GPU's partners wait for") {
+    const machine m(3);
+    tasks t(3);
+    std::barrier all(3);
+    const auto said = t.each([&](int rank, const group& g) {
+        const summed s(g, rank, 5000);
+        (void)s.run(60);
+        all.arrive_and_wait();
+        if (rank == 2) {
+            (void)t.up[2]->stop(0);
+            return;
+        }
+        for (;;) (void)s.run(60);
+    });
+    CHECK(said[2] == "");
+    for (const std::size_t r : {0u, 1u}) CHECK_MESSAGE(has(said[r], name_of(2)), said[r]);
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("a step that fails behind its sums ends the others', and variables keep their values") {
+    const machine m(2);
+    tasks t(2);
+    std::vector<float> left(2);
+    const auto said = t.each([&](int rank, const group& g) {
+        const summed s(g, rank);
+        const auto w = tn::variable<float, tn::shape<3>>("w", tn::zeros());
+        const auto index = tn::placeholder<std::int32_t, tn::shape<1>>("index");
+        const tn::device_scope on(gpu(rank));
+        const auto moved = tn::untyped::assign_add(w, s.value);
+        const auto row = gather(tn::as<float, tn::shape<3>>(s.value), index); // out of range on rank 1
+        tn::session sess;
+        sess.run(tn::initialize_variables());
+        std::vector<tn::fed_value> f = s.given();
+        tn::any_array at(tn::element_type::int32, tn::extents(1));
+        at.data<std::int32_t>()[0] = rank == 0 ? 0 : 9;
+        f.push_back({index, std::move(at)});
+        const tn::any_tensor second =
+            tn::add_collective(g, tn::collective_kind::sum, tn::any_tensor(row), {}, "second");
+        try {
+            (void)sess.run_untyped(std::move(f), {second, moved});
+        } catch (...) {
+            left[static_cast<std::size_t>(rank)] = sess.run_untyped({}, {w})[0].data<float>()[0];
+            throw;
+        }
+    });
+    CHECK_MESSAGE(has(said[1], "9"), said[1]);
+    CHECK_MESSAGE(has(said[0], name_of(1)), said[0]);
+    CHECK_MESSAGE(has(said[0], "has failed in a step"), said[0]);
+    for (const float v : left) CHECK(v == 0);
+}
+
+TEST_CASE("processes that mean other sums all fail, and are told of both") {
+    const machine m(2);
+    tasks t(2);
+    const auto said = t.each([&](int rank, const group& g) {
+        const summed s(g, rank, 3 + rank);
+        (void)s.run(60);
+    });
+    for (const std::string& text : said) {
+        CHECK_MESSAGE(has(text, name_of(0)), text);
+        CHECK_MESSAGE(has(text, "sum total on GPUs, float[3]"), text);
+        CHECK_MESSAGE(has(text, "sum total on GPUs, float[4]"), text);
+    }
+    CHECK(*m.sums_by_nccl() == 0);
+}
+
+TEST_CASE("where NCCL cannot sum, gradients go by way of the host, and all say why") {
+    const trained alone = train_alone(3);
+    struct tried {
+        tn::device_name on[2];
+        const char* fails;
+        std::string why;
+    };
+    for (const tried& c : std::vector<tried>{
+             {{gpu(0), gpu(0)}, nullptr, "have the same card; give each process one of its own"},
+             {{gpu(0), tn::device_name("/cpu:0")}, nullptr, "/device:CPU:0 is no GPU"},
+             {{gpu(0), gpu(1)}, "ncclGetUniqueId", "ncclGetUniqueId, for group seen by 0: unhandled system error"}}) {
+        CAPTURE(c.why);
+        const machine m(2);
+        if (c.fails) fail(c.fails, ncclSystemError);
+        tasks t(2);
+        std::vector<trained> r(2);
+        const auto said = t.each([&](int rank, const group& g) {
+            const auto at = static_cast<std::size_t>(rank);
+            r[at] = train(g, {c.on[at]}, 3, 15 * rank, 15 * rank + 15, 0);
+        });
+        CHECK(*m.sums_by_nccl() == 0);
+        CHECK_MESSAGE(has(r[0].explained, "; gradients on GPUs by way of the host, as "), r[0].explained);
+        CHECK_MESSAGE(has(r[0].explained, c.why), r[0].explained);
+        for (const std::string& text : said) CHECK(text == "");
+        check_close(r[0], alone);
+        if (c.on[0].type == c.on[1].type) CHECK(same_bits(r[0], r[1]));
+    }
+}
+
+TEST_CASE("a GPU that one process does not have: none sums by NCCL") {
+    const machine m(2);
+    tasks t(2);
+    for (const std::string& said : t.each([&](int rank, const group&g) {
+             const auto chosen = tn::choose_process_sums(g, gpu(7 * rank));
+             CHECK(!chosen.by);
+             CHECK_MESSAGE(has(chosen.explained, "it has no /device:GPU:7"), chosen.explained);
+         }))
+        CHECK(said == "");
+}
+
+#endif
