@@ -10,7 +10,7 @@ namespace {
 constexpr const char* count_advice = "write \"8\", or by job \"ps=2,worker=6\"";
 
 int count(const named_value& whole, const std::string& text) {
-    return named_value{whole.name, text}.number(1, most_ranks, "a number of tasks", count_advice);
+    return whole.number_in(text, 1, most_ranks, "a number of tasks", count_advice);
 }
 
 } // namespace

@@ -86,12 +86,16 @@ std::string named_value::text() const {
 void named_value::refuse(const std::string& why) const { throw invalid_argument_error(text() + ": " + why); }
 
 int named_value::number(int least, int most, const std::string& what, const std::string& advice) const {
+    return number_in(value, least, most, what, advice);
+}
+int named_value::number_in(const std::string& part, int least, int most, const std::string& what,
+                           const std::string& advice) const {
     const auto wrong = [&] {
-        refuse(what + " is a decimal number from " + std::to_string(least) + " to " + std::to_string(most) +
-               (advice.empty() ? "" : "; " + advice));
+        refuse((part == value ? "" : "of \"" + part + "\": ") + what + " is a decimal number from " +
+               std::to_string(least) + " to " + std::to_string(most) + (advice.empty() ? "" : "; " + advice));
     };
-    if (value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos) wrong();
-    const int n = std::stoi(value);
+    if (part.empty() || part.size() > 9 || part.find_first_not_of("0123456789") != std::string::npos) wrong();
+    const int n = std::stoi(part);
     if (n < least || n > most) wrong();
     return n;
 }

@@ -20,6 +20,9 @@ struct named_value {
     [[noreturn]] void refuse(const std::string& why) const;
     /// A decimal number, within bounds; `what` says what it is, `advice` what to do.
     int number(int least, int most, const std::string& what, const std::string& advice = "") const;
+    /// The same of a part of the value.
+    int number_in(const std::string& part, int least, int most, const std::string& what,
+                  const std::string& advice = "") const;
 };
 
 inline constexpr int most_ranks = 1'000'000;

@@ -194,7 +194,7 @@ TEST_CASE("ranks are dealt out to jobs by TENON_PS_TASKS or TENON_TASKS") {
                               "ps=1000001", "a=999999,b=999999", "a=1000000x1000000", ","}) {
         e.set("TENON_TASKS", tasks);
         CAPTURE(tasks);
-        CHECK(contains(mistake(e), "TENON_TASKS=\""));
+        CHECK(contains(mistake(e), "TENON_TASKS=\"" + std::string(tasks) + "\""));
     }
     e.set("TENON_TASKS", "2");
     CHECK(contains(mistake(e), "rank 2 of 2 tasks, which have ranks 0 to 1"));
