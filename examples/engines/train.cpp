@@ -92,6 +92,6 @@ int main(int argc, char** argv) {
         return self.finish();
     } catch (const tn::error& e) {
         std::fprintf(stderr, "train: %s\n", e.what());
-        return 1;
+        return tn::stop_signal() ? 128 + tn::stop_signal() : 1; // who asked it to stop knows that it has
     }
 }

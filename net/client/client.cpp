@@ -95,13 +95,10 @@ void set_token_of_run(std::string token) {
     s.token_of_run = std::move(token);
 }
 
-/// What has a program that links this library linked with it: sessions by target.
-extern "C" int tenon_net_linked;
-int tenon_net_linked = [] {
+void register_targets() {
     static const tenon_scheme scheme;
     tenon::detail::register_session_scheme("tenon", scheme);
-    return 1;
-}();
+}
 
 } // namespace tenon::net
 

@@ -78,7 +78,7 @@ void take(int& from, line_writer& lines) {
 #endif
     if (in < 0) in = ::open("/dev/null", O_RDONLY);
     if (in >= 0 && ::dup2(in, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(err, 2) >= 0) {
-        for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE}) ::signal(number, SIG_DFL);
+        for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, SIGPIPE}) ::signal(number, SIG_DFL);
         environ = const_cast<char**>(variables);
         ::execvp(arguments[0], arguments);
     }

@@ -21,7 +21,7 @@ namespace {
 // The guard itself: hears of groups until the line ends, which it does when all who hold its other end have.
 [[noreturn]] void watch_over(int line) {
     ::setpgid(0, 0);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::signal(number, SIG_IGN);
     ::close(0); // who waits for the end of what is written shall not wait for this process
     ::close(1);
     ::close(2);

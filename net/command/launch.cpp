@@ -43,7 +43,7 @@ extern "C" void note_signal(int number) {
 
 constexpr int days_of_certificates = 365;
 
-constexpr int noted_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+constexpr int noted_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
 
 /// Has signals noted while it lives.
 class signal_notes {
@@ -99,6 +99,7 @@ struct running_task {
         if (!is_far()) return process->signal(number);
         const char* const name = number == SIGINT    ? "INT"
                                  : number == SIGHUP  ? "HUP"
+                                 : number == SIGUSR1 ? "USR1"
                                  : number == SIGKILL ? "KILL"
                                                      : "TERM";
         process->tell(std::string("signal ") + name + "\n");
@@ -221,6 +222,7 @@ private:
     }
 
     void signalled(int number) {
+        if (passed_on_ != 0 && number == SIGUSR1) return; // it is said again and again by some
         if (passed_on_ != 0) return kill_all("was killed by the second signal");
         passed_on_ = number;
         say(std::string(::strsignal(number)) + " is passed on; once more kills");

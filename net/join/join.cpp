@@ -1,5 +1,6 @@
 #include <tenon/net/join.hpp>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <net/launch/settings.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/train/chief_limit.hpp>
 
 namespace tenon::net {
 
@@ -43,6 +45,8 @@ private:
     std::unique_ptr<reserved_port> tell_by_pmi(rendezvous_point& p);
     void meet_others();
     void check_place() const;
+    void serve_own();
+    [[noreturn]] void fail(const error& e) const;
     std::string who_reaches_it() const;
     void note_run() const;
 
@@ -104,7 +108,10 @@ void joining_run::meet_others() {
     rendezvous_point& p = *state_.place.rendezvous;
     const std::size_t colon = p.serve.rfind(':');
     std::string host = p.serve.substr(0, colon);
-    is_local_ = p.one_host && host.empty();
+    const bool named_here = host.empty() || is_loopback_address(host + ":0");
+    const bool met_here =
+        !p.addresses.empty() && std::all_of(p.addresses.begin(), p.addresses.end(), is_loopback_address);
+    is_local_ = named_here && ((p.one_host && host.empty()) || met_here);
     if (is_local_) host = "127.0.0.1";
     else if (host.empty() && !shown_.tls.empty()) host = own_name(); // certificates are of names
     if (shown_.token.empty()) shown_.token = p.token;
@@ -143,6 +150,26 @@ void joining_run::meet_others() {
     }
 }
 
+// Who reads it looks for what he has said.
+void joining_run::fail(const error& e) const {
+    std::string said = e.what();
+    const auto names = [&](const char* name) { return said.find(name) != std::string::npos; };
+    std::string given;
+    for (const char* name : {"TENON_HOST", "TENON_PORT", "TENON_RENDEZVOUS", "TENON_CERTIFICATE", "TENON_KEY",
+                             "TENON_AUTHORITIES", "TENON_FILES", "TENON_HTTP", "TENON_TOKEN", "TF_CONFIG"})
+        if (const auto v = said_.variable(name); v && !names(name))
+            given +=
+                (given.empty() ? "" : ", ") + (v->value.size() > 80 || v->name == "TENON_TOKEN" ? v->name : v->text());
+    if (!given.empty()) said += "; this process was given " + given;
+    if (e.code() == error_code::permission_denied && !names("TENON_INSECURE"))
+        said +=
+            "; a program that joins takes TENON_TOKEN, TENON_CERTIFICATE, TENON_KEY and TENON_AUTHORITIES, the same "
+            "everywhere, or TENON_INSECURE=1";
+    if (e.code() == error_code::deadline_exceeded && !names("TENON_JOIN_TIMEOUT"))
+        said += "; TENON_JOIN_TIMEOUT gives more seconds";
+    throw_error(e, said);
+}
+
 void joining_run::check_place() const {
     const cluster_source& p = state_.place;
     if (p.is_task() || p.job == "evaluator") return;
@@ -170,10 +197,14 @@ void joining_run::run() {
     state_.limits = {state_.timeout, state_.grace, said_.switched_on("TENON_STAY")};
     shown_ = completed({options_.server.token, options_.server.tls, options_.server.insecure});
     state_.place = resolve_cluster(flags_, variables_);
-    if (state_.place.decided.empty()) be_alone();
-    else
-        for (const std::string& line : state_.place.explanation) say(line);
-    if (state_.place.rendezvous) meet_others();
+    try {
+        if (state_.place.decided.empty()) be_alone();
+        else
+            for (const std::string& line : state_.place.explanation) say(line);
+        if (state_.place.rendezvous) meet_others();
+    } catch (const error& e) {
+        fail(e);
+    }
     check_place();
 
     const cluster& tasks = state_.place.tasks;
@@ -184,7 +215,20 @@ void joining_run::run() {
     for (const auto& [job, task] : state_.holders) state_.holds |= job == state_.place.job && task == state_.place.task;
     set_token_of_run(shown_.token);
     if (!state_.place.is_task()) return; // an evaluator
+    try {
+        serve_own();
+    } catch (const error& e) {
+        fail(e);
+    }
+    if (!state_.place.decided.empty()) say(who_reaches_it());
+    note_run();
+    if (state_.place.is_chief()) return;
+    const char* const chief = tasks.has("chief") ? "chief" : tasks.has("master") ? "master" : "worker";
+    tenon::detail::set_chief_limit({std::chrono::duration<double>(state_.timeout).count(), name_of(chief, 0)});
+}
 
+void joining_run::serve_own() {
+    const cluster& tasks = state_.place.tasks;
     server_options o = std::move(options_.server);
     if (o.listen.empty()) o.listen = listen_.empty() ? state_.place.listen : listen_;
     bound_ = o.listen;
@@ -197,8 +241,6 @@ void joining_run::run() {
     if (o.files.empty() && !o.token.empty()) o.files = std::filesystem::current_path().string();
     if (!o.log) o.log = state_.log;
     state_.own.emplace(tasks, state_.place.job, state_.place.task, std::move(o));
-    if (!state_.place.decided.empty()) say(who_reaches_it());
-    note_run();
 }
 
 // So that `tenon status` of this user on this machine need not be told the token.

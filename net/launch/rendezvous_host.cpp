@@ -3,13 +3,17 @@
 #include <net/launch/rendezvous.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <map>
 #include <mutex>
 
 #include <unistd.h>
 
+#include <net/launch/private_file.hpp>
 #include <net/link/service.hpp>
 #include <net/transport/service.hpp>
+#include <net/wire/text_hash.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
@@ -34,6 +38,59 @@ std::string random_word(transport& t, int numbers) {
     }
     return word;
 }
+
+// What rank 0 keeps where no other user reads it, of a run that has a token of its own, until it ends: killed and started again it is
+// the rank 0 of those that have met, who do not come again.
+struct kept_meeting {
+    std::string path; // empty: nothing is kept
+    pid_t process = 0;
+    std::string run; // its own name
+    std::vector<joining> ranks;
+
+    kept_meeting() = default;
+    kept_meeting(const rendezvous_point& p, const std::string& token) {
+        if (token.empty()) return;
+        std::string all = p.run + "\n" + token;
+        for (const std::string& at : p.listen) all += "\n" + at;
+        path = own_folder() + "/meeting-" + std::to_string(hash_of_text(all));
+    }
+    /// Of this run, by a process that is no more.
+    bool read(const std::string& run_of, int size) {
+        try {
+            const std::string text = read_private_file(path, most_bytes);
+            byte_reader r(std::as_bytes(std::span(text)), "a meeting");
+            process = static_cast<pid_t>(r.number<std::int64_t>());
+            run = r.text();
+            for (auto n = r.number<std::int32_t>(); n > 0; --n) {
+                const std::string who = r.text();
+                ranks.push_back(decode_joining(std::as_bytes(std::span(who))));
+            }
+            r.end();
+        } catch (const error&) {
+            return false;
+        }
+        const bool is_gone = process > 0 && ::kill(process, 0) != 0 && errno == ESRCH;
+        return is_gone && static_cast<int>(ranks.size()) == size && ranks.front().run == run_of;
+    }
+    void write() const {
+        byte_writer w;
+        w.number(static_cast<std::int64_t>(::getpid()));
+        w.text(run);
+        w.number(static_cast<std::int32_t>(ranks.size()));
+        for (const joining& who : ranks) {
+            const bytes one = encode(who);
+            w.text(std::string(reinterpret_cast<const char*>(one.data()), one.size()));
+        }
+        const bytes all = w.take();
+        try {
+            make_private_folder(own_folder());
+            write_private_file(path, std::string(reinterpret_cast<const char*>(all.data()), all.size()));
+        } catch (const error&) { // it cannot come again, then
+        }
+    }
+
+    static constexpr std::size_t most_bytes = std::size_t{64} << 20;
+};
 
 // An answer that is given when the lock is no longer held.
 struct answering {
@@ -80,6 +137,14 @@ public:
             const std::lock_guard lock(mutex_);
             if (point.addresses.empty()) own_host_ = host_of(address_); // which nobody knows yet
             me.address = options_.serve.starts_with(':') ? own_host_ + options_.serve : options_.serve;
+            kept_ = kept_meeting(point, options_.token);
+            if (kept_.read(point.run, point.size)) {
+                own_name_ = kept_.run;
+                for (const joining& who : kept_.ranks)
+                    if (const std::string why = table_.join(who); !why.empty())
+                        throw data_loss_error("rendezvous: " + kept_.path + ": " + why);
+                me = kept_.ranks.front();
+            }
             if (const std::string why = table_.join(me); !why.empty())
                 throw invalid_argument_error("rendezvous: " + why);
             set_timer(began_ + options_.limit, [](host& h, std::vector<answering>& a) { h.give_up(a); });
@@ -114,6 +179,7 @@ public:
         if (timer != 0) transport_.cancel(timer);
         service_.reset();
         if (!file_.empty()) ::unlink(file_.c_str());
+        if (!kept_.path.empty() && has_met()) ::unlink(kept_.path.c_str());
     }
 
     bool done() const {
@@ -224,6 +290,11 @@ private:
         see_whether_all_are_here(answers);
     }
 
+    bool has_met() const {
+        const std::lock_guard lock(mutex_);
+        return result_.has_value();
+    }
+
     // All were there, and the process that had this rank is here no more.
     bool is_back(const joining& who) const {
         if (!result_ || !table_.is_here(who.rank) || table_.incarnation_of(who.rank) == who.incarnation) return false;
@@ -235,6 +306,11 @@ private:
     void see_whether_all_are_here(std::vector<answering>& answers) {
         if (result_ || failed_ || !table_.complete()) return;
         result_ = place_of(0);
+        if (!kept_.path.empty()) {
+            kept_.run = own_name_;
+            kept_.ranks = table_.all();
+            kept_.write();
+        }
         for (auto& [link, g] : guests_) answer_if_known(g, answers);
         // The limit was for all to be there; now it is for them to hear of it.
         set_timer(std::max(began_ + options_.limit, transport_.now() + confirming),
@@ -287,8 +363,10 @@ private:
     const rendezvous_options options_;
     const time_point began_;
     const std::string word_;
-    const std::string own_name_, made_token_; // of this run
-    std::string address_, file_;              // the thread of begin() and end()
+    std::string own_name_;         // of this run, from begin() on
+    const std::string made_token_; // of this run
+    kept_meeting kept_;            // with the mutex
+    std::string address_, file_;   // the thread of begin() and end()
 
     mutable std::mutex mutex_; // of all below but the service
     rendezvous_table table_;

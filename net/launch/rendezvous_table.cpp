@@ -118,6 +118,12 @@ void rendezvous_table::leave(int rank, std::uint64_t incarnation) {
     here_.erase(found);
 }
 
+std::vector<joining> rendezvous_table::all() const {
+    std::vector<joining> who;
+    for (const auto& [rank, one] : here_) who.push_back(one);
+    return who;
+}
+
 std::string rendezvous_table::missing() const {
     std::string text;
     const int count = size_ - static_cast<int>(here_.size());

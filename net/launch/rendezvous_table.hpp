@@ -60,6 +60,8 @@ public:
     /// By which a rank that is here is known.
     std::uint64_t incarnation_of(int rank) const { return here_.at(rank).incarnation; }
     bool complete() const noexcept { return here_.size() == static_cast<std::size_t>(size_); }
+    /// Those that are here, in the order of ranks.
+    std::vector<joining> all() const;
     /// "1, 3, 4 and 97 more"
     std::string missing() const;
     /// What one of those that are here is given, once all are. The first call makes the cluster.

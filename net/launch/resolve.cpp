@@ -382,6 +382,10 @@ private:
             (job ? *job : *task)
                 .refuse("nothing says which cluster; set TENON_CLUSTER to its JSON or to a file that holds it, or "
                         "start with a launcher");
+        if (const auto meeting = s_.rendezvous(); meeting && !s_.launcher())
+            meeting->refuse("nothing says which rank this process has; set TENON_RANK, or start with a launcher");
+        if (const auto tasks = s_.tasks(); tasks && tasks->value != "1" && !s_.launcher())
+            tasks->refuse("nothing says which of them this process is; set TENON_RANK, or start with a launcher");
         say("no flag, no variable and no launcher says of a cluster: this process is alone");
         say_passed();
     }

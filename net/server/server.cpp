@@ -14,7 +14,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/net/server.hpp>
-#include <tenon/train/processes.hpp>
 #include <tenon/input.hpp> // a server knows all ops of the library
 
 namespace tenon {
@@ -38,7 +37,7 @@ server_options with_variables(server_options o) {
     return o;
 }
 
-// The servers of this process that live: what tn::processes() finds by the method "links".
+// Of this process.
 struct living_servers {
     std::mutex guard;
     std::vector<net::server_core*> all;
@@ -55,34 +54,6 @@ struct living_servers {
         std::erase(all, s);
     }
 };
-
-[[maybe_unused]] const bool links_are_known = [] {
-    register_processes_way({"links", 1,
-                            [](std::string& why) {
-                                living_servers& l = living_servers::get();
-                                const std::lock_guard lock(l.guard);
-                                why = l.all.empty()
-                                          ? "this process has no server, which would know its cluster (tn::server)"
-                                          : "this process has a server of a cluster";
-                                if (l.all.size() > 1)
-                                    why = "this process has several servers; ask one of them (tn::server::processes)";
-                                return l.all.size() == 1;
-                            },
-                            [](const processes_options& o, const std::string& why) {
-                                net::server_core* s = nullptr;
-                                {
-                                    living_servers& l = living_servers::get();
-                                    const std::lock_guard lock(l.guard);
-                                    if (!l.all.empty()) s = l.all.front();
-                                }
-                                if (!s)
-                                    throw failed_precondition_error("processes: the server of this process has gone");
-                                auto g = s->processes(o.jobs, {}, o.seconds);
-                                g->explain(g->explained() + ": " + why);
-                                return g;
-                            }});
-    return true;
-}();
 
 } // namespace
 
@@ -213,5 +184,11 @@ bool server::stop(double seconds) {
 }
 
 net::server_core& net::core_of(const server& s) { return *s.live().core; }
+
+std::vector<net::server_core*> net::living_cores() {
+    living_servers& l = living_servers::get();
+    const std::lock_guard lock(l.guard);
+    return l.all;
+}
 
 } // namespace tenon

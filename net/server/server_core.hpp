@@ -133,4 +133,7 @@ private:
     bool gives_back_ = false; // soon
 };
 
+/// The servers of this process that live.
+std::vector<server_core*> living_cores();
+
 } // namespace tenon::net

@@ -36,8 +36,9 @@ void socket_connection::say(ring_verb v, bytes body) {
     send(std::move(m));
 }
 
-void socket_connection::log_ring(const std::string& what) const {
-    if (const auto& log = owner_->options().log) log("connection with " + peer_ + ": " + what);
+void socket_connection::tell(const std::function<void(const std::string&)>& log, const char* what,
+                             const std::string& why) const {
+    if (log) log("connection with " + peer_ + ": " + what + why);
 }
 
 // By who has a large message to send: before that message, so that the answer comes soon.
@@ -164,7 +165,8 @@ void socket_connection::use_ring() {
         ring_used_ = now;
         capacity = ring_->writer.capacity();
     }
-    log_ring("large payloads go through shared memory, " + std::to_string(capacity >> 10) + " KiB");
+    tell(owner_->options().log_verbose, "large payloads go through shared memory, ",
+         std::to_string(capacity >> 10) + " KiB");
     give_ring_back(now);
 }
 
@@ -177,7 +179,7 @@ void socket_connection::ring_refused(const std::string& why) {
         unused = std::move(giving_);
         ring = std::move(ring_);
     }
-    log_ring("no shared memory, large payloads go over TCP: " + why);
+    tell(owner_->options().log, "no shared memory, large payloads go over TCP: ", why);
 }
 
 // Looks again when it has been idle long enough, or does it.

@@ -101,7 +101,7 @@ private:
     void use_ring();
     void ring_refused(const std::string& why);
     void say(ring_verb v, bytes body = {});
-    void log_ring(const std::string& what) const;
+    void tell(const std::function<void(const std::string&)>& log, const char* what, const std::string& why) const;
 
     // Writing.
     using outgoing = std::unique_ptr<message_encoder>;

@@ -23,6 +23,7 @@ while [ $# -gt 0 ]; do
     --nproc_per_node) each=$2 && shift ;;
     --master_addr) address=$2 store=True run=none && shift ;;
     --master_port) port=$2 && shift ;;
+    --redirects | --tee) shift ;;
     --*) ;;
     *) break ;;
     esac
@@ -42,15 +43,13 @@ END
     chmod +x "$TORCHRUN"
 fi
 export TORCHRUN
-# Debian's torch 1.13 wants these two under python 3.11; they change nothing.
-[ "$TORCHRUN" != /usr/bin/torchrun ] || plain=(--redirects 9:1 --tee 9:1)
 machines a b
 loopback_name a
 loopback_name b
 
-run first on a "$start" "${plain[@]}" --standalone --nproc_per_node 3 train &
+run first on a "$start" --standalone --nproc_per_node 3 train &
 pid=$!
-run second on a "$start" "${plain[@]}" --standalone --nproc_per_node 3 train --slope -2
+run second on a "$start" --standalone --nproc_per_node 3 train --slope -2
 [ $status -eq 0 ] || fail "the status is $status" "$bed/second"
 wait $pid || fail "the first run failed" "$bed/first"
 trained first 2 3.00
@@ -59,9 +58,9 @@ trained second 2 -2.00
 on a tenon certificates --hosts a,b,10.77.0.1 --out "$bed/keys" >/dev/null || fail "no keys"
 export TENON_KEYS=$bed/keys
 both=(--nnodes 2 --nproc_per_node 2 --master_addr 10.77.0.1 --master_port 29500)
-run two_b on b "$start" "${plain[@]}" "${both[@]}" --node_rank 1 train &
+run two_b on b "$start" "${both[@]}" --node_rank 1 train &
 pid=$!
-run two_a on a "$start" "${plain[@]}" "${both[@]}" --node_rank 0 train
+run two_a on a "$start" "${both[@]}" --node_rank 0 train
 [ $status -eq 0 ] || fail "on two machines the status is $status" "$bed/two_a"
 wait $pid || fail "the second node failed" "$bed/two_b"
 trained two_a 1 3.00

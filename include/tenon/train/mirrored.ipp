@@ -39,6 +39,7 @@ public:
     std::vector<device_name> devices;
     std::shared_ptr<const all_reduce_method> reduce;
     std::shared_ptr<collective_group> processes; // nullptr: this one
+    std::string alone_since;                     // why there are no others, of a group of one
     chosen_process_sums sums;                    // of dense gradients, over those
     std::int64_t bucket_bytes = 1 << 20;
     std::vector<mirrored_variable> variables;
@@ -174,7 +175,7 @@ TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<dev
     if (processes && processes->size() > 1) {
         s->processes = std::move(processes);
         s->sums = choose_process_sums(s->processes, devices[0]);
-    }
+    } else if (processes) s->alone_since = processes->explained();
     return s;
 }
 
@@ -459,7 +460,8 @@ TENON_INLINE std::string mirrored_strategy::explained() const {
     const detail::mirrored_state& s = live();
     std::string text = std::to_string(s.replicas()) + (s.replicas() == 1 ? " device" : " devices") + " of this process";
     if (s.replicas() > 1) text += ", summed by nodes of the graph";
-    if (!s.processes) return text + "; no other process takes part";
+    if (!s.processes)
+        return text + "; no other process takes part" + (s.alone_since.empty() ? "" : ", " + s.alone_since);
     text += "; " + std::to_string(s.processes->size()) + " processes, " + s.processes->explained();
     return s.sums.explained.empty() ? text : text + "; " + s.sums.explained;
 }

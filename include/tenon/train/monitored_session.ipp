@@ -15,6 +15,7 @@
 #include <tenon/ops/state.hpp>
 #include <tenon/train/coordinator.hpp>
 #include <tenon/train/leadership.hpp>
+#include <tenon/train/chief_limit.hpp>
 #include <tenon/train/monitored_session.hpp>
 #include <tenon/train/queue_runner.hpp>
 #include <tenon/train/saver.hpp>
@@ -225,7 +226,9 @@ TENON_INLINE bool monitored_session::state::give_values(double deadline) {
         tell("session: all variables have values, and are gone on with");
         return false;
     }
-    double told = real_now();
+    const double began = real_now();
+    double told = began;
+    const detail::chief_limit limit = opened == 0 ? detail::get_chief_limit() : detail::chief_limit();
     for (double pause = 0.01; !missing.empty(); pause = std::min(2 * pause, 1.0)) {
         if (leads ? leads->claim(*open) : options.is_chief) {
             restore_or_initialize();
@@ -236,6 +239,11 @@ TENON_INLINE bool monitored_session::state::give_values(double deadline) {
         if (left <= 0)
             throw deadline_exceeded_error("monitored_session: no chief has given values to " +
                                           detail::joined(missing, ", ") + " in time; is one running?");
+        if (limit.seconds > 0 && leads && leads->chief() == "nobody" && real_now() - began > limit.seconds)
+            throw deadline_exceeded_error("monitored_session: the chief, " + limit.who + ", has not come within " +
+                                          detail::text_of_number(limit.seconds) + " s to give values to " +
+                                          detail::joined(missing, ", ") +
+                                          "; is it started? TENON_JOIN_TIMEOUT gives it more seconds");
         constexpr double often = 3;
         if (real_now() - told >= often) {
             say_what_is_waited_for(missing);

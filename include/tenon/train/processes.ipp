@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -36,6 +37,16 @@ private:
     std::string missing(std::uint64_t) const override { return {}; }
 };
 
+// What says that this process is one of several; "": nothing does.
+inline std::string sign_of_others() {
+    const auto value_of = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"})
+        if (const std::string v = value_of(name); std::atoi(v.c_str()) > 1) return std::string(name) + "=" + v;
+    for (const char* name : {"TENON_CLUSTER", "TENON_RANK", "TF_CONFIG"})
+        if (!value_of(name).empty()) return name;
+    return {};
+}
+
 } // namespace detail
 
 TENON_INLINE void register_processes_way(processes_way w) {
@@ -61,6 +72,12 @@ TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options
                        return g;
                    }});
     std::string known, reasons;
+    if (all.size() == 1 && o.method.empty())
+        if (const std::string others = detail::sign_of_others(); !others.empty())
+            throw failed_precondition_error(
+                "processes: " + others +
+                " says that this process is one of several, and this program has no way to "
+                "the others; link tenon::mpi or tenon::net, or ask for the method \"alone\"");
     for (const processes_way& w : all) {
         known += (known.empty() ? "\"" : ", \"") + w.name + "\"";
         if (!o.method.empty() && o.method != w.name) continue;
@@ -68,7 +85,9 @@ TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options
             const std::lock_guard lock(r.guard);
             if (auto living = r.living[w.name].lock()) return living;
         }
-        std::string why = w.name == "alone" ? (o.method.empty() ? reasons : "it was asked for") : "";
+        std::string why;
+        if (w.name == "alone")
+            why = !o.method.empty() ? "it was asked for" : reasons.empty() ? "no way to others is linked" : reasons;
         if (!w.fits(why)) {
             if (!o.method.empty())
                 throw failed_precondition_error("processes: the method \"" + o.method + "\" does not fit here: " + why);

@@ -590,7 +590,7 @@ void group::leave(double seconds) noexcept {
     if (thread_.joinable()) thread_.join();
     const std::lock_guard lock(mpi_guard_);
     // The last words are short: they go at once, or nobody is there to take them.
-    for (int tries = 0; tries < 1000 && !sent_.empty(); ++tries) {
+    for (const auto last = clock::now() + 1s; !sent_.empty() && clock::now() < last;) {
         for (auto s = sent_.begin(); s != sent_.end();) {
             int done = 0;
             const bool fine = MPI_Test(&s->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;

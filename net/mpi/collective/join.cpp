@@ -1,3 +1,7 @@
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
 #include <net/mpi/collective/group.hpp>
 #include <net/mpi/collective/library.hpp>
 #include <tenon/mpi/mpi.hpp>
@@ -24,11 +28,27 @@ bool fits(std::string& why) {
     return false;
 }
 
+// Who calls exit() leaves its groups, whose threads call MPI, before MPI ends: what is registered last is called first.
+void left_at_exit(const std::shared_ptr<group>& g) {
+    static std::mutex guard;
+    static auto& living = *new std::vector<std::weak_ptr<group>>;
+    static const int is_registered = std::atexit([] {
+        const std::lock_guard lock(guard);
+        for (const auto& w : living)
+            if (const auto one = w.lock()) one->leave(1);
+    });
+    (void)is_registered;
+    const std::lock_guard lock(guard);
+    std::erase_if(living, [](const auto& w) { return w.expired(); });
+    living.push_back(g);
+}
+
 } // namespace
 
 std::shared_ptr<collective_group> join(const std::string& name) {
     begin_library();
     auto made = std::make_shared<group>(name);
+    left_at_exit(made);
     // Left by whoever drops it.
     std::shared_ptr<collective_group> handle(made.get(), [made](collective_group*) { made->leave(leaves_within); });
     collective_group::enter(handle);

@@ -19,6 +19,7 @@ TEST_CASE("server: large values between tasks of one machine go through shared m
             used += line.find("large payloads go through shared memory") != std::string::npos;
             refused += line.find("no shared memory") != std::string::npos;
         };
+        o.log_verbose = o.log;
         const tn::server ps(cluster, "ps", 0, o), worker(cluster, "worker", 0, o);
         const tn::graph g;
         const tn::graph_scope scope(g);

@@ -62,7 +62,7 @@ constexpr std::int64_t large = 100'000; // numbers, of 4 bytes: more than what m
 struct two_ends {
     explicit two_ends(tcp_options o, tcp_options of_server) : two_ends(std::move(o), std::move(of_server), nullptr) {}
     two_ends(tcp_options o, tcp_options of_server, std::shared_ptr<recorder> user_there) {
-        o.log = of_server.log = log.log();
+        o.log = o.log_verbose = of_server.log = of_server.log_verbose = log.log();
         there = make_tcp_transport(std::move(of_server));
         here = make_tcp_transport(std::move(o));
         l = there->listen("127.0.0.1:0", [this, user_there](std::shared_ptr<connection> c) {
@@ -478,7 +478,7 @@ TEST_CASE("shared memory: lengths beyond the limits are refused before there is 
 TEST_CASE("shared memory: a reader that lies, or does not read, ends its connection") {
     lines log;
     const auto t =
-        make_tcp_transport({.slow_reader_bytes = std::size_t{1} << 20, .slow_reader_time = 100ms, .log = log.log()});
+        make_tcp_transport({.slow_reader_bytes = std::size_t{1} << 20, .slow_reader_time = 100ms, .log_verbose = log.log()});
     acceptor server(*t);
     for (std::size_t i = 0; i < 2; ++i) {
         forger f(server.address());
@@ -501,7 +501,7 @@ TEST_CASE("shared memory: a reader that lies, or does not read, ends its connect
 
 TEST_CASE("shared memory: a process that is killed, while it writes or reads, ends its connection") {
     lines log;
-    const auto t = make_tcp_transport({.log = log.log()});
+    const auto t = make_tcp_transport({.log_verbose = log.log()});
     acceptor server(*t);
     for (const bool writes : {true, false}) {
         forger f(server.address());
