@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attributes.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/kernel/collective_group.hpp>
 #include <tenon/kernel/failed_step_listener.hpp>
 #include <tenon/kernel/wait.hpp>
