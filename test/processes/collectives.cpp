@@ -1,6 +1,6 @@
 // Processes that compute together, as a launcher has started them: by MPI, or by links between the tasks of a cluster.
 //
-//   collectives METHOD sums|train|differ|limit|lost
+//   collectives METHOD sums|train|differ|limit|lost|exit|exits
 //
 // Each prints a line that begins with its rank.
 
@@ -235,6 +235,12 @@ int main(int argc, char** argv) {
                 (void)sess.run(one);
                 if (i == 20 && g->rank() == 1) std::raise(SIGKILL);
             }
+        } else if (what == "exit" || what == "exits") { // of one, or of all, while they have their group
+            const auto one = total(g, 400000, "total");
+            tn::session sess;
+            for (int i = 0; i < 20; ++i) (void)sess.run(one);
+            if (what == "exits" || g->rank() == 1) std::exit(0);
+            for (;;) (void)sess.run(one);
         } else return 2;
     } catch (const std::exception& e) {
         say(std::string("failed: ") + e.what());

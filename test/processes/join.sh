@@ -134,6 +134,44 @@ ends 3 0 1
 grep -q 'these did not come to rank 0 at 127.0.0.1:[0-9]* within 2000 ms: 2' err.h$run.1 || fail "who did not come is not named"
 unset TENON_JOIN_TIMEOUT
 
+# A chief that never comes, where addresses are known, is named by who waits for it.
+fresh
+base=$((20000 + RANDOM % 9000))
+as() { # JOB TASK, into pids[TASK]
+    TF_CONFIG="{\"cluster\": {\"ps\": [\"127.0.0.1:$base\"], \"worker\": [\"127.0.0.1:$((base + 1))\", \"127.0.0.1:$((base + 2))\"]}, \"task\": {\"type\": \"$1\", \"index\": $2}}" \
+        TENON_JOIN_TIMEOUT=3 TENON_GRACE=1 "$join" 5 >"out.$1$2" 2>"err.$1$2" &
+    pids[$2]=$!
+}
+as ps 0
+as worker 1
+ends 3 1
+wait "${pids[0]}" && fail "the parameter server has not failed"
+grep -q 'the chief, /job:worker/task:0, has not come within 3 s to give values to .*TENON_JOIN_TIMEOUT' err.worker1 || fail "the chief is not named"
+
+# Rank 0 is killed, and comes again to where the others know it.
+fresh
+export TENON_TASKS=ps=1,worker=2 TENON_RENDEZVOUS=127.0.0.1:$((base + 3)) TENON_TOKEN=word$run CHECKPOINT=again
+ranked() { # RANK NAME
+    TENON_RANK=$1 "$join" 0 >"out.$1.$2" 2>"err.$1.$2" &
+    pids[$1]=$!
+}
+for rank in 0 1 2; do ranked $rank first; done
+for rank in 0 1; do until_true test -f $rank.ready; done
+kill -KILL "${pids[0]}"
+wait "${pids[0]}"
+ranked 0 second
+until_true grep -q 'session: restored again' err.1.first
+grep -q 'this process is /job:ps/task:0 at' err.0.second || fail "rank 0 is not who it was"
+kill -TERM "${pids[1]}" "${pids[2]}"
+ends 143 0 1 2
+unset TENON_TASKS TENON_RENDEZVOUS TENON_TOKEN CHECKPOINT
+
+# Others are spoken of, and not who this process is.
+TENON_RENDEZVOUS=127.0.0.1:$base "$join" 2>err.0 && fail "a rendezvous without a rank is passed over"
+grep -q 'TENON_RENDEZVOUS="127.0.0.1:[0-9]*": nothing says which rank this process has' err.0 || fail "TENON_RENDEZVOUS is not named"
+TENON_TASKS=3 "$join" 2>err.0 && fail "three tasks without a rank are passed over"
+grep -q 'TENON_TASKS="3": nothing says which of them this process is' err.0 || fail "TENON_TASKS is not named"
+
 # A second run of the same name, while the first is under way, does not begin.
 fresh
 for rank in 0 1; do torchrun n$run $rank 2 0; done
