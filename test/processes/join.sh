@@ -150,6 +150,7 @@ grep -q 'the chief, /job:worker/task:0, has not come within 3 s to give values t
 
 # Rank 0 is killed, and comes again to where the others know it.
 fresh
+unset TENON_PS_TASKS
 export TENON_TASKS=ps=1,worker=2 TENON_RENDEZVOUS=127.0.0.1:$((base + 3)) TENON_TOKEN=word$run CHECKPOINT=again
 ranked() { # RANK NAME
     TENON_RANK=$1 "$join" 0 >"out.$1.$2" 2>"err.$1.$2" &
@@ -165,6 +166,7 @@ grep -q 'this process is /job:ps/task:0 at' err.0.second || fail "rank 0 is not 
 kill -TERM "${pids[1]}" "${pids[2]}"
 ends 143 0 1 2
 unset TENON_TASKS TENON_RENDEZVOUS TENON_TOKEN CHECKPOINT
+export TENON_PS_TASKS=1
 
 # Others are spoken of, and not who this process is.
 TENON_RENDEZVOUS=127.0.0.1:$base "$join" 2>err.0 && fail "a rendezvous without a rank is passed over"
