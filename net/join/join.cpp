@@ -1,6 +1,5 @@
 #include <tenon/net/join.hpp>
 
-#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
@@ -108,10 +107,11 @@ void joining_run::meet_others() {
     rendezvous_point& p = *state_.place.rendezvous;
     const std::size_t colon = p.serve.rfind(':');
     std::string host = p.serve.substr(0, colon);
-    const bool named_here = host.empty() || is_loopback_address(host + ":0");
+    // A launcher's "localhost" may be what rank 0 alone is told.
+    const auto meeting = said_.rendezvous();
     const bool met_here =
-        !p.addresses.empty() && std::all_of(p.addresses.begin(), p.addresses.end(), is_loopback_address);
-    is_local_ = named_here && ((p.one_host && host.empty()) || met_here);
+        meeting && is_loopback_address(meeting->value) && (host.empty() || is_loopback_address(host + ":0"));
+    is_local_ = met_here || (p.one_host && host.empty());
     if (is_local_) host = "127.0.0.1";
     else if (host.empty() && !shown_.tls.empty()) host = own_name(); // certificates are of names
     if (shown_.token.empty()) shown_.token = p.token;
