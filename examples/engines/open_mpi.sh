@@ -14,5 +14,5 @@ if [ -n "${TENON_KEYS:-}" ]; then
 fi
 exported=()
 for name in ${!TENON_*}; do exported+=(-x "$name"); done
-# mpirun kills a second after it has passed a signal on; to save a checkpoint may take longer.
-exec "${MPIRUN:-mpirun}" --mca odls_base_sigkill_timeout 30 "${exported[@]}" "$@"
+# mpirun kills a second after it has passed a signal on; to save a checkpoint may take longer, and it waits so long each time.
+exec "${MPIRUN:-mpirun}" --mca odls_base_sigkill_timeout 5 "${exported[@]}" "$@"
