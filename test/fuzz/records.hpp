@@ -35,8 +35,8 @@ inline reading read_records(const std::string& bytes, const tenon::record_format
             r.records.push_back(std::string("!") + e.what());
         }
         if (r.records.size() > bytes.size() + 2) {
-            if ((f.kind == tenon::record_kind::idx || f.kind == tenon::record_kind::npy) && r.records.back().empty())
-                break;    // as many as the header promises
+            if ((f.kind == tenon::record_kind::idx || f.kind == tenon::record_kind::npy) && r.records.front().empty())
+                break;    // as many as the header promises, and what is said of bytes behind them
             std::abort(); // it never ends
         }
         if (more) r.places.push_back(source->position());
