@@ -477,8 +477,8 @@ TEST_CASE("shared memory: lengths beyond the limits are refused before there is 
 
 TEST_CASE("shared memory: a reader that lies, or does not read, ends its connection") {
     lines log;
-    const auto t =
-        make_tcp_transport({.slow_reader_bytes = std::size_t{1} << 20, .slow_reader_time = 100ms, .log_verbose = log.log()});
+    const auto t = make_tcp_transport(
+        {.slow_reader_bytes = std::size_t{1} << 20, .slow_reader_time = 100ms, .log_verbose = log.log()});
     acceptor server(*t);
     for (std::size_t i = 0; i < 2; ++i) {
         forger f(server.address());
