@@ -2,7 +2,9 @@
 //
 //     data_parallel                 alone
 //     mpirun -n 4 data_parallel     four processes, by MPI (tenon::mpi)
+//     tenon launch --worker 4 -- data_parallel     four processes, by Tenon's own links (tenon::net)
 //
+// links: tenon::net
 // may link: tenon::mpi
 
 #include <tenon/tenon.hpp>

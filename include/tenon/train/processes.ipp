@@ -72,12 +72,8 @@ TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options
                        return g;
                    }});
     std::string known, reasons;
-    if (all.size() == 1 && o.method.empty())
-        if (const std::string others = detail::sign_of_others(); !others.empty())
-            throw failed_precondition_error(
-                "processes: " + others +
-                " says that this process is one of several, and this program has no way to "
-                "the others; link tenon::mpi or tenon::net, or ask for the method \"alone\"");
+    // Links know what the environment means.
+    const bool asks_links = std::any_of(all.begin(), all.end(), [](const auto& w) { return w.name == "links"; });
     for (const processes_way& w : all) {
         known += (known.empty() ? "\"" : ", \"") + w.name + "\"";
         if (!o.method.empty() && o.method != w.name) continue;
@@ -86,6 +82,13 @@ TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options
             if (auto living = r.living[w.name].lock()) return living;
         }
         std::string why;
+        if (w.name == "alone" && o.method.empty() && !asks_links)
+            if (const std::string others = detail::sign_of_others(); !others.empty())
+                throw failed_precondition_error("processes: " + others +
+                                                " says that this process is one of several, and this program has no "
+                                                "way to the others" +
+                                                (reasons.empty() ? "" : " (" + reasons + ")") +
+                                                "; link tenon::mpi or tenon::net, or ask for the method \"alone\"");
         if (w.name == "alone")
             why = !o.method.empty() ? "it was asked for" : reasons.empty() ? "no way to others is linked" : reasons;
         if (!w.fits(why)) {
