@@ -35,9 +35,11 @@ bool links_fit(std::string& why) {
 // Where the program has not joined, this does.
 std::shared_ptr<collective_group> join_by_links(const processes_options& o, const std::string& why) {
     if (living_cores().empty()) {
-        int none = 0;
+        char name[] = "processes";
+        char* arguments[] = {name, nullptr};
+        int count = 1;
         static member* self = nullptr; // it serves until the process ends
-        if (!self) self = new member(join(none, nullptr));
+        if (!self) self = new member(join(count, arguments));
     }
     const std::vector<server_core*> servers = living_cores();
     if (servers.empty()) throw failed_precondition_error("processes: the server of this process has gone");
