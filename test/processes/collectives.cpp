@@ -213,7 +213,8 @@ int main(int argc, char** argv) {
             const auto source = tn::net::resolve_cluster(tn::net::take_cluster_flags(argc, argv));
             server.emplace(source.tasks, source.job, source.task);
         }
-        const group g = tn::processes({.method = method, .seconds = 30});
+        // "joins": the program makes no server, and names no way
+        const group g = tn::processes({.method = method == "joins" ? "" : method, .seconds = 30});
         rank_of_this = g->rank();
         if (what == "sums") sums(g);
         else if (what == "train") train_and_compare(g);

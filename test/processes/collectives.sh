@@ -66,6 +66,11 @@ done
 run 2 explain || fail "explain"
 [ "$(grep -cE '^[01] by (MPI|Tenon.s links)' out)" -eq 2 ] || fail "nobody said which way"
 
+if [ "$method" = links ]; then
+    timeout 120 "$tenon" launch --worker 2 -- "$program" joins explain >out 2>err || fail "processes that join by themselves"
+    [ "$(grep -c "by TENON_CLUSTER this process is one of 2" out)" -eq 2 ] || fail "not both have joined"
+fi
+
 run 3 differ && fail "processes that mean different things are not told"
 grep -qE 'do not agree on collective number 1: .*float\[4000[01]\].*float\[4000[01]\]' out || fail "not both were named"
 
