@@ -56,6 +56,6 @@ int main(int argc, char** argv) {
         return self.finish();
     } catch (const tn::error& e) {
         std::fprintf(stderr, "join: %s\n", e.what());
-        return 3;
+        return tn::stop_signal() ? 128 + tn::stop_signal() : 3; // it may wait for others when it is asked to stop
     }
 }
