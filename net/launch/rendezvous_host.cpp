@@ -3,14 +3,13 @@
 #include <net/launch/rendezvous.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <map>
 #include <mutex>
 
 #include <unistd.h>
 
 #include <net/launch/private_file.hpp>
+#include <net/launch/run_files.hpp>
 #include <net/link/service.hpp>
 #include <net/transport/service.hpp>
 #include <net/wire/text_hash.hpp>
@@ -69,8 +68,8 @@ struct kept_meeting {
         } catch (const error&) {
             return false;
         }
-        const bool is_gone = process > 0 && ::kill(process, 0) != 0 && errno == ESRCH;
-        return is_gone && static_cast<int>(ranks.size()) == size && ranks.front().run == run_of;
+        return process > 0 && has_ended(process) && static_cast<int>(ranks.size()) == size &&
+               ranks.front().run == run_of;
     }
     void write() const {
         byte_writer w;

@@ -32,7 +32,7 @@ std::string place_of_runs() {
     return "/tmp/tenon-" + std::to_string(::geteuid());
 }
 
-bool is_over(const run_file& r) { return ::kill(r.process, 0) != 0 && errno == ESRCH; }
+bool is_over(const run_file& r) { return has_ended(r.process); }
 
 // What can be read of them, with their paths, the newest first.
 std::vector<std::pair<fs::path, run_file>> runs_in(const std::string& folder) {
@@ -65,6 +65,8 @@ const std::string& text_of(const json_value& root, const char* member) {
 }
 
 } // namespace
+
+bool has_ended(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
 std::string random_digits(int count) {
     std::random_device random;

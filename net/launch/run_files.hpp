@@ -13,6 +13,9 @@ namespace tenon::net {
 /// So many hexadecimal digits that nobody can guess, by the system's source of random numbers: of a run's name, or a token.
 std::string random_digits(int count);
 
+/// Whether this machine has no such process any more.
+bool has_ended(int process);
+
 struct run_file {
     std::string run;   ///< letters and digits, its name among this user's runs
     std::string token; ///< what its tasks prove to each other

@@ -26,9 +26,12 @@
 
 #include "emulator/control.hpp"
 #include "emulator/nccl.hpp"
+#include "joint_training.hpp"
 #include "summed_cards.hpp"
 
 using namespace all_reduce_test;
+using joint_training::inputs, joint_training::loss_of, joint_training::outputs, joint_training::same_bits,
+    joint_training::trained;
 
 namespace {
 
@@ -92,35 +95,10 @@ tn::any_array values_of(tn::element_type e, const tn::extents& sizes, int seed) 
     return a;
 }
 
-struct trained {
-    std::vector<float> losses;
-    std::vector<tn::any_array> values;
-    std::string explained;
-};
-bool same_bits(const trained& a, const trained& b) {
-    if (a.losses != b.losses || a.values.size() != b.values.size()) return false;
-    for (std::size_t i = 0; i < a.values.size(); ++i)
-        if (std::memcmp(a.values[i].data(), b.values[i].data(), a.values[i].bytes()) != 0) return false;
-    return true;
-}
-void check_close(const trained& a, const trained& b) {
-    REQUIRE(a.losses.size() == b.losses.size());
-    for (std::size_t i = 0; i < a.losses.size(); ++i) CHECK(a.losses[i] == doctest::Approx(b.losses[i]).epsilon(1e-4));
-    REQUIRE(a.values.size() == b.values.size());
-    for (std::size_t i = 0; i < a.values.size(); ++i) CHECK(all_close(a.values[i], b.values[i], 1e-3, 1e-5));
-}
+void check_close(const trained& a, const trained& b) { joint_training::check_close(a, b, 1e-4, 1e-3); }
 
-constexpr int inputs = 24, hidden = 30, outputs = 5, words = 40;
+constexpr int hidden = 30;
 constexpr int dense_variables = 4;
-
-constexpr auto loss_of = [](const auto& x, const auto& at, const auto& y) {
-    const auto table = tn::variable<float, tn::shape<words, hidden>>("table", tn::normal(0, 0.1, 3));
-    const auto w1 = tn::variable<float, tn::shape<inputs, hidden>>("w1", tn::normal(0, 0.1, 4));
-    const auto b1 = tn::variable<float, tn::shape<hidden>>("b1", tn::zeros());
-    const auto w2 = tn::variable<float, tn::shape<hidden, outputs>>("w2", tn::normal(0, 0.1, 5));
-    const auto b2 = tn::variable<float, tn::shape<outputs>>("b2", tn::zeros());
-    return tn::nn::mean_squared_error(matmul(tanh(matmul(x, w1) + b1 + gather(table, at)), w2) + b2, y);
-};
 
 // A model with a table, whose gradient is sparse, and others; rows [begin, end) of each step's batch. No group: one device has all.
 trained train(const group& g, const std::vector<tn::device_name>& on, int steps, int begin, int end,
@@ -130,26 +108,12 @@ trained train(const group& g, const std::vector<tn::device_name>& on, int steps,
     const auto at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
     tn::mirrored_strategy mirrored(g, on);
     mirrored.set_bucket_bytes(bucket);
-    const auto losses = mirrored.run([&](auto a, auto b, auto c) { return loss_of(a, b, c); }, mirrored.distribute(x),
-                                     mirrored.distribute(at), mirrored.distribute(y));
+    const auto losses = mirrored.run([&](auto a, auto b, auto c) { return loss_of<hidden>(a, b, c); },
+                                     mirrored.distribute(x), mirrored.distribute(at), mirrored.distribute(y));
     const auto [step, loss] = mirrored.minimize(tn::momentum(0.05, 0.9), losses);
     tn::session s;
-    trained t;
+    trained t = joint_training::train(s, x, at, y, step, loss, steps, begin, end, before_step);
     t.explained = mirrored.explained();
-    s.run(tn::initialize_variables());
-    for (int i = 0; i < steps; ++i) {
-        if (before_step) before_step(i);
-        tn::any_array words_at(tn::element_type::int32, tn::extents(30));
-        for (int k = 0; k < 30; ++k) words_at.data<std::int32_t>()[k] = (7 * k + i) % words;
-        const auto part = [&](tn::any_array a) { return a.slice(begin, end).copy(); };
-        t.losses.push_back(
-            s.run(tn::feed(x, part(values_of(tn::element_type::float32, tn::extents(30, inputs), 10 + i))),
-                  tn::feed(at, part(std::move(words_at))),
-                  tn::feed(y, part(values_of(tn::element_type::float32, tn::extents(30, outputs), 50 + i))), step, loss)
-                .item());
-    }
-    if (before_step) before_step(steps);
-    t.values = s.run_untyped({}, tn::graph::current().collection(tn::global_variables));
     return t;
 }
 trained train_alone(int steps) {

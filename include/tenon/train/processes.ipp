@@ -64,16 +64,31 @@ TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options
         const std::lock_guard lock(r.guard);
         all = r.all;
     }
-    all.push_back({"alone", 0, [](std::string&) { return true; },
+    std::string known, reasons;
+    // Links know what the environment means.
+    const bool asks_links = std::any_of(all.begin(), all.end(), [](const auto& w) { return w.name == "links"; });
+    all.push_back({"alone", 0,
+                   [&](std::string& why) {
+                       if (!o.method.empty()) {
+                           why = "it was asked for";
+                           return true;
+                       }
+                       const std::string others = asks_links ? std::string() : detail::sign_of_others();
+                       if (!others.empty())
+                           throw failed_precondition_error(
+                               "processes: " + others +
+                               " says that this process is one of several, and this program has no way to the others" +
+                               (reasons.empty() ? "" : " (" + reasons + ")") +
+                               "; link tenon::mpi or tenon::net, or ask for the method \"alone\"");
+                       why = reasons.empty() ? "no way to others is linked" : reasons;
+                       return true;
+                   },
                    [](const processes_options&, const std::string& why) -> std::shared_ptr<collective_group> {
                        auto g = std::make_shared<detail::lone_group>();
                        g->explain("alone: " + why);
                        collective_group::enter(g);
                        return g;
                    }});
-    std::string known, reasons;
-    // Links know what the environment means.
-    const bool asks_links = std::any_of(all.begin(), all.end(), [](const auto& w) { return w.name == "links"; });
     for (const processes_way& w : all) {
         known += (known.empty() ? "\"" : ", \"") + w.name + "\"";
         if (!o.method.empty() && o.method != w.name) continue;
@@ -82,15 +97,6 @@ TENON_INLINE std::shared_ptr<collective_group> processes(const processes_options
             if (auto living = r.living[w.name].lock()) return living;
         }
         std::string why;
-        if (w.name == "alone" && o.method.empty() && !asks_links)
-            if (const std::string others = detail::sign_of_others(); !others.empty())
-                throw failed_precondition_error("processes: " + others +
-                                                " says that this process is one of several, and this program has no "
-                                                "way to the others" +
-                                                (reasons.empty() ? "" : " (" + reasons + ")") +
-                                                "; link tenon::mpi or tenon::net, or ask for the method \"alone\"");
-        if (w.name == "alone")
-            why = !o.method.empty() ? "it was asked for" : reasons.empty() ? "no way to others is linked" : reasons;
         if (!w.fits(why)) {
             if (!o.method.empty())
                 throw failed_precondition_error("processes: the method \"" + o.method + "\" does not fit here: " + why);

@@ -234,7 +234,7 @@ bool group::advance_locked(clock::time_point now, std::vector<result>& done, std
     return moved;
 }
 
-// Under both locks, or by the last one that has any.
+// Under the lock of the list.
 void group::drop(std::list<running>& all) noexcept {
     open_ -= static_cast<std::int64_t>(all.size());
     all.clear();

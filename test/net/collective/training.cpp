@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <cstring>
 #include <functional>
 #include <future>
 #include <thread>
@@ -10,9 +8,13 @@
 #include <tenon/ops/collective.hpp>
 #include <tenon/tenon.hpp>
 
+#include "joint_training.hpp"
+
 // Tasks that train together, each with a session of its own; here they are threads of one process, each with a server and a graph.
 
 namespace tn = tenon;
+using joint_training::inputs, joint_training::loss_of, joint_training::outputs, joint_training::same_bits,
+    joint_training::train, joint_training::trained;
 using net_test::servers;
 
 namespace {
@@ -39,21 +41,8 @@ std::vector<std::string> each_worker(servers& s, int n, const std::function<void
     return said;
 }
 
-tn::array<float> numbers(const tn::extents& sizes, int seed) {
-    tn::any_array a(tn::element_type::float32, sizes);
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        a.data<float>()[i] = std::sin(static_cast<float>(12 * i + 7 * seed + 1));
-    return tn::array<float>(std::move(a));
-}
+constexpr int hidden = 300;
 
-struct trained {
-    std::vector<float> losses;
-    std::vector<tn::any_array> values;
-};
-
-constexpr int inputs = 24, hidden = 300, outputs = 5, words = 40;
-
-// A model with a table, from which rows are gathered, a large matrix and small vectors.
 struct problem {
     tn::graph graph;
     tn::graph_scope scope{graph};
@@ -62,39 +51,12 @@ struct problem {
     tn::tensor<std::int32_t, tn::shape<batch>> at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
 };
 
-constexpr auto loss_of = [](const auto& x, const auto& at, const auto& y) {
-    const auto table = tn::variable<float, tn::shape<words, hidden>>("table", tn::normal(0, 0.1, 3));
-    const auto w1 = tn::variable<float, tn::shape<inputs, hidden>>("w1", tn::normal(0, 0.1, 4));
-    const auto b1 = tn::variable<float, tn::shape<hidden>>("b1", tn::zeros());
-    const auto w2 = tn::variable<float, tn::shape<hidden, outputs>>("w2", tn::normal(0, 0.1, 5));
-    const auto b2 = tn::variable<float, tn::shape<outputs>>("b2", tn::zeros());
-    return tn::nn::mean_squared_error(matmul(tanh(matmul(x, w1) + b1 + gather(table, at)), w2) + b2, y);
-};
-
-// Rows [begin, end) of each step's batch.
-trained train(tn::session& s, const problem& p, const tn::operation& step, const tn::tensor<float, tn::shape<>>& loss,
-              int steps, int begin, int end) {
-    trained t;
-    s.run(tn::initialize_variables());
-    for (int i = 0; i < steps; ++i) {
-        auto xs = numbers(tn::extents(30, inputs), 10 + i), ys = numbers(tn::extents(30, outputs), 50 + i);
-        tn::any_array at(tn::element_type::int32, tn::extents(30));
-        for (int k = 0; k < 30; ++k) at.data<std::int32_t>()[k] = (7 * k + i) % words;
-        auto part = [&](tn::any_array a) { return a.slice(begin, end).copy(); };
-        t.losses.push_back(s.run(tn::feed(p.x, part(std::move(xs).untyped())), tn::feed(p.at, part(std::move(at))),
-                                 tn::feed(p.y, part(std::move(ys).untyped())), step, loss)
-                               .item());
-    }
-    t.values = s.run_untyped({}, p.graph.collection(tn::global_variables));
-    return t;
-}
-
 trained train_alone(int steps) {
     problem p;
-    const auto loss = loss_of(p.x, p.at, p.y);
+    const auto loss = loss_of<hidden>(p.x, p.at, p.y);
     const tn::operation step = tn::momentum(0.05, 0.9).minimize(loss);
     tn::session s;
-    return train(s, p, step, loss, steps, 0, 30);
+    return train(s, p.x, p.at, p.y, step, loss, steps, 0, 30);
 }
 
 trained train_together(const group& g, int steps, int begin, int end, std::int64_t bucket, int devices = 1) {
@@ -103,27 +65,16 @@ trained train_together(const group& g, int steps, int begin, int end, std::int64
     for (int d = 0; d < devices; ++d) names.emplace_back("/cpu:" + std::to_string(d));
     tn::mirrored_strategy mirrored(g, names);
     mirrored.set_bucket_bytes(bucket);
-    const auto losses = mirrored.run([&](auto x, auto at, auto y) { return loss_of(x, at, y); },
+    const auto losses = mirrored.run([&](auto x, auto at, auto y) { return loss_of<hidden>(x, at, y); },
                                      mirrored.distribute(p.x), mirrored.distribute(p.at), mirrored.distribute(p.y));
     const auto [step, loss] = mirrored.minimize(tn::momentum(0.05, 0.9), losses);
     tn::session_options o;
     o.cpu_devices = devices;
     tn::session s(o);
-    return train(s, p, step, loss, steps, begin, end);
+    return train(s, p.x, p.at, p.y, step, loss, steps, begin, end);
 }
 
-void check_close(const trained& a, const trained& b) {
-    REQUIRE(a.losses.size() == b.losses.size());
-    for (std::size_t i = 0; i < a.losses.size(); ++i) CHECK(a.losses[i] == doctest::Approx(b.losses[i]).epsilon(1e-5));
-    REQUIRE(a.values.size() == b.values.size());
-    for (std::size_t i = 0; i < a.values.size(); ++i) CHECK(all_close(a.values[i], b.values[i], 1e-4, 1e-6));
-}
-bool same_bits(const trained& a, const trained& b) {
-    if (a.losses != b.losses || a.values.size() != b.values.size()) return false;
-    for (std::size_t i = 0; i < a.values.size(); ++i)
-        if (std::memcmp(a.values[i].data(), b.values[i].data(), a.values[i].bytes()) != 0) return false;
-    return true;
-}
+void check_close(const trained& a, const trained& b) { joint_training::check_close(a, b, 1e-5, 1e-4); }
 
 } // namespace
 
