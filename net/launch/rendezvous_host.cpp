@@ -333,6 +333,9 @@ private:
     void give_up(std::vector<answering>& answers) {
         if (result_) return;
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.limit).count();
+        if (const std::uint64_t n = service_->count().refused; n > 0)
+            refused_ += "; refused: " + std::to_string(n) + (n == 1 ? " connection" : " connections") +
+                        " of another token, encryption or version than rank 0's";
         failed_.emplace(error_code::deadline_exceeded,
                         "rendezvous: of " + std::to_string(size_) + " ranks these did not come to rank 0 at " +
                             address_ + " within " + std::to_string(ms) + " ms: " + table_.missing() + refused_);

@@ -94,6 +94,7 @@ private:
     void refuse_wide() {
         // A pipe may not have more for a long time; four where they may be a mark.
         if (fill(2) && (std::memcmp(data(), "\xFF\xFE", 2) == 0 || std::memcmp(data(), "\0\0", 2) == 0)) (void)fill(4);
+        if (available() >= 2 && (data()[0] == 0) != (data()[1] == 0)) (void)fill(64); // however the file is read
         const std::string_view first(data(), std::min<std::size_t>(available(), 64) & ~std::size_t{1});
         bool zeros[2] = {first.size() >= 8, first.size() >= 8}; // the first of each two bytes, and the second
         bool others[2] = {true, true};
