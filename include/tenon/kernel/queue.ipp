@@ -519,6 +519,7 @@ TENON_INLINE std::optional<queue_fill> queue_fill::of(const std::string& descrip
     queue_fill f;
     const char *at = description.data(), *const end = at + description.size();
     const auto number = [&](std::int64_t& to) {
+        if (at == end || *at == '-') return false;
         const auto [stopped, failed] = std::from_chars(at, end, to);
         at = stopped;
         return failed == std::errc();
