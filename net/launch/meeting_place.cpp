@@ -1,7 +1,7 @@
 // Where the processes of a run find each other when their launcher does not say.
 
 #include <net/launch/launchers.hpp>
-#include <net/launch/rendezvous.hpp>
+#include <net/launch/private_file.hpp>
 #include <net/wire/text_hash.hpp>
 
 namespace tenon::net {
@@ -17,7 +17,7 @@ void meet_on_this_host(ranked_process& p) {
     std::string name = p.run;
     for (char& c : name)
         if (c == '/' || c == ' ') c = '-';
-    p.file = own_folder() + "/" + name;
+    p.file = private_folder() + "/" + name;
     p.listen = {"127.0.0.1:0"};
     p.how = "all run on this host, so rank 0 serves on loopback and writes its address into " + p.file;
 }

@@ -43,6 +43,8 @@ bool write_all(int to, const std::string& text) {
 
 } // namespace
 
+std::string private_folder() { return "/tmp/tenon-" + std::to_string(::geteuid()); }
+
 bool is_private_folder(const std::string& path) {
     struct stat about {};
     return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == ::geteuid() &&

@@ -6,6 +6,8 @@
 
 namespace tenon::net {
 
+/// Such a folder of this host, for what this user's processes tell each other; make_private_folder() makes it.
+std::string private_folder();
 /// Whether it is such a folder.
 bool is_private_folder(const std::string& path);
 /// Makes it where it is not there. Throws permission_denied_error where it is another user's, or others can enter it, and unavailable_error

@@ -95,11 +95,9 @@ std::string own_name() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
-std::string own_folder() { return "/tmp/tenon-" + std::to_string(::geteuid()); }
-
 void write_rendezvous_file(const std::string& path, const rendezvous_file& what) {
     try {
-        const std::string folder = own_folder();
+        const std::string folder = private_folder();
         if (path.starts_with(folder + "/")) make_private_folder(folder);
         write_private_file(path, what.address + "\n" + what.word + "\n");
     } catch (const error& e) {

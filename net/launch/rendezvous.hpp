@@ -53,14 +53,12 @@ met meet(transport& t, cluster_source& source, const rendezvous_options& options
 
 /// What this host calls itself.
 std::string own_name();
-/// A folder of this host that only this user can enter, for what its processes tell each other.
-std::string own_folder();
 
 // What rank 0 tells of itself by a file: its address, and a word that no other run has.
 struct rendezvous_file {
     std::string address, word;
 };
-/// Replaces the file; only this user can read it. A folder of own_folder() is made. Throws unavailable_error.
+/// Replaces the file; only this user can read it. A folder of private_folder() is made. Throws unavailable_error.
 void write_rendezvous_file(const std::string& path, const rendezvous_file& what);
 /// Why it cannot be read, or empty. A file of another user, or one that others can write, is not believed.
 std::string read_rendezvous_file(const std::string& path, rendezvous_file& what);

@@ -51,7 +51,7 @@ struct kept_meeting {
         if (token.empty()) return;
         std::string all = p.run + "\n" + token;
         for (const std::string& at : p.listen) all += "\n" + at;
-        path = own_folder() + "/meeting-" + std::to_string(hash_of_text(all));
+        path = private_folder() + "/meeting-" + std::to_string(hash_of_text(all));
     }
     /// Of this run, by a process that is no more.
     bool read(const std::string& run_of, int size) {
@@ -82,7 +82,7 @@ struct kept_meeting {
         }
         const bytes all = w.take();
         try {
-            make_private_folder(own_folder());
+            make_private_folder(private_folder());
             write_private_file(path, std::string(reinterpret_cast<const char*>(all.data()), all.size()));
         } catch (const error&) { // it cannot come again, then
         }
@@ -170,15 +170,17 @@ public:
     void end() {
         if (service_) service_->stop(transport_.now() + parting);
         std::uint64_t timer = 0;
+        bool has_met = false;
         {
             const std::lock_guard lock(mutex_);
             ended_ = true;
+            has_met = result_.has_value();
             timer = std::exchange(timer_, 0);
         }
         if (timer != 0) transport_.cancel(timer);
         service_.reset();
         if (!file_.empty()) ::unlink(file_.c_str());
-        if (!kept_.path.empty() && has_met()) ::unlink(kept_.path.c_str());
+        if (has_met && !kept_.path.empty()) ::unlink(kept_.path.c_str());
     }
 
     bool done() const {
@@ -287,11 +289,6 @@ private:
         w.number(static_cast<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
         answers.push_back({std::move(answer), w.take(), error_code::unknown, ""});
         see_whether_all_are_here(answers);
-    }
-
-    bool has_met() const {
-        const std::lock_guard lock(mutex_);
-        return result_.has_value();
     }
 
     // All were there, and the process that had this rank is here no more.

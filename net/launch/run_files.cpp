@@ -29,10 +29,8 @@ constexpr std::size_t most_of_file = std::size_t{1} << 20;
 std::string place_of_runs() {
     const char* const of_user = std::getenv("XDG_RUNTIME_DIR");
     if (of_user && *of_user == '/' && is_private_folder(of_user)) return std::string(of_user) + "/tenon";
-    return "/tmp/tenon-" + std::to_string(::geteuid());
+    return private_folder();
 }
-
-bool is_over(const run_file& r) { return has_ended(r.process); }
 
 // What can be read of them, with their paths, the newest first.
 std::vector<std::pair<fs::path, run_file>> runs_in(const std::string& folder) {
@@ -109,7 +107,7 @@ noted_run::noted_run(const run_file& r) {
     const std::string folder = folder_of_runs();
     std::error_code none;
     for (const auto& [path, old] : runs_in(folder))
-        if (is_over(old)) fs::remove(path, none);
+        if (has_ended(old.process)) fs::remove(path, none);
     path_ = folder + "/" + r.run + ".json";
     write_private_file(path_, to_json(r));
 }
@@ -120,7 +118,7 @@ std::optional<run_file> find_run(const std::string& address) {
     const std::string folder = place_of_runs(), wanted = with_number(address);
     if (!is_private_folder(folder)) return std::nullopt;
     for (auto& [path, r] : runs_in(folder)) {
-        if (is_over(r)) continue;
+        if (has_ended(r.process)) continue;
         for (const std::string& job : r.tasks.jobs())
             for (const int t : r.tasks.tasks(job))
                 if (with_number(r.tasks.address(job, t)) == wanted) return std::move(r);

@@ -18,6 +18,7 @@
 #include <random>
 #include <thread>
 
+#include <net/collective/each_worker.hpp>
 #include <net/server/free_ports.hpp>
 #include <tenon/kernel/process_sums.hpp>
 #include <tenon/net/net.hpp>
@@ -37,7 +38,6 @@ namespace {
 
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 
-using group = std::shared_ptr<tn::collective_group>;
 using tn::emulator::nccl::fail;
 
 tn::device_name gpu(int i) { return tn::device_name("/gpu:" + std::to_string(i)); }
@@ -53,21 +53,12 @@ struct tasks {
     }
     // body(rank, group) of each, on a thread of its own; what each throws.
     std::vector<std::string> each(const std::function<void(int, const group&)>& body) {
-        std::vector<std::string> said(up.size());
-        std::vector<std::thread> threads;
-        for (std::size_t r = 0; r < up.size(); ++r)
-            threads.emplace_back([&, r] {
-                try {
-                    const group g = up[r]->processes({}, 60, "seen by " + std::to_string(r));
-                    const tn::graph own;
-                    const tn::graph_scope scope(own);
-                    body(static_cast<int>(r), g);
-                } catch (const std::exception& e) {
-                    said[r] = e.what();
-                }
-            });
-        for (std::thread& t : threads) t.join();
-        return said;
+        const auto server = [&](int rank) -> tn::server& { return *up[static_cast<std::size_t>(rank)]; };
+        return each_worker(static_cast<int>(up.size()), "seen by", server, [&](int rank, const group& g) {
+            const tn::graph own;
+            const tn::graph_scope scope(own);
+            body(rank, g);
+        });
     }
     std::vector<std::unique_ptr<tn::server>> up;
 };

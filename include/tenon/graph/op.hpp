@@ -28,6 +28,8 @@ enum class op_flags : unsigned {
     rows = 8192,        ///< of input 0 reads nothing but what its other inputs name
     waits = 4096,       ///< is started, between stages (waiting_kernel); may leave its outputs' sizes open; the host's
     of_program = 16384, ///< a resource of data that the session's program has: on the session's own task, if it may be
+    early = 32768,      ///< of one that waits: may begin while the stage that has computed its operand goes on
+    by_reader = 65536,  ///< runs in the stage that reads it: what it reads besides its inputs stays where it is
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

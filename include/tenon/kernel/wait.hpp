@@ -48,6 +48,8 @@ public:
     virtual void give_back() noexcept {}
     /// What it took is used.
     virtual void let_go() noexcept {}
+    /// Of one that was completed well: its step has failed after that.
+    virtual void step_failed() noexcept {}
     /// What it is waiting for, for messages: "queue \"names\" to have 3 elements; it has 1". Any thread, once start() has returned; it
     /// may be completed meanwhile.
     virtual std::string awaited() const = 0;

@@ -16,7 +16,7 @@ namespace tenon {
 /// processes' values, rank 0's value, or all of them by dimension 0. In a step they follow each other in the order of their nodes.
 struct collective_op {
     static constexpr const char* name = "collective";
-    static constexpr op_flags flags = op_flags::stateful | op_flags::waits;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::waits | op_flags::early;
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string group; ///< collective_group::name()
@@ -53,7 +53,6 @@ any_tensor add_collective(const std::shared_ptr<collective_group>& group, collec
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_collective)
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/scope.hpp>
 #include <tenon/ops/kernels/group_wait.hpp>
 
 namespace tenon {
@@ -93,11 +92,7 @@ TENON_INLINE any_tensor add_collective(const std::shared_ptr<collective_group>& 
     detail::require_node(x.node(), "collective: a tensor");
     const graph g(x.node()->graph);
     const detail::home_scope scope{g};
-    std::vector<any_tensor> in{x};
-    if (rows.node()) in.push_back(rows);
-    return on("/device:CPU:0", [&] {
-        return tenon::add<collective_op>({group->name(), kind}, in, node_name.empty() ? name_of(kind) : node_name);
-    });
+    return detail::add_group_node<collective_op>({group->name(), kind}, x, rows, node_name);
 }
 
 } // namespace tenon

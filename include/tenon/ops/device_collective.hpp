@@ -40,7 +40,7 @@ TENON_OP(device_collective, device_collective_start);
 /// sum of the weights. What all mean is compared as of a `collective`, and what goes wrong is the same.
 struct device_collective_op {
     static constexpr const char* name = "device_collective";
-    static constexpr op_flags flags = op_flags::stateful | op_flags::waits;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::waits | op_flags::early;
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string group; ///< collective_group::name()
@@ -63,10 +63,10 @@ struct device_collective_op {
 };
 TENON_OP(device_collective, device_collective);
 
-/// in: what device_collective gives; the tensor that device_collective_start was given, of which it asks the sizes. It runs in the stage
-/// that reads it.
+/// in: what device_collective gives; the tensor that device_collective_start was given, of which it asks the sizes.
 struct device_collective_done_op {
     static constexpr const char* name = "device_collective_done";
+    static constexpr op_flags flags = op_flags::by_reader;
     struct attributes {
         std::int64_t place = 0;
         static constexpr void fields(auto&& field) { field("place", &attributes::place); }
@@ -92,7 +92,6 @@ any_tensor add_device_collective(const std::shared_ptr<collective_group>& group,
 #include <memory>
 #include <optional>
 
-#include <tenon/graph/scope.hpp>
 #include <tenon/kernel/process_sums.hpp>
 #include <tenon/ops/kernels/group_wait.hpp>
 
@@ -178,12 +177,9 @@ TENON_INLINE any_tensor add_device_collective(const std::shared_ptr<collective_g
     const graph g(x.node()->graph);
     const detail::home_scope scope{g};
     const std::int64_t place = g.size(); // no two have the same
-    std::vector<any_tensor> in{tenon::add<device_collective_start_op>({sums, place}, {x})};
-    if (rows.node()) in.push_back(rows);
-    const any_tensor total = on("/device:CPU:0", [&] {
-        return tenon::add<device_collective_op>({group->name(), kind, place}, in,
-                                                node_name.empty() ? name_of(kind) : node_name);
-    });
+    const any_tensor begun = tenon::add<device_collective_start_op>({sums, place}, {x});
+    const any_tensor total =
+        detail::add_group_node<device_collective_op>({group->name(), kind, place}, begun, rows, node_name);
     return tenon::add<device_collective_done_op>({place}, {total, x});
 }
 

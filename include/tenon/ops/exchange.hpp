@@ -11,7 +11,7 @@ namespace tenon {
 /// in: a tensor, or nothing where only the order matters. Sends it to the task where the receive with this number is.
 struct send_op {
     static constexpr const char* name = "send";
-    static constexpr op_flags flags = op_flags::stateful | op_flags::waits;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::waits | op_flags::early;
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t edge = 0;

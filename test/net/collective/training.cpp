@@ -4,6 +4,7 @@
 #include <future>
 #include <thread>
 
+#include <net/collective/each_worker.hpp>
 #include <net/server/servers.hpp>
 #include <tenon/ops/collective.hpp>
 #include <tenon/tenon.hpp>
@@ -21,24 +22,9 @@ namespace {
 
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 
-using group = std::shared_ptr<tn::collective_group>;
-
-// body(rank, group) for each of n workers, on a thread of its own; what each throws.
 std::vector<std::string> each_worker(servers& s, int n, const std::function<void(int, const group&)>& body) {
-    std::vector<std::string> said(static_cast<std::size_t>(n));
-    std::vector<std::thread> threads;
-    for (int r = 0; r < n; ++r)
-        threads.emplace_back([&, r] {
-            try {
-                const group g = s.at("worker", r).processes({}, 60, "worker seen by " + std::to_string(r));
-                REQUIRE(g->rank() == r);
-                body(r, g);
-            } catch (const std::exception& e) {
-                said[static_cast<std::size_t>(r)] = e.what();
-            }
-        });
-    for (std::thread& t : threads) t.join();
-    return said;
+    return ::each_worker(
+        n, "worker seen by", [&](int rank) -> tn::server& { return s.at("worker", rank); }, body);
 }
 
 constexpr int hidden = 300;

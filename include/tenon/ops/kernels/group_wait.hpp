@@ -3,19 +3,20 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attributes.hpp>
-#include <tenon/graph/node.hpp>
+#include <tenon/graph/scope.hpp>
+#include <tenon/graph/tensor.hpp>
 #include <tenon/kernel/collective_group.hpp>
-#include <tenon/kernel/failed_step_listener.hpp>
 #include <tenon/kernel/wait.hpp>
 
 // What the ops have in common that wait for the other processes of a group.
 
 namespace tenon::detail {
 
-class group_wait : public wait, public failed_step_listener, protected collective {
+class group_wait : public wait, protected collective {
 public:
     group_wait(std::shared_ptr<collective_group> g, collective_signature s, const collective_turn& t) :
         group_(std::move(g)), turn_(t) {
@@ -56,6 +57,15 @@ private:
     collective_turn turn_;
     completion* then_ = nullptr;
 };
+
+// The node of such an op, on the host: of x and, where there is one, of what has the rows that are its weight.
+template <class Op>
+any_tensor add_group_node(const typename Op::attributes& a, const any_tensor& x, const any_tensor& rows,
+                          const std::string& node_name) {
+    std::vector<any_tensor> in{x};
+    if (rows.node()) in.push_back(rows);
+    return on("/device:CPU:0", [&] { return tenon::add<Op>(a, in, node_name.empty() ? name_of(a.kind) : node_name); });
+}
 
 // Of an op whose attributes name a group.
 template <class Op, class Wait> class group_kernel final : public waiting_kernel {

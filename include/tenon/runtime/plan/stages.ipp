@@ -12,7 +12,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
-#include <tenon/ops/device_collective.hpp>
 #include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/stages.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
@@ -175,8 +174,7 @@ private:
 
     // Items without effects that begin with variables, constants and feeds, and whose readers are all in one stage, run
     // there: what they read need not be handed on, and is of that stage's moment. What an update is computed of its
-    // variable's current value must, or updates of other steps would be lost. What a device keeps is read there, too, and is not
-    // handed on by way of the host.
+    // variable's current value must, or updates of other steps would be lost. So do those of op_flags::by_reader.
     void move_to_readers() {
         const auto is_pure = [&](int n) {
             const program_item& i = p_.item(n);
@@ -187,9 +185,9 @@ private:
         for (int n = 0; n < count(); ++n) {
             if (!is_pure(n)) continue;
             const program_item& i = p_.item(n);
-            const bool kept = i.op == &device_collective_done_definition;
+            const bool by_reader = i.op->is(op_flags::by_reader);
             bool all = true, any = false;
-            for (std::size_t k = 0; k < i.inputs.size() && !kept; ++k) {
+            for (std::size_t k = 0; k < i.inputs.size() && !by_reader; ++k) {
                 const int from = maker_of(i.inputs[k]);
                 const bool computed = from >= 0 && !is_source(from) && i.read[k];
                 all = all && (!computed || rooted[static_cast<std::size_t>(from)]);

@@ -6,8 +6,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
-#include <tenon/ops/collective.hpp>
-#include <tenon/ops/device_collective.hpp>
 #include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
@@ -46,9 +44,8 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
         if (cut[u].waits < 0)
             for (const int v : cut[u].gives) given_by.emplace(v, u);
     const auto needs_of = [&](const step_unit& c, const step_unit& stage, std::size_t number) {
-        if (c.waits < 0 || !placed.item(c.waits).predecessors.empty()) return -1;
-        if (const op_definition* op = placed.item(c.waits).op;
-            op != &send_definition && op != &collective_definition && op != &device_collective_definition)
+        if (c.waits < 0) return -1;
+        if (const program_item& i = placed.item(c.waits); !i.predecessors.empty() || !i.op->is(op_flags::early))
             return -1;
         int needed = -1;
         for (const int v : c.takes) {

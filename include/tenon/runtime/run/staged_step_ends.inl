@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/kernel/failed_step_listener.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::runtime {
@@ -195,8 +194,7 @@ TENON_INLINE bool staged_step::changed_in_part() const noexcept {
 TENON_INLINE void staged_step::settle(bool failed, bool others_changed) noexcept {
     if (failed)
         for (waiter& w : waiters_)
-            if (w.well)
-                if (auto* told = dynamic_cast<failed_step_listener*>(w.op.get())) told->step_failed();
+            if (w.well) w.op->step_failed();
     if (!last_taken_) return;
     if (failed) find_used(others_changed);
     for (waiter* w = std::exchange(last_taken_, nullptr); w; w = w->taken_before) // the last first
