@@ -23,10 +23,30 @@ if [ "$method" = mpi ]; then
         "$mpirun" --version 2>&1 | grep -q 'Open MPI' && options=(--oversubscribe)
         [ "$(timeout 60 "$mpirun" "${options[@]}" -n 2 "$program" mpi explain 2>/dev/null | grep -c ' by MPI (')" -eq 2 ] && break
     done
+    # Whether there are processes that this one has started, and all have ended.
+    are_over() {
+        local child some=1
+        for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+            grep -q '^State:.*zombie' /proc/"$child"/status 2>/dev/null || return 1
+            some=0
+        done
+        return $some
+    }
+    # As `timeout 120 mpirun`; but Open MPI's may stay for ever when processes have ended with an error, in PMIx_server_finalize, where
+    # TERM does not move it: it is killed when all of them have been over for ten seconds.
     start() {
-        local n=$1
+        local n=$1 pid over=0 i
         shift
-        timeout 120 "$mpirun" "${options[@]}" -n "$n" "$program" mpi "$@"
+        "$mpirun" "${options[@]}" -n "$n" "$program" mpi "$@" &
+        pid=$!
+        for ((i = 0; i < 1200 && over < 100; ++i)); do
+            kill -0 $pid 2>/dev/null || break
+            if are_over $pid; then ((++over)); else over=0; fi
+            sleep 0.1
+        done
+        [ $over -lt 100 ] || kill -KILL $pid
+        [ $i -lt 1200 ] || { kill -TERM $pid && sleep 5 && kill -KILL $pid; } 2>/dev/null
+        wait $pid
     }
 else
     tenon=$(realpath "$3")
