@@ -47,6 +47,8 @@
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
+#include <tenon/ops/accumulator.hpp>      // averages of gradients, which outlive steps
+#include <tenon/ops/step_ledger.hpp>      // which gradients of a step are complete, and who applies them
 #include <tenon/ops/files.hpp>            // files, where ops are
 #include <tenon/ops/lease.hpp>            // who may do what only one may do at a time
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
@@ -86,6 +88,7 @@
 #include <tenon/train/checkpoint.hpp>        // variables in files
 #include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself
 #include <tenon/train/saver.hpp>             // checkpoints that the tasks write which hold the variables
+#include <tenon/train/sync_replicas.hpp>     // one step of several processes
 #include <tenon/train/coordinator.hpp>       // threads that end together
 #include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next

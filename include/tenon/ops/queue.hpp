@@ -550,6 +550,7 @@ public:
 #include <utility>
 
 #include <tenon/graph/graph_state.inl>
+#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/kernels/queue.inl>
 
 namespace tenon {
@@ -564,26 +565,9 @@ inline any_tensor add_queue(const queue_op::attributes& a, const std::string& na
     return tenon::add<queue_op>(a, {}, shown);
 }
 
-inline node* add_use(const op_definition& op, const any_tensor& queue, const std::vector<any_tensor>& values,
-                     attributes a) {
-    std::vector<any_tensor> inputs{queue};
-    inputs.insert(inputs.end(), values.begin(), values.end());
-    const owned_scope there(queue);
-    // Its name begins with the queue's: "jobs/size".
-    const std::string op_name = op.name, prefix = "queue_";
-    return add_node(op, std::move(inputs), std::move(a),
-                    op_name.starts_with(prefix) ? op_name.substr(prefix.size()) : op_name);
-}
 template <class Op>
 node* add_use(const any_tensor& queue, const std::vector<any_tensor>& values, const typename Op::attributes& a) {
-    return add_use(definition_of<Op>(), queue, values, encode(a));
-}
-
-inline std::vector<any_tensor> all_of(node* n) {
-    std::vector<any_tensor> parts;
-    for (std::size_t o = 0; o < n->outputs.size(); ++o)
-        parts.push_back(any_tensor(node_output{n, static_cast<int>(o)}));
-    return parts;
+    return add_resource_use(definition_of<Op>(), "queue_", queue, values, encode(a));
 }
 
 inline void require_count(const char* op, std::int64_t n, const std::string& queue) {
@@ -618,15 +602,15 @@ TENON_INLINE operation queue::enqueue_many(const std::vector<any_tensor>& tuple)
     return operation(tenon::detail::add_use<enqueue_many_op>(handle_, tuple, {components()}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue() const {
-    return tenon::detail::all_of(tenon::detail::add_use<dequeue_op>(handle_, {}, {components()}));
+    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_op>(handle_, {}, {components()}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_many(std::int64_t n, const extents& size) const {
     tenon::detail::require_count("dequeue_many", n, name());
-    return tenon::detail::all_of(tenon::detail::add_use<dequeue_many_op>(handle_, {}, {components(), n, size}));
+    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_many_op>(handle_, {}, {components(), n, size}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_up_to(std::int64_t n, const extents& size) const {
     tenon::detail::require_count("dequeue_up_to", n, name());
-    return tenon::detail::all_of(tenon::detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
+    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, std::int64_t at_most,
                                                          const extents& size) const {
@@ -634,7 +618,7 @@ TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, 
         throw invalid_argument_error("dequeue_some: at least " + std::to_string(at_least) + " and at most " +
                                      std::to_string(at_most) + " elements of " + name() +
                                      " cannot be dequeued; give 0 or more, and as most no fewer than as least");
-    return tenon::detail::all_of(
+    return tenon::detail::outputs_of(
         tenon::detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
 }
 TENON_INLINE any_tensor queue::size() const {

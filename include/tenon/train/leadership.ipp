@@ -9,8 +9,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/process_name.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/graph/scope.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/train/host_scope.hpp>
 #include <tenon/train/leadership.hpp>
 
 namespace tenon::detail {
@@ -22,14 +22,7 @@ inline std::string name_of_candidate() {
 
 TENON_INLINE leadership::leadership(leadership_options o, const any_tensor& first_variable) :
     options_(std::move(o)), own_name_(name_of_candidate()) {
-    const graph_scope there(graph(first_variable.node()->graph));
-    // Where the variable is, whose task all of them use, and on the host.
-    device_name task = first_variable.node()->device;
-    task.type = {};
-    task.index = -1;
-    const container_scope with(first_variable.node()->container);
-    const device_scope outside{device_name()};
-    const device_scope at(task);
+    const host_scope there(first_variable); // whose task all of them use
     const any_tensor held = add<lease_op>({options_.name}, {}, "chief");
     holder_in_ = untyped::placeholder(element_type::string, extents(), "chief/who");
     seconds_in_ = untyped::placeholder(element_type::float64, extents(), "chief/seconds");

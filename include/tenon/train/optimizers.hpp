@@ -104,17 +104,25 @@ public:
 
     /// The second half: the updates by any gradients. Throws invalid_argument_error where a gradient does not have
     /// its variable's type. Of o.variables nothing is asked.
-    operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
-                              const minimize_options& o = {}) const;
+    virtual operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
+                                      const minimize_options& o = {}) const;
+
+    const std::string& name() const noexcept { return name_; }
+    const learning_rate& rate() const noexcept { return rate_; }
 
 protected:
     optimizer(std::string name, learning_rate rate);
     optimizer(const optimizer&) = default;
     optimizer& operator=(const optimizer&) = default;
+    /// The updates of step `step`, a scalar int64: a variable that has been updated in it, or in a later one, stays as it is. So
+    /// updates of which some were made may be run again.
+    operation apply_once(const std::vector<gradient_and_variable>& gradients, const minimize_options& o,
+                         const any_tensor& step) const;
 
 private:
     static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
                                                            const std::vector<any_tensor>& variables);
+    friend class sync_replicas;
     friend class detail::update_writer;
     friend class detail::update_setup;
 

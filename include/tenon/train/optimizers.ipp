@@ -7,9 +7,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/partition.hpp>
+#include <tenon/train/given_gradients.hpp>
 #include <tenon/train/optimizers.hpp>
 #include <tenon/train/tape_writer.hpp>
 
@@ -17,19 +17,46 @@ namespace tenon {
 
 namespace detail {
 
-// A counter's next value.
-inline operation incremented(const any_tensor& count) {
-    const owned_scope there(count);
-    return add_assign(count,
-                      add_instruction(opcode::add, {current_value(count), scalar_constant(1, element_type::int64)}),
-                      "assign_add")
-        .operation();
+// A variable that is kept beside another one.
+inline any_tensor add_slot(const any_tensor& variable, const char* name, const tensor_type& type, double initial) {
+    const only_devices scope{graph(variable.node()->graph)};
+    const container_scope container(variable.node()->container);
+    const auto with_it = colocate_with(variable);
+    const any_tensor slot =
+        add_variable(original_variable(variable).node()->name + "/" + name, type, {.trainable = false});
+    set_initial_value(slot, initial_value(constant_value(initial), slot), {.trainable = false});
+    return slot;
 }
 
 /// What the updates of one apply_gradients share.
 class update_setup {
 public:
-    update_setup(const optimizer& of, const graph& g) : of_(of), graph_(g) {}
+    /// `step`: the one in which each variable is updated once; an empty handle: updates are made whenever they are run.
+    update_setup(const optimizer& of, const graph& g, any_tensor step) : of_(of), graph_(g), step_(std::move(step)) {}
+
+    /// Whether a variable is to be updated, a scalar; an empty handle: always. It is beside the variable, as is what it is known
+    /// by: the first step in which the variable has not been updated.
+    any_tensor guard_of(const any_tensor& variable) {
+        if (!step_.node()) return {};
+        const any_tensor next = add_slot(variable, "next_step", {element_type::int64, {}}, 0);
+        const owned_scope there(variable);
+        tape_writer t;
+        const tape_value was = t.read(current_value(next)), step = t.read(step_);
+        t.write(t.apply(opcode::less_equal, was, step), element_type::boolean);
+        t.write(t.apply(opcode::maximum, was, step + 1), element_type::int64);
+        const std::vector<any_tensor> is = t.finish();
+        operations_.push_back(untyped::assign(next, is[1]).operation());
+        return is[0];
+    }
+    // A counter's next value.
+    void increment(const any_tensor& count) {
+        const any_tensor guard = guard_of(count);
+        const owned_scope there(count);
+        const any_tensor one = guard.node() ? add_instruction(opcode::cast, {guard}, element_type::int64)
+                                            : scalar_constant(1, element_type::int64);
+        operations_.push_back(
+            add_assign(count, add_instruction(opcode::add, {current_value(count), one}), "assign_add").operation());
+    }
 
     const learning_rate& rate() const { return of_.rate_; }
     std::vector<operation>& operations() { return operations_; }
@@ -40,7 +67,7 @@ public:
         const only_devices scope(graph_);
         runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
         set_initial_value(runs_, initial_value(zeros(), runs_), {.trainable = false});
-        operations_.push_back(incremented(runs_));
+        increment(runs_);
     }
     const any_tensor& runs() const { return runs_; }
 
@@ -69,7 +96,7 @@ public:
 private:
     const optimizer& of_;
     graph graph_;
-    any_tensor runs_;
+    any_tensor step_, runs_;
     std::unordered_map<const node*, std::vector<any_tensor>> slots_; // by variable
     std::vector<operation> operations_;
     row_gradients rows_;
@@ -86,6 +113,7 @@ public:
         variable_(of.variable),
         type_(compute_type(of.variable.element())),
         rows_(setup.rows().of(of.gradient)),
+        guard_(setup.guard_of(of.variable)),
         w_(read(of.variable)),
         g_(tape_.read(rows_ ? add<sum_equal_rows_op>({}, {rows_->values, rows_->indices}) : of.gradient)) {}
 
@@ -121,13 +149,7 @@ public:
         tape_value value;
     };
     slot_value slot(const char* name, double initial = 0) {
-        const only_devices scope{graph(variable_.node()->graph)};
-        const container_scope container(variable_.node()->container);
-        const auto with_it = colocate_with(variable_);
-        const tensor_type type{type_, variable_.extents()};
-        const std::string& owner = original_variable(variable_).node()->name;
-        const any_tensor slot = add_variable(owner + "/" + name, type, {.trainable = false});
-        set_initial_value(slot, initial_value(constant_value(initial), slot), {.trainable = false});
+        const any_tensor slot = add_slot(variable_, name, {type_, variable_.extents()}, initial);
         setup_.keeps(variable_, slot);
         return {slot, read(slot)};
     }
@@ -152,6 +174,7 @@ private:
     }
     void store(const any_tensor& target, tape_value value) {
         targets_.push_back(target);
+        if (guard_.node()) value = tape_.apply(opcode::select, tape_.read(guard_), value, read(target));
         tape_.write(value, target.element());
     }
 
@@ -160,48 +183,11 @@ private:
     any_tensor variable_;
     element_type type_;
     std::optional<row_gradient> rows_;
+    any_tensor guard_;
     tape_writer tape_;
     tape_value w_, g_;
     std::vector<any_tensor> targets_;
 };
-
-// Gradients and the names of what is wrong with them.
-inline void check_gradient(const gradient_and_variable& of) {
-    if (!of.variable.node() || !of.gradient.node())
-        throw invalid_argument_error("apply_gradients: a gradient or a variable is an empty handle");
-    if (!of.variable.node()->op->is(op_flags::variable) && !is_in_parts(of.variable))
-        throw invalid_argument_error("apply_gradients: " + of.variable.name() + " is no variable but a " +
-                                     of.variable.node()->op->name);
-    const tensor_type types[] = {of.gradient.type(), of.variable.type()};
-    const fault what = types[0].element != types[1].element ? fault::element_types_differ
-                       : equal_shapes(types[0].extents, types[1].extents).what != fault::none
-                           ? fault::gradient_shape_differs
-                           : fault::none;
-    if (what != fault::none)
-        throw invalid_argument_error(fault_sentence("apply_gradients", what, type_list(types, 2)) + " (gradient " +
-                                     of.gradient.name() + ", variable " + of.variable.name() + ")");
-}
-
-// In place of a variable in parts, and its gradient, these: of a gradient that is joined of theirs, as gradients() of such a
-// variable is, each as it was, which may be sparse.
-inline std::vector<gradient_and_variable> of_parts(const std::vector<gradient_and_variable>& all) {
-    std::vector<gradient_and_variable> result;
-    for (const gradient_and_variable& g : all) {
-        const std::vector<any_tensor> parts = parts_of(g.variable);
-        if (parts.empty()) {
-            result.push_back(g);
-            continue;
-        }
-        const node& n = *g.gradient.node();
-        bool joined = n.op == &concat_definition && n.inputs.size() == parts.size();
-        for (std::size_t p = 0; joined && p < parts.size(); ++p)
-            joined = n.input_type(static_cast<int>(p)) == parts[p].type();
-        const std::vector<any_tensor> own = joined ? std::vector<any_tensor>(n.inputs.begin(), n.inputs.end())
-                                                   : untyped::split_like(g.gradient, parts, 0);
-        for (std::size_t p = 0; p < parts.size(); ++p) result.push_back({own[p], parts[p]});
-    }
-    return result;
-}
 
 TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
     const node& n = *of.gradient.node();
@@ -234,6 +220,11 @@ TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const an
 
 TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                                   const minimize_options& o) const {
+    return apply_once(gradients, o, {});
+}
+
+TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_variable>& gradients,
+                                             const minimize_options& o, const any_tensor& step) const {
     if (gradients.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
     for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
     const graph of(gradients.front().variable.node()->graph);
@@ -241,7 +232,7 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
     const std::vector<gradient_and_variable> all = detail::of_parts(gradients);
     const name_scope names(o.name);
 
-    detail::update_setup setup(*this, of);
+    detail::update_setup setup(*this, of, step);
     begin(setup);
     for (const gradient_and_variable& g : all) {
         detail::update_writer update(setup, g);
@@ -249,9 +240,7 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
         update.finish();
     }
     setup.enter_slots();
-    if (o.advance_global_step) {
-        setup.operations().push_back(detail::incremented(global_step()));
-    }
+    if (o.advance_global_step) setup.increment(global_step());
     return group(setup.operations(), o.name);
 }
 

@@ -11,6 +11,7 @@
 #include <tenon/kernel/lease.hpp>
 #include <tenon/kernel/resources.hpp>
 #include <tenon/kernel/step.hpp>
+#include <tenon/ops/kernels/resource_use.hpp>
 
 /// The kernels of ops/lease.hpp.
 
@@ -33,14 +34,10 @@ public:
 
 // The lease that a node stands for, on the device that `s` is for.
 inline std::shared_ptr<lease_resource> lease_of(const node& n, const kernel_setup& s) {
-    if (n.op != &definition_of<lease_op>())
-        throw invalid_argument_error(s.node.name + ": its input 0, " + n.name + ", is no lease but made by " +
-                                     std::string(n.op->name));
-    const auto a = decode<lease_op::attributes>(n.attributes);
-    const bool shared = !a.shared_name.empty();
-    const std::string& name = shared ? a.shared_name : n.name;
-    return s.resources->find_or_make<lease_resource>(shared ? n.container : s.session_container, name,
-                                                     [&] { return std::make_shared<lease_resource>(name); });
+    require_made_by<lease_op>(n, s, "lease");
+    const resource_identity id(n, decode<lease_op::attributes>(n.attributes).shared_name, s);
+    return s.resources->find_or_make<lease_resource>(id.container, id.name,
+                                                     [&] { return std::make_shared<lease_resource>(id.name); });
 }
 
 struct lease_kernel final : kernel {

@@ -10,6 +10,7 @@
 #include <tenon/kernel/queue.hpp>
 #include <tenon/kernel/wait.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
+#include <tenon/ops/kernels/resource_use.hpp>
 
 /// The kernels of ops/queue.hpp, and what queue a node stands for.
 
@@ -42,24 +43,19 @@ inline queue_description description_of(const queue_op::attributes& a, const std
 
 // The queue that a node stands for, on the device that `s` is for.
 inline std::shared_ptr<queue_resource> queue_of(const node& n, const kernel_setup& s) {
-    if (n.op != &definition_of<queue_op>())
-        throw invalid_argument_error(s.node.name + ": its input 0, " + n.name + ", is no queue but made by " +
-                                     shown_op(n));
+    require_made_by<queue_op>(n, s, "queue");
     const auto a = decode<queue_op::attributes>(n.attributes);
-    const bool shared = !a.shared_name.empty();
-    const std::string& name = shared ? a.shared_name : n.name;
-    const std::string container = shared ? n.container : s.session_container;
+    const resource_identity id(n, a.shared_name, s);
+    const std::string& name = id.name;
     queue_description d = description_of(a, name);
     const bool shuffled = d.order == queue_order::shuffled, seeded = a.seed != 0 || s.graph_seed != 0;
     if (shuffled) d.key = key_of_seeds(s.graph_seed, static_cast<std::uint64_t>(a.seed), name);
-    auto q = s.resources->find_or_make<queue_resource>(container, name,
+    auto q = s.resources->find_or_make<queue_resource>(id.container, name,
                                                        [&] { return std::make_shared<queue_resource>(name, d); });
     if (!seeded) d.key = q->description().key; // any will do
     if (!(q->description() == d))
-        throw invalid_argument_error("queue \"" + name + "\"" +
-                                     (container.empty() || !shared ? "" : " in container \"" + container + "\"") +
-                                     " exists as " + to_string(q->description()) + ", not as " + to_string(d) +
-                                     (q->description().key != d.key ? ": their seeds differ" : ""));
+        throw invalid_argument_error("queue " + id.shown() + " exists as " + to_string(q->description()) + ", not as " +
+                                     to_string(d) + (q->description().key != d.key ? ": their seeds differ" : ""));
     return q;
 }
 // The queue that the node of a kernel uses.

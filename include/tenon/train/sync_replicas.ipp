@@ -1,0 +1,297 @@
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/ops/accumulator.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/gather.hpp>
+#include <tenon/ops/step_ledger.hpp>
+#include <tenon/train/given_gradients.hpp>
+#include <tenon/train/host_scope.hpp>
+#include <tenon/train/sync_replicas.hpp>
+#include <tenon/train/tape_writer.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+/// One operation's, and what is run beside it.
+struct sync_training {
+    untyped::step_ledger ledger;
+    untyped::step_ledger::token token;
+    operation apply, join, leave, discard;
+    any_tensor why; // fed to leave
+};
+
+/// Of one sync_replicas, and of its hooks. Built by the thread that makes the graph.
+class sync_state {
+public:
+    explicit sync_state(const sync_replicas_options& o) : options(o) {
+        std::random_device random; // tells this process from one that had its number before
+        while (process == 0) process = static_cast<std::int64_t>((std::uint64_t{random()} << 31) ^ random());
+    }
+    const sync_training& last() const {
+        if (trainings.empty())
+            throw failed_precondition_error(
+                "sync_replicas: nothing is minimized yet; call minimize or apply_gradients");
+        return trainings.back();
+    }
+    const sync_replicas_options options;
+    std::int64_t process = 0;
+    std::vector<sync_training> trainings;
+};
+
+/// Applies in a session: for each training a thread that waits for gradients, and applies them. What it throws on the way it
+/// tells the ledger, by which this replica's steps fail.
+class sync_applying {
+public:
+    sync_applying(const sync_state& state, session& s, bool rebuilt) {
+        for (const sync_training& t : state.trainings) {
+            if (rebuilt) s.run(t.discard);
+            s.run(t.join);
+        }
+        for (const sync_training& t : state.trainings) all_.emplace_back(s, t);
+        for (one& o : all_) o.thread = std::thread([this, &o] { go_on(o); });
+    }
+    sync_applying(const sync_applying&) = delete;
+    sync_applying& operator=(const sync_applying&) = delete;
+    ~sync_applying() {
+        {
+            const std::lock_guard lock(guard_);
+            ends_ = true;
+            for (one& o : all_)
+                if (o.pending) o.pending->stop();
+        }
+        for (one& o : all_) {
+            if (o.thread.joinable()) o.thread.join();
+            leave(o, "");
+        }
+    }
+
+private:
+    using step = callable<feed_list<>, fetch_list<operation>>;
+    struct one {
+        one(session& s, const sync_training& t) :
+            apply(s.callable(feeds(), fetches(t.apply))),
+            discard(s.callable(feeds(), fetches(t.discard))),
+            leave(s.callable_untyped({t.why}, {}, {t.leave})) {}
+        step apply, discard;
+        untyped_callable leave;
+        std::optional<pending_step<operation>> pending; // under the guard
+        std::thread thread;
+    };
+
+    void go_on(one& o) {
+        constexpr double no_limit = 1e9;
+        constexpr int most_failures = 3; // one after another
+        for (int failures = 0;;) {
+            try {
+                pending_step<operation> now = o.apply.start_for(no_limit);
+                {
+                    const std::lock_guard lock(guard_);
+                    o.pending = now;
+                    if (ends_) now.stop();
+                }
+                now.get();
+                failures = 0;
+            } catch (const lost_task_error&) {
+                return; // who runs steps is told, and opens another session
+            } catch (const cancelled_error&) {
+                return;
+            } catch (const aborted_error& e) { // gradients are where they were lost, or a step was done by another one
+                if (++failures > most_failures) return leave(o, e.what());
+                try {
+                    o.discard();
+                } catch (...) {
+                    return;
+                }
+            } catch (const std::exception& e) {
+                return leave(o, e.what());
+            }
+            const std::lock_guard lock(guard_);
+            if (ends_) return;
+        }
+    }
+    // Where the session is closed nobody is told; then nobody waits.
+    static void leave(one& o, const std::string& why) noexcept {
+        try {
+            std::vector<any_array> fed;
+            fed.emplace_back(element_type::string, extents());
+            *fed[0].data<std::string>() = why;
+            o.leave.run_for(1, fed);
+        } catch (...) {
+        }
+    }
+
+    std::mutex guard_; // of what follows
+    bool ends_ = false;
+    std::list<one> all_; // each thread's own
+};
+
+class sync_hook final : public session_hook {
+public:
+    explicit sync_hook(std::shared_ptr<const sync_state> state) : state_(std::move(state)) {}
+    void begin() override { (void)state_->last(); }
+    void opened(hook_context& c, bool rebuilt) override {
+        applying_.reset();
+        applying_.emplace(*state_, c.session(), rebuilt);
+    }
+    void end(hook_context&) override { applying_.reset(); }
+
+private:
+    const std::shared_ptr<const sync_state> state_;
+    std::optional<sync_applying> applying_;
+};
+
+// What replicas must have in common, in lines.
+inline std::string description_of(const optimizer& how, const std::vector<gradient_and_variable>& gradients,
+                                  const std::vector<bool>& rows) {
+    std::string text = "optimiser " + how.name();
+    if (how.rate().is_number()) text += ", learning rate " + text_of_number(how.rate().number());
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        const any_tensor& v = gradients[i].variable;
+        text += "\n" + std::string("variable ") + v.name() + " " + to_string(v.type());
+        if (rows[i]) text += ", gradient of rows";
+    }
+    return text;
+}
+
+} // namespace detail
+
+TENON_INLINE sync_replicas::sync_replicas(std::shared_ptr<const optimizer> how, const sync_replicas_options& o) :
+    optimizer(*how), how_(std::move(how)), state_(std::make_shared<detail::sync_state>(o)) {
+    const auto require = [](bool good, const std::string& wrong) {
+        if (!good) throw invalid_argument_error("sync_replicas: " + wrong);
+    };
+    const std::string total = std::to_string(o.total);
+    require(o.total >= 1, "total is " + total + "; give the number of replicas, 1 or more");
+    require(o.aggregate >= 0 && o.aggregate <= o.total,
+            "aggregate is " + std::to_string(o.aggregate) + " of a total of " + total +
+                " replicas, each of which gives one gradient a step; give 1 to " + total +
+                ", or 0 for all that take part");
+    require(o.replica >= 0 && o.replica < o.total,
+            "replica is " + std::to_string(o.replica) + "; give 0 to " + std::to_string(o.total - 1));
+}
+TENON_INLINE sync_replicas::~sync_replicas() = default;
+
+TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient_and_variable>& gradients,
+                                                      const minimize_options& o) const {
+    if (gradients.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
+    for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
+    const graph of(gradients.front().variable.node()->graph);
+    const detail::home_scope scope(of);
+    const std::vector<gradient_and_variable> all = detail::of_parts(gradients);
+    const name_scope names(o.name);
+
+    std::vector<std::vector<any_tensor>> own; // a tensor, or indices and rows
+    std::vector<bool> rows;
+    detail::row_gradients known;
+    for (const gradient_and_variable& g : all) {
+        const std::optional<row_gradient> sparse = known.of(g.gradient);
+        rows.push_back(sparse.has_value());
+        own.push_back(sparse ? std::vector{sparse->indices, sparse->values} : std::vector{g.gradient});
+    }
+
+    // Steps that are over: what a ledger begins with that is made anew.
+    const any_tensor over = [&] {
+        const detail::only_devices apart(of);
+        return any_tensor(variable<std::int64_t, shape<>>(o.name + "_steps", zeros(), {.trainable = false}));
+    }();
+    const std::string& shared = over.node()->name; // by which all replicas know what is theirs
+    const sync_replicas_options& options = state_->options;
+    const untyped::step_ledger ledger = [&] {
+        const detail::host_scope there(over);
+        return untyped::step_ledger(shared,
+                                    {options.aggregate, options.total, detail::description_of(*how_, all, rows)},
+                                    options.replica, state_->process);
+    }();
+    std::vector<untyped::accumulator> accumulators;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const any_tensor& v = all[i].variable;
+        const detail::host_scope there(v);
+        accumulators.emplace_back(
+            v.type(), rows[i],
+            accumulator_options{.shared_name = shared + "/" + v.name(), .name = v.name() + "/gradients"});
+    }
+
+    // What this replica does in a step.
+    const any_tensor turn = ledger.begin(over);
+    std::vector<node*> deposits;
+    for (std::size_t i = 0; i < all.size(); ++i) deposits.push_back(accumulators[i].deposit(own[i], turn).node());
+    const operation committed = [&] {
+        const control_dependencies after(deposits);
+        return ledger.commit(turn);
+    }();
+    const untyped::step_ledger::token token = [&] {
+        const control_dependencies after(committed);
+        return ledger.await();
+    }();
+
+    // What one process does for all.
+    const detail::no_controls apart;
+    const untyped::step_ledger::tickets tickets = ledger.apply(over);
+    std::vector<gradient_and_variable> averages;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::vector<any_tensor> average = accumulators[i].average(tickets.numbers, tickets.step);
+        averages.push_back(
+            {rows[i] ? gradient_of_rows({average[0], average[1]}, all[i].variable) : average[0], all[i].variable});
+    }
+    const operation updated = apply_once(averages, o, tickets.step);
+    const any_tensor next = [&] {
+        const control_dependencies after(updated);
+        const detail::owned_scope there(over);
+        detail::tape_writer t;
+        const detail::tape_value step = t.read(tickets.step) + 1;
+        t.write(t.apply(opcode::maximum, step, t.read(detail::current_value(over))), element_type::int64);
+        return untyped::assign(over, t.finish().front());
+    }();
+    const operation applied = [&] {
+        const control_dependencies after(next);
+        return ledger.advance(next);
+    }();
+    const any_tensor why = [&] {
+        const detail::host_scope there(over);
+        return untyped::placeholder(element_type::string, extents(), o.name + "/why");
+    }();
+    state_->trainings.push_back({ledger, token, applied, ledger.join(over), ledger.leave(why), ledger.discard(), why});
+    return group({token.step.operation()}, o.name);
+}
+
+TENON_INLINE std::shared_ptr<session_hook> sync_replicas::hook() const {
+    (void)state_->last();
+    return std::make_shared<detail::sync_hook>(state_);
+}
+
+TENON_INLINE sync_replicas::applying::applying(std::unique_ptr<detail::sync_applying> a) : a_(std::move(a)) {}
+TENON_INLINE sync_replicas::applying::applying(applying&&) noexcept = default;
+TENON_INLINE sync_replicas::applying& sync_replicas::applying::operator=(applying&&) noexcept = default;
+TENON_INLINE sync_replicas::applying::~applying() = default;
+TENON_INLINE sync_replicas::applying sync_replicas::start(session& s) const {
+    (void)state_->last();
+    return applying(std::make_unique<detail::sync_applying>(*state_, s, false));
+}
+
+TENON_INLINE tensor<bool, shape<>> sync_replicas::counted() const {
+    return tensor<bool, shape<>>::unchecked(state_->last().token.counted);
+}
+TENON_INLINE tensor<std::int64_t, shape<>> sync_replicas::step() const {
+    return tensor<std::int64_t, shape<>>::unchecked(state_->last().ledger.state().step);
+}
+TENON_INLINE tensor<std::int64_t, shape<>> sync_replicas::present() const {
+    return tensor<std::int64_t, shape<>>::unchecked(state_->last().ledger.state().present);
+}
+TENON_INLINE tensor<std::int64_t, shape<dyn>> sync_replicas::dropped() const {
+    return tensor<std::int64_t, shape<dyn>>::unchecked(state_->last().ledger.state().dropped);
+}
+
+} // namespace tenon
