@@ -42,6 +42,7 @@ inline void flatten_rows(std::vector<any_array>& g) {
 inline std::vector<any_array> scaled_sum(const accumulator_description& d,
                                          const std::vector<const std::vector<any_array>*>& gradients, double factor) {
     std::vector<any_array> sum;
+    sum.reserve(2); // it is referred to
     std::vector<const void*> from;
     std::vector<double> factors;
     if (!d.rows) {

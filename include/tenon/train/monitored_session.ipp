@@ -257,6 +257,7 @@ TENON_INLINE bool monitored_session::state::give_values(double deadline) {
 }
 
 TENON_INLINE void monitored_session::state::restore_or_initialize() {
+    for (const auto& h : options.hooks) h->giving_values(*this);
     std::vector<std::string> damaged; // where that is all there is, values are not begun anew in silence
     if (saves && (!saves->checkpoints(*open, &damaged).empty() || !damaged.empty())) {
         const restored_checkpoint r = saves->restore(*open, {.fall_back = options.fall_back});

@@ -35,6 +35,8 @@ public:
     virtual ~session_hook() = default;
     /// Once, before there is a session, in the scope of its graph: nodes may be made.
     virtual void begin() {}
+    /// In the session that is opened, before this process, as the chief, initialises or restores its variables.
+    virtual void giving_values(hook_context&) {}
     /// Whenever a session was opened and its variables have values; `rebuilt`: they were initialised or restored just now.
     virtual void opened(hook_context&, bool rebuilt) { (void)rebuilt; }
     /// Before each step: what it fetches for this hook.

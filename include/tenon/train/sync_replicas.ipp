@@ -55,11 +55,8 @@ public:
 /// tells the ledger, by which this replica's steps fail.
 class sync_applying {
 public:
-    sync_applying(const sync_state& state, session& s, bool rebuilt) {
-        for (const sync_training& t : state.trainings) {
-            if (rebuilt) s.run(t.discard);
-            s.run(t.join);
-        }
+    sync_applying(const sync_state& state, session& s) {
+        for (const sync_training& t : state.trainings) s.run(t.join);
         for (const sync_training& t : state.trainings) all_.emplace_back(s, t);
         for (one& o : all_) o.thread = std::thread([this, &o] { go_on(o); });
     }
@@ -142,15 +139,28 @@ class sync_hook final : public session_hook {
 public:
     explicit sync_hook(std::shared_ptr<const sync_state> state) : state_(std::move(state)) {}
     void begin() override { (void)state_->last(); }
-    void opened(hook_context& c, bool rebuilt) override {
+    // What was computed of variables that are lost counts no more. When they are restored others may have read some before, and some
+    // after; at first there is nobody yet.
+    void giving_values(hook_context& c) override {
         applying_.reset();
-        applying_.emplace(*state_, c.session(), rebuilt);
+        discard(c);
+        gave_ = true;
+    }
+    void opened(hook_context& c, bool) override {
+        applying_.reset();
+        if (std::exchange(gave_, false) && opened_) discard(c);
+        opened_ = true;
+        applying_.emplace(*state_, c.session());
     }
     void end(hook_context&) override { applying_.reset(); }
 
 private:
+    void discard(hook_context& c) {
+        for (const sync_training& t : state_->trainings) c.session().run(t.discard);
+    }
     const std::shared_ptr<const sync_state> state_;
     std::optional<sync_applying> applying_;
+    bool gave_ = false, opened_ = false;
 };
 
 // What replicas must have in common, in lines.
@@ -278,7 +288,7 @@ TENON_INLINE sync_replicas::applying& sync_replicas::applying::operator=(applyin
 TENON_INLINE sync_replicas::applying::~applying() = default;
 TENON_INLINE sync_replicas::applying sync_replicas::start(session& s) const {
     (void)state_->last();
-    return applying(std::make_unique<detail::sync_applying>(*state_, s, false));
+    return applying(std::make_unique<detail::sync_applying>(*state_, s));
 }
 
 TENON_INLINE tensor<bool, shape<>> sync_replicas::counted() const {

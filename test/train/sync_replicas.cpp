@@ -1,0 +1,400 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+
+// Synchronous replicas on one task, as threads with graphs of their own (SEMANTICS 41). Over tasks and processes they are in
+// net/server/sync_replicas.cpp and processes/.
+
+namespace tn = tenon;
+
+namespace {
+
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using rows_in = tn::shape<batch, 4>;
+using rows_out = tn::shape<batch>;
+
+// x w + b to y, on rows; with half the rows' squares to make the second derivatives differ.
+struct model {
+    tn::tensor<double, rows_in> x = tn::placeholder<double, rows_in>("x");
+    tn::tensor<double, rows_out> y = tn::placeholder<double, rows_out>("y");
+    tn::variable_tensor<double, tn::shape<4, 1>> w = tn::variable<double, tn::shape<4, 1>>("w", tn::uniform(-1, 1, 3));
+    tn::variable_tensor<double, tn::shape<1>> b = tn::variable<double, tn::shape<1>>("b", tn::constant_value(0.25));
+    tn::tensor<double, tn::shape<>> loss = mean(tn::square(tn::tanh(tn::squeeze<1>(matmul(x, w) + b)) - y));
+};
+
+struct data {
+    explicit data(int rows, unsigned seed) : x(rows), y(rows) {
+        std::mt19937 random(seed);
+        std::normal_distribution<double> normal;
+        for (int i = 0; i < rows; ++i) {
+            for (int c = 0; c < 4; ++c) x(i, c) = normal(random);
+            y(i) = normal(random);
+        }
+    }
+    tn::array<double, rows_in> x;
+    tn::array<double, rows_out> y;
+    // The rows of replica r.
+    data part(int r, int each) const {
+        data d(each, 0);
+        for (int i = 0; i < each; ++i) {
+            for (int c = 0; c < 4; ++c) d.x(i, c) = x(r * each + i, c);
+            d.y(i) = y(r * each + i);
+        }
+        return d;
+    }
+};
+
+using values = std::vector<double>;
+values values_of(tn::session& s, const std::vector<tn::any_tensor>& variables) {
+    values all;
+    for (const tn::any_array& a : s.run_untyped({}, variables))
+        all.insert(all.end(), a.data<double>(), a.data<double>() + a.elements());
+    return all;
+}
+void check_close(const values& a, const values& b, double tolerance = 1e-12) {
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+        CHECK(std::abs(a[i] - b[i]) <= tolerance * std::max(1.0, std::abs(b[i])));
+}
+
+// Runs f(r) for each replica on a thread of its own, in a graph of its own; rethrows what one threw.
+void each_replica(int replicas, const std::function<void(int)>& f) {
+    std::vector<std::thread> threads;
+    std::vector<std::exception_ptr> failed(static_cast<std::size_t>(replicas));
+    for (int r = 0; r < replicas; ++r)
+        threads.emplace_back([&, r] {
+            try {
+                const tn::graph g;
+                const tn::graph_scope in(g);
+                f(r);
+            } catch (...) {
+                failed[static_cast<std::size_t>(r)] = std::current_exception();
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    for (const std::exception_ptr& e : failed)
+        if (e) std::rethrow_exception(e);
+}
+
+tn::monitored_session_options as_replica(const tn::task& task, int r, const tn::sync_replicas& sync) {
+    tn::monitored_session_options o;
+    o.tasks = {task};
+    o.is_chief = r == 0;
+    o.session.operation_timeout = 60;
+    o.hooks = {sync.hook()};
+    return o;
+}
+
+template <class O> void check_joined(const O& how, bool clipped = false) {
+    constexpr int replicas = 3, each = 5, steps = 7;
+    std::vector<data> batches;
+    for (int s = 0; s < steps; ++s) batches.emplace_back(replicas * each, 100u + static_cast<unsigned>(s));
+
+    values alone;
+    {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const model m;
+        auto gradients = how.compute_gradients(m.loss);
+        const auto train = how.apply_gradients(gradients);
+        tn::session s(g);
+        s.run(tn::initialize_variables());
+        for (const data& d : batches) s.run(tn::feed(m.x, d.x), tn::feed(m.y, d.y), train);
+        alone = values_of(s, g.collection(tn::trainable_variables));
+    }
+    tn::task task;
+    std::vector<values> together(replicas);
+    each_replica(replicas, [&](int r) {
+        const model m;
+        const tn::sync_replicas sync(how, {.aggregate = replicas, .total = replicas, .replica = r});
+        auto gradients = sync.compute_gradients(m.loss);
+        if (clipped) gradients = tn::clip_by_global_norm(std::move(gradients), 1e9);
+        const auto train = sync.apply_gradients(gradients);
+        tn::monitored_session s(as_replica(task, r, sync));
+        for (const data& d : batches) {
+            const data mine = d.part(r, each);
+            auto counted = s.run(tn::feed(m.x, mine.x), tn::feed(m.y, mine.y), train, sync.counted());
+            CHECK(counted.item());
+        }
+        CHECK(s.session().run(tn::global_step()).item() == steps);
+        CHECK(s.session().run(sync.step()).item() == steps);
+        together[static_cast<std::size_t>(r)] =
+            values_of(s.session(), tn::graph::current().collection(tn::trainable_variables));
+        s.close();
+    });
+    for (const values& v : together) check_close(v, alone);
+}
+
+} // namespace
+
+TEST_CASE(
+    "S41: three replicas give what one process gives on their batches joined, in double to 1e-12, by every optimiser") {
+    SUBCASE("gradient descent") { check_joined(tn::gradient_descent(0.1)); }
+    SUBCASE("momentum") { check_joined(tn::momentum(0.1, 0.9)); }
+    SUBCASE("Nesterov") { check_joined(tn::momentum(0.1, 0.9, {.nesterov = true})); }
+    SUBCASE("Adagrad") { check_joined(tn::adagrad(0.1)); }
+    SUBCASE("RMSProp") { check_joined(tn::rmsprop(0.01, {.momentum = 0.5, .centered = true})); }
+    SUBCASE("Adam") { check_joined(tn::adam(0.05)); }
+    SUBCASE("AdamW, clipped") { check_joined(tn::adam(0.05, {.weight_decay = 0.1}), true); }
+}
+
+TEST_CASE("S41: sparse gradients, and those of variables in parts, are averaged as their dense ones") {
+    constexpr int replicas = 2, steps = 5, each = 6;
+    using table_shape = tn::shape<10, 3>;
+    const auto indices_of = [](int step, int r) {
+        std::mt19937 random(static_cast<unsigned>(step * 10 + r));
+        std::vector<std::int32_t> all;
+        for (int i = 0; i < each; ++i) all.push_back(static_cast<std::int32_t>(random() % 10));
+        return all;
+    };
+    const auto feed_of = [](const std::vector<std::int32_t>& i) {
+        tn::array<std::int32_t, tn::shape<batch>> a(static_cast<std::int64_t>(i.size()));
+        std::copy(i.begin(), i.end(), a.data());
+        return a;
+    };
+    struct embedding {
+        explicit embedding(bool parts) {
+            table = tn::variable<double, table_shape>("table", tn::uniform(-1, 1, 7),
+                                                      {.partition = {.parts = parts ? 3 : 1}});
+            loss = mean(tn::square(tn::gather(*table, at)) * 0.5 + tn::gather(*table, at));
+        }
+        tn::tensor<std::int32_t, tn::shape<batch>> at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
+        std::optional<tn::variable_tensor<double, table_shape>> table;
+        tn::tensor<double, tn::shape<>> loss;
+    };
+    for (const bool parts : {false, true}) {
+        CAPTURE(parts);
+        const tn::adagrad how(0.1);
+        values alone;
+        {
+            const tn::graph g;
+            const tn::graph_scope in(g);
+            const embedding m(parts);
+            const auto train = how.minimize(m.loss);
+            tn::session s(g);
+            s.run(tn::initialize_variables());
+            for (int i = 0; i < steps; ++i) {
+                auto joined = indices_of(i, 0);
+                const auto more = indices_of(i, 1);
+                joined.insert(joined.end(), more.begin(), more.end());
+                s.run(tn::feed(m.at, feed_of(joined)), train);
+            }
+            alone = values_of(s, {*m.table});
+        }
+        tn::task task;
+        each_replica(replicas, [&](int r) {
+            const embedding m(parts);
+            const tn::sync_replicas sync(how, {.aggregate = replicas, .total = replicas, .replica = r});
+            const auto train = sync.minimize(m.loss);
+            tn::monitored_session s(as_replica(task, r, sync));
+            for (int i = 0; i < steps; ++i) s.run(tn::feed(m.at, feed_of(indices_of(i, r))), train);
+            check_close(values_of(s.session(), {*m.table}), alone);
+            s.close();
+        });
+    }
+}
+
+TEST_CASE("S41: updates of a step are made once, however often they are run") {
+    struct once : tn::adam {
+        once() : tn::adam(0.1) {}
+        using tn::optimizer::apply_once;
+    };
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", 1.0);
+    const auto table = tn::variable<double, tn::shape<4, 2>>("table", tn::ones());
+    const auto loss = tn::square(w) + sum(tn::square(tn::gather(table, tn::constant({1, 3, 1}))));
+    const auto step = tn::placeholder<std::int64_t, tn::shape<>>("step");
+    const auto train = once().apply_once(tn::optimizer::compute_gradients(loss), {}, step);
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    const std::vector<tn::any_tensor> all = g.collection(tn::trainable_variables);
+    values before = values_of(s, all);
+    for (std::int64_t i = 0; i < 4; ++i) {
+        s.run(tn::feed(step, i), train);
+        const values after = values_of(s, all);
+        CHECK(after != before);
+        s.run(tn::feed(step, i), train);
+        if (i > 0) s.run(tn::feed(step, i - 1), train); // who was late
+        CHECK(values_of(s, all) == after);
+        CHECK(s.run(tn::global_step()).item() == i + 1);
+        before = after;
+    }
+}
+
+TEST_CASE("S41: a backup that is slow stops nobody; its gradients are dropped and counted, and it goes on in the "
+          "present step") {
+    constexpr int replicas = 3, steps = 6;
+    tn::task task;
+    std::int64_t slow_counted = 0;
+    each_replica(replicas, [&](int r) {
+        const auto w = tn::variable("w", 0.0);
+        const tn::fifo_queue<std::int32_t> gate(100, {.shared_name = "gate"}), slow_began(10, {.shared_name = "began"});
+        // The slow one reads w, says so, and computes until it is let go.
+        const auto read = [&]() -> tn::tensor<double, tn::shape<>> {
+            if (r < 2) return w;
+            const tn::control_dependencies said(slow_began.enqueue(1));
+            return tn::cast<double>(gate.dequeue()) * 0.0 + w;
+        }();
+        const tn::sync_replicas sync(tn::gradient_descent(0.5), {.aggregate = 2, .total = replicas, .replica = r});
+        const auto train = sync.minimize(tn::square(read - 1.0) * (r == 2 ? 100.0 : 1.0));
+        const auto open = gate.enqueue(1);
+        const auto wait = slow_began.dequeue();
+        tn::monitored_session s(as_replica(task, r, sync));
+        if (r < 2) {
+            if (r == 0) s.session().run(wait); // it has read
+            for (int i = 0; i < steps; ++i) CHECK(s.run(train, sync.counted()).item());
+            if (r == 0) {
+                CHECK(s.session().run(w).item() == 1.0); // of 0, one step of the two others
+                s.session().run(open);
+            }
+        } else {
+            slow_counted = s.run(train, sync.counted()).item() ? 1 : 0;
+            CHECK(s.session().run(sync.step()).item() == steps);
+            auto dropped = s.session().run(sync.dropped());
+            CHECK((dropped(0) == 0 && dropped(1) == 0 && dropped(2) == 1));
+        }
+        s.close();
+    });
+    CHECK(slow_counted == 0);
+}
+
+TEST_CASE("S41: with aggregate 0 replicas come and go, and a step waits for those that are there") {
+    tn::task task;
+    each_replica(3, [&](int r) {
+        const auto w = tn::variable("w", 0.0);
+        const tn::sync_replicas sync(tn::gradient_descent(0.5), {.total = 3, .replica = r});
+        const auto train = sync.minimize(tn::square(w - 1.0));
+        tn::monitored_session s(as_replica(task, r, sync));
+        for (int i = 0; i < 3; ++i) s.run(train);
+        if (r < 2) {
+            s.close();
+            return;
+        }
+        for (int i = 0; i < 20; ++i) s.run(train); // whether or not the others have left already
+        s.close();
+    });
+}
+
+TEST_CASE("S41: two losses are minimized apart, each with a step of its own") {
+    constexpr int replicas = 2;
+    tn::task task;
+    each_replica(replicas, [&](int r) {
+        const auto a = tn::variable("a", 1.0), b = tn::variable("b", 1.0);
+        const tn::sync_replicas sync(tn::gradient_descent(0.25), {.aggregate = 2, .total = replicas, .replica = r});
+        const auto first = sync.minimize(tn::square(a), {.variables = {a}});
+        const auto second = sync.minimize(tn::square(b), {.variables = {b}});
+        tn::monitored_session s(as_replica(task, r, sync));
+        for (int i = 0; i < 3; ++i) {
+            s.run(first);
+            if (i < 2) s.run(second);
+        }
+        CHECK(s.session().run(a).item() == 0.125);
+        CHECK(s.session().run(b).item() == 0.25);
+        CHECK(s.session().run(tn::global_step()).item() == 5);
+        s.close();
+    });
+}
+
+TEST_CASE("S41: replicas that do not train the same are refused with what differs, before anything is changed") {
+    tn::task task;
+    struct one {
+        one(const tn::task& t, double rate, int total, const char* name, bool more) {
+            const tn::graph_scope in(g);
+            const auto w = tn::variable<double, tn::shape<2>>(name, tn::zeros());
+            tn::tensor<double, tn::shape<>> loss = sum(tn::square(w - 1.0));
+            if (more) loss = loss + tn::square(tn::variable("extra", 1.0));
+            tn::sync_replicas sync(tn::gradient_descent(rate), {.aggregate = 1, .total = total, .replica = 0});
+            train = sync.minimize(loss);
+            join = sync.step();
+            initialize = tn::initialize_variables();
+            sess.emplace(std::vector<tn::task>{t}, g);
+            value = w;
+        }
+        tn::graph g;
+        tn::operation train, initialize;
+        tn::tensor<std::int64_t, tn::shape<>> join;
+        tn::tensor<double, tn::shape<2>> value;
+        std::optional<tn::session> sess;
+    };
+    one first(task, 0.1, 2, "w", false);
+    first.sess->run(first.initialize);
+    first.sess->run(first.join);
+    const auto error = [&](one&& other) {
+        return message_of<tn::invalid_argument_error>([&] { other.sess->run_for(5, other.train); });
+    };
+    CHECK(contains(error(one(task, 0.2, 2, "w", false)),
+                   "replicas do not train the same: optimiser gradient_descent, learning rate 0.1, and optimiser "
+                   "gradient_descent, learning rate 0.2"));
+    CHECK(contains(error(one(task, 0.1, 3, "w", false)), "replicas: 2, and 3"));
+    CHECK(contains(error(one(task, 0.1, 2, "v", false)), "variable w double[2], and variable v double[2]"));
+    CHECK(contains(error(one(task, 0.1, 2, "w", true)), "nothing more, and variable extra double[]"));
+    CHECK(first.sess->run(first.value)(0) == 0);
+}
+
+TEST_CASE("S41: numbers that make no sense are refused; a hook of nothing, too") {
+    const auto make = [](int aggregate, int total, int replica) {
+        return message_of<tn::invalid_argument_error>([&] {
+            tn::sync_replicas(tn::gradient_descent(0.1), {.aggregate = aggregate, .total = total, .replica = replica});
+        });
+    };
+    CHECK(contains(make(3, 2, 0), "aggregate is 3 of a total of 2 replicas, each of which gives one gradient a step"));
+    CHECK(contains(make(1, 0, 0), "total is 0"));
+    CHECK(contains(make(1, 2, 2), "replica is 2; give 0 to 1"));
+    CHECK(contains(make(-1, 2, 0), "aggregate is -1"));
+    const tn::sync_replicas none(tn::gradient_descent(0.1), {});
+    CHECK_THROWS_AS(none.hook(), tn::failed_precondition_error);
+    CHECK_THROWS_AS(none.counted(), tn::failed_precondition_error);
+    CHECK_THROWS_AS(none.apply_gradients({}), tn::invalid_argument_error);
+}
+
+TEST_CASE("S17, 41: a replica that waits too long says whose gradients are there, and that nobody applies them") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", 1.0);
+    const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 2, .replica = 1});
+    const auto train = sync.minimize(tn::square(w));
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    CHECK(contains(
+        message_of<tn::deadline_exceeded_error>([&] { s.run_for(0.02, train); }),
+        "1 of 1 gradients of step 0 are there, of replica 1, and nobody applies them: give sync_replicas::hook()"));
+    {
+        const auto applies = sync.start(s); // who gave up is applied
+        s.run_for(20, train);
+        CHECK(s.run(sync.present()).item() == 1);
+    }
+    CHECK(s.run(sync.present()).item() == 0);
+    CHECK(s.run(sync.step()).item() >= 1);
+}
+
+TEST_CASE("S41: what cannot be applied fails the steps of the replica that would apply it, with the reason") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", 1.0);
+    const auto never = tn::variable<double, tn::shape<>>("rate", tn::constant_value(0.1), {.trainable = false});
+    const tn::sync_replicas sync(tn::gradient_descent(never), {.aggregate = 1, .total = 1});
+    const auto train = sync.minimize(tn::square(w), {.variables = {w}});
+    tn::session s(g);
+    std::vector<tn::any_tensor> others;
+    for (const tn::any_tensor& v : g.collection(tn::global_variables))
+        if (v.name() != never.name()) others.push_back(v);
+    const auto initialize = tn::untyped::initialize_variables(others);
+    s.run(initialize);
+    const auto applies = sync.start(s);
+    CHECK(
+        contains(message_of<tn::failed_precondition_error>([&] { s.run_for(20, train); }), "replica 0 cannot go on: "));
+    CHECK(s.run(w).item() == 1);
+}
