@@ -208,7 +208,7 @@ TEST_CASE("S46: after a loss of variables all tickets are void, and every replic
     l.await(second, 1, 101);
     CHECK(second.well());
     const auto again = l.begin(0, 100, 0);
-    CHECK(again.ticket > under_way.ticket + 1000);
+    CHECK(again.ticket > under_way.ticket);
     l.commit(again);
     l.commit(l.begin(1, 101, 0));
     CHECK(applies.well());

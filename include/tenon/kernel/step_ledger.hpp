@@ -53,7 +53,7 @@ protected:
 
 private:
     friend class step_ledger;
-    enum class kind { token, apply };
+    enum class kind { token, apply, pause };
     kind what_ = kind::token;
     std::int64_t replica_ = 0, process_ = 0;
     bool waits_ = false;
@@ -87,14 +87,17 @@ public:
     void await(ledger_attempt& a, std::int64_t replica, std::int64_t process);
     /// Enough tickets of a step, when nobody else applies one. Until advance(), or until abandon().
     void apply(ledger_attempt& a, std::int64_t replica, std::int64_t process, std::int64_t known);
+    /// Nobody applies from when it is completed, which is between two steps, until abandon().
+    void pause(ledger_attempt& a);
     /// Takes back what waits. False where it was completed, or is just being.
     bool stop(ledger_attempt& a) noexcept;
-    /// Who was to apply a step has failed to: the next one is to.
+    /// Who was to apply a step has failed to, and the next one is to; or the pause is over.
     void abandon(ledger_attempt& a) noexcept;
     /// Steps before this one are over: tokens for it are given.
     void advance(std::int64_t step);
-    /// Does not take part any more. Where there is a reason it fails with that when it waits.
-    void leave(std::int64_t replica, std::int64_t process, const std::string& reason = {});
+    /// Does not take part any more, nor waits to apply; a step that it applies it ends. Where there is a reason it fails with that when it waits. One that has finished will not come
+    /// again: where too few are left for a step, those fail that wait for it, with end_of_data_error.
+    void leave(std::int64_t replica, std::int64_t process, const std::string& reason = {}, bool finished = false);
     /// All tickets are void, as after a loss of variables: replicas go on with new ones.
     void discard();
 

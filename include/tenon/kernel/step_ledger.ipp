@@ -53,6 +53,7 @@ struct step_ledger::book {
         bool counted = false;     // its last gradient
         std::int64_t dropped = 0; // of all
         std::string failed;       // why it can go on no more
+        bool finished = false;
     };
     struct committed {
         std::int64_t replica = 0, ticket = 0;
@@ -70,15 +71,14 @@ struct step_ledger::book {
     std::vector<committed> commits;    // of this step, first come first
     std::vector<committed> chosen;     // of them, by replica: what is applied. Empty: nothing yet
     ledger_attempt* applier = nullptr; // has been given them
-    line tokens, appliers, done;
+    line tokens, appliers, pauses, done;
     std::exception_ptr failed;
 
     // Tickets from here on are larger than those of a ledger that stood here before, whose gradients other tasks may still have.
     void renew() noexcept {
-        constexpr std::int64_t apart = std::int64_t{1} << 40;
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         const std::int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-        last_ticket = std::max(last_ticket + apart, ns);
+        last_ticket = std::max(last_ticket, ns);
     }
     replica& of(std::int64_t number, std::int64_t process, std::int64_t known) {
         if (failed) std::rethrow_exception(failed);
@@ -106,7 +106,14 @@ struct step_ledger::book {
     }
     void enter(replica& r) {
         r.present = true;
+        r.finished = false;
         r.failed.clear();
+    }
+    // Who stands by to apply, and is gone, takes part no more.
+    void lose(const ledger_attempt& a) noexcept {
+        if (a.what_ != ledger_attempt::kind::apply) return;
+        replica& r = replicas[a.replica_];
+        if (r.process == a.process_) r.present = false;
     }
     void end(line& from, ledger_attempt& a, std::exception_ptr why = nullptr) noexcept {
         from.remove(a);
@@ -118,6 +125,10 @@ struct step_ledger::book {
         replica& r = replicas[c.replica];
         ++r.dropped;
         r.counted = false;
+    }
+    // A step is over; a pause is not.
+    void release() noexcept {
+        if (applier && applier->what_ == ledger_attempt::kind::apply) applier = nullptr;
     }
     void move_on(std::int64_t to) noexcept {
         for (const committed& c : commits) {
@@ -131,7 +142,7 @@ struct step_ledger::book {
         }
         commits.clear();
         chosen.clear();
-        applier = nullptr;
+        release();
         step = to;
         advanced = true;
     }
@@ -142,7 +153,22 @@ struct step_ledger::book {
         return description.aggregate > 0 ? description.aggregate : std::max<std::int64_t>(1, present());
     }
     bool enough() const noexcept { return !chosen.empty() || static_cast<std::int64_t>(commits.size()) >= wanted(); }
+    // Of a number that is fixed: how many can still come.
+    bool too_few() const noexcept {
+        const auto finished =
+            std::count_if(replicas.begin(), replicas.end(), [](const auto& r) { return r.second.finished; });
+        return description.total - finished < description.aggregate && !enough();
+    }
+    line& line_of(const ledger_attempt& a) noexcept {
+        return a.what_ == ledger_attempt::kind::token   ? tokens
+               : a.what_ == ledger_attempt::kind::apply ? appliers
+                                                        : pauses;
+    }
     void serve() {
+        if (pauses.first && !applier && chosen.empty()) { // a step that was begun is ended first
+            applier = pauses.first;
+            end(pauses, *applier);
+        }
         while (appliers.first && !applier && enough()) {
             ledger_attempt& a = *appliers.first;
             if (chosen.empty()) {
@@ -175,7 +201,14 @@ struct step_ledger::book {
                 r.token = a->step = step;
                 a->counted = r.counted;
                 end(tokens, *a);
-            }
+            } else if (too_few())
+                end(tokens, *a, failure_of([&] {
+                        return end_of_data_error("step ledger \"" + name + "\": step " + std::to_string(step) +
+                                                 " will not be complete: it averages " +
+                                                 std::to_string(description.aggregate) + " gradients, and of " +
+                                                 std::to_string(description.total) +
+                                                 " replicas too many have finished");
+                    }));
         }
     }
     // "1 of 2 gradients of step 17 are there, of replica 0; replicas 1, 2 take part, too"
@@ -298,15 +331,22 @@ TENON_INLINE void step_ledger::apply(ledger_attempt& a, std::int64_t replica, st
     });
 }
 
+TENON_INLINE void step_ledger::pause(ledger_attempt& a) {
+    book_->change([&] {
+        if (book_->failed) std::rethrow_exception(book_->failed);
+        a.what_ = ledger_attempt::kind::pause;
+        a.waits_ = true;
+        book_->pauses.push(a);
+    });
+}
+
 TENON_INLINE bool step_ledger::stop(ledger_attempt& a) noexcept {
     bool waited = false;
     book_->change([&] {
         waited = std::exchange(a.waits_, false);
         if (!waited) return;
-        const bool applies = a.what_ == ledger_attempt::kind::apply;
-        (applies ? book_->appliers : book_->tokens).remove(a);
-        book::replica& r = book_->replicas[a.replica_];
-        if (applies && r.process == a.process_) r.present = false;
+        book_->line_of(a).remove(a);
+        book_->lose(a);
     });
     return waited;
 }
@@ -315,8 +355,7 @@ TENON_INLINE void step_ledger::abandon(ledger_attempt& a) noexcept {
     book_->change([&] {
         if (book_->applier != &a) return;
         book_->applier = nullptr;
-        book::replica& r = book_->replicas[a.replica_];
-        if (r.process == a.process_) r.present = false;
+        book_->lose(a);
     });
 }
 
@@ -326,11 +365,21 @@ TENON_INLINE void step_ledger::advance(std::int64_t step) {
     });
 }
 
-TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process, const std::string& reason) {
+TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process, const std::string& reason,
+                                     bool finished) {
     book_->change([&] {
         book::replica& r = book_->of(replica, process, book_->step);
         r.present = false;
         r.failed = reason;
+        r.finished = finished;
+        for (ledger_attempt *a = book_->appliers.first, *next = nullptr; a; a = next) {
+            next = a->after_;
+            if (a->replica_ != replica) continue;
+            book_->end(book_->appliers, *a, failure_of([&] {
+                           return cancelled_error("step ledger \"" + name_ + "\": replica " + std::to_string(replica) +
+                                                  " has left");
+                       }));
+        }
     });
 }
 
@@ -339,7 +388,7 @@ TENON_INLINE void step_ledger::discard() {
         for (const book::committed& c : book_->commits) book_->drop(c);
         book_->commits.clear();
         book_->chosen.clear();
-        book_->applier = nullptr;
+        book_->release();
         book_->renew();
         for (auto& [number, r] : book_->replicas) {
             r.ticket = -1; // not 0, that of one who comes first
@@ -365,6 +414,7 @@ TENON_INLINE std::vector<std::int64_t> step_ledger::dropped() const {
 TENON_INLINE std::string step_ledger::awaited(const ledger_attempt& a) const {
     const std::lock_guard lock(book_->guard);
     std::string text = "step ledger \"" + name_ + "\"";
+    if (a.what_ == ledger_attempt::kind::pause) return text + " to be between two steps; " + book_->words();
     if (a.what_ == ledger_attempt::kind::apply) return text + " to have gradients to apply; " + book_->words();
     text += " to be in a later step; " + book_->words();
     if (book_->enough() && !book_->applier && !book_->appliers.first)
@@ -378,7 +428,7 @@ TENON_INLINE void step_ledger::forgotten() noexcept {
         failure_of([&] { return aborted_error("step ledger \"" + name_ + "\": its container was reset."); });
     book_->change([&] {
         book_->failed = why;
-        for (book::line* l : {&book_->tokens, &book_->appliers})
+        for (book::line* l : {&book_->tokens, &book_->appliers, &book_->pauses})
             while (l->first) book_->end(*l, *l->first, why);
     });
 }

@@ -151,7 +151,13 @@ TENON_OP(step_ledger, ledger_advance);
 /// in: the ledger; why, a text: "" for no reason. The replica takes part no more; where there is a reason, what it waits for fails.
 struct ledger_leave_op : detail::ledger_use<0> {
     static constexpr const char* name = "ledger_leave";
-    using attributes = detail::ledger_replica;
+    struct attributes : detail::ledger_replica {
+        bool finished = false; ///< and will not come again
+        static constexpr void fields(auto&& field) {
+            ledger_replica::fields(field);
+            field("finished", &attributes::finished);
+        }
+    };
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
@@ -161,6 +167,17 @@ struct ledger_leave_op : detail::ledger_use<0> {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_leave);
+
+/// in: the ledger. Waits for the time between two steps; from then on nobody applies until the step that runs this has ended, which
+/// fails: it is stopped. No outputs.
+struct ledger_pause_op : detail::waiting_ledger_use<> {
+    static constexpr const char* name = "ledger_pause";
+    using attributes = no_attributes;
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes&, type_list in, int) { return misfit(in); }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(step_ledger, ledger_pause);
 
 /// in: the ledger. All gradients that are being computed, or wait, are void.
 struct ledger_discard_op : detail::ledger_use<> {
@@ -211,7 +228,8 @@ public:
     };
     tickets apply(const any_tensor& known) const;
     operation advance(const any_tensor& step) const;
-    operation leave(const any_tensor& why) const;
+    operation leave(const any_tensor& why, bool finished = false) const;
+    operation pause() const;
     operation discard() const;
     struct standing {
         any_tensor step, present, counted, dropped;
@@ -273,8 +291,11 @@ TENON_INLINE step_ledger::tickets step_ledger::apply(const any_tensor& known) co
 TENON_INLINE operation step_ledger::advance(const any_tensor& step) const {
     return operation(tenon::detail::use_ledger<ledger_advance_op>(handle_, {step}, {}));
 }
-TENON_INLINE operation step_ledger::leave(const any_tensor& why) const {
-    return operation(tenon::detail::use_ledger<ledger_leave_op>(handle_, {why}, by_));
+TENON_INLINE operation step_ledger::leave(const any_tensor& why, bool finished) const {
+    return operation(tenon::detail::use_ledger<ledger_leave_op>(handle_, {why}, {by_, finished}));
+}
+TENON_INLINE operation step_ledger::pause() const {
+    return operation(tenon::detail::use_ledger<ledger_pause_op>(handle_, {}, {}));
 }
 TENON_INLINE operation step_ledger::discard() const {
     return operation(tenon::detail::use_ledger<ledger_discard_op>(handle_, {}, {}));
@@ -294,6 +315,7 @@ TENON_KERNEL(ledger_await, detail::ledger_await_kernel);
 TENON_KERNEL(ledger_apply, detail::ledger_apply_kernel);
 TENON_KERNEL(ledger_advance, detail::ledger_advance_kernel);
 TENON_KERNEL(ledger_leave, detail::ledger_leave_kernel);
+TENON_KERNEL(ledger_pause, detail::ledger_pause_kernel);
 TENON_KERNEL(ledger_discard, detail::ledger_discard_kernel);
 TENON_KERNEL(ledger_state, detail::ledger_state_kernel);
 

@@ -12,14 +12,16 @@ public:
         graph_(graph(variable.node()->graph)),
         container_(variable.node()->container),
         outside_(device_name()),
-        task_(task_of(variable.node()->device)) {}
-
-private:
-    static device_name task_of(device_name d) {
+        task_(of(variable)) {}
+    /// The variable's task.
+    static device_name of(const any_tensor& variable) {
+        device_name d = variable.node()->device;
         d.type = {};
         d.index = -1;
         return d;
     }
+
+private:
     const graph_scope graph_;
     const container_scope container_;
     const device_scope outside_, task_;

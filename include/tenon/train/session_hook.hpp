@@ -43,6 +43,9 @@ public:
     virtual std::vector<any_tensor> before_run(hook_context&) { return {}; }
     /// After it: the values of those. Not where the step failed.
     virtual void after_run(hook_context&, const std::vector<any_array>& fetched) { (void)fetched; }
+    /// Around a save, of whatever comes of it.
+    virtual void saving(hook_context&) {}
+    virtual void saved(hook_context&) noexcept {}
     /// Once, when the monitored session is closed and the session is open.
     virtual void end(hook_context&) {}
 };

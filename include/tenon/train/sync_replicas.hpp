@@ -51,6 +51,7 @@ struct sync_replicas_options {
 namespace detail {
 class sync_state;
 class sync_applying;
+class sync_pause;
 } // namespace detail
 
 /// An optimiser that has another one apply the average of several replicas' gradients. Its operations are run by all replicas.
@@ -76,14 +77,31 @@ public:
         explicit applying(std::unique_ptr<detail::sync_applying> a);
         applying(applying&&) noexcept;
         applying& operator=(applying&&) noexcept;
-        /// Takes part no more.
+        /// Takes part no more, but may come again. A step that it applies is ended.
         ~applying();
+        /// Nor will it come again: where too few are left for a step, others that wait for it are told so, by end_of_data_error.
+        void finish() noexcept;
 
     private:
         std::unique_ptr<detail::sync_applying> a_;
     };
     /// The same as hook(), for other sessions: begins once variables have values.
     applying start(session& s) const;
+
+    /// While it lives no step is applied, and none is half applied: all variables are of one step. For savers and evaluations; a
+    /// monitored session with hook() saves so.
+    class [[nodiscard]] pause {
+    public:
+        explicit pause(std::unique_ptr<detail::sync_pause> p);
+        pause(pause&&) noexcept;
+        pause& operator=(pause&&) noexcept;
+        ~pause();
+
+    private:
+        std::unique_ptr<detail::sync_pause> p_;
+    };
+    /// Waits for the end of a step that is being applied; deadline_exceeded_error after `limit` seconds.
+    pause between_steps(session& s, double limit = 60) const;
 
     // Of the last operation that was made; failed_precondition_error where there is none.
 

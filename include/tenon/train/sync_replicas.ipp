@@ -1,13 +1,15 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -15,6 +17,7 @@
 #include <tenon/ops/accumulator.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/gather.hpp>
+#include <tenon/ops/queue.hpp>
 #include <tenon/ops/step_ledger.hpp>
 #include <tenon/train/given_gradients.hpp>
 #include <tenon/train/host_scope.hpp>
@@ -29,8 +32,11 @@ namespace detail {
 struct sync_training {
     untyped::step_ledger ledger;
     untyped::step_ledger::token token;
-    operation apply, join, leave, discard;
-    any_tensor why; // fed to leave
+    operation apply, join, leave, finish, discard;
+    any_tensor why; // fed to leave and finish
+    // A step that pauses it until it is stopped; one that waits until it does; and one that begins anew.
+    operation paused;
+    any_tensor is_paused, clear;
 };
 
 /// Of one sync_replicas, and of its hooks. Built by the thread that makes the graph.
@@ -62,16 +68,21 @@ public:
     }
     sync_applying(const sync_applying&) = delete;
     sync_applying& operator=(const sync_applying&) = delete;
-    ~sync_applying() {
+    ~sync_applying() { end(false); }
+    /// Where it `finishes` it will not come again. A step that is being applied is ended.
+    void end(bool finishes) noexcept {
         {
             const std::lock_guard lock(guard_);
-            ends_ = true;
-            for (one& o : all_)
-                if (o.pending) o.pending->stop();
+            if (std::exchange(ends_, true)) return;
         }
+        constexpr double grace = 10;
         for (one& o : all_) {
-            if (o.thread.joinable()) o.thread.join();
-            leave(o, "");
+            const bool told = say(finishes ? o.finish : o.leave, "", grace);
+            {
+                const std::lock_guard lock(guard_);
+                if (o.pending && !(told && o.pending->wait_for(grace))) o.pending->stop();
+            }
+            o.thread.join();
         }
     }
 
@@ -81,9 +92,10 @@ private:
         one(session& s, const sync_training& t) :
             apply(s.callable(feeds(), fetches(t.apply))),
             discard(s.callable(feeds(), fetches(t.discard))),
-            leave(s.callable_untyped({t.why}, {}, {t.leave})) {}
+            leave(s.callable_untyped({t.why}, {}, {t.leave})),
+            finish(s.callable_untyped({t.why}, {}, {t.finish})) {}
         step apply, discard;
-        untyped_callable leave;
+        untyped_callable leave, finish;
         std::optional<pending_step<operation>> pending; // under the guard
         std::thread thread;
     };
@@ -106,33 +118,67 @@ private:
             } catch (const cancelled_error&) {
                 return;
             } catch (const aborted_error& e) { // gradients are where they were lost, or a step was done by another one
-                if (++failures > most_failures) return leave(o, e.what());
+                if (++failures > most_failures) return (void)say(o.leave, e.what(), 1);
                 try {
                     o.discard();
                 } catch (...) {
                     return;
                 }
             } catch (const std::exception& e) {
-                return leave(o, e.what());
+                return (void)say(o.leave, e.what(), 1);
             }
             const std::lock_guard lock(guard_);
             if (ends_) return;
         }
     }
-    // Where the session is closed nobody is told; then nobody waits.
-    static void leave(one& o, const std::string& why) noexcept {
+    // False where the session is closed or lost: then nobody waits.
+    static bool say(const untyped_callable& how, const std::string& why, double limit) noexcept {
         try {
             std::vector<any_array> fed;
             fed.emplace_back(element_type::string, extents());
             *fed[0].data<std::string>() = why;
-            o.leave.run_for(1, fed);
+            how.run_for(limit, fed);
+            return true;
         } catch (...) {
+            return false;
         }
     }
 
     std::mutex guard_; // of what follows
     bool ends_ = false;
     std::list<one> all_; // each thread's own
+};
+
+/// While it lives no step is applied, and none is half applied.
+class sync_pause {
+public:
+    sync_pause(const sync_state& state, session& s, double limit) {
+        try {
+            for (const sync_training& t : state.trainings) {
+                s.run_untyped({}, {t.clear});
+                all_.push_back(s.callable(feeds(), fetches(t.paused)).start_for(1e9));
+                s.callable_untyped({}, {t.is_paused}).run_for(limit, {});
+            }
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+    sync_pause(const sync_pause&) = delete;
+    sync_pause& operator=(const sync_pause&) = delete;
+    ~sync_pause() { end(); }
+
+private:
+    void end() noexcept {
+        for (const pending_step<operation>& p : all_) {
+            p.stop();
+            try {
+                p.get();
+            } catch (...) { // cancelled_error
+            }
+        }
+    }
+    std::vector<pending_step<operation>> all_;
 };
 
 class sync_hook final : public session_hook {
@@ -152,7 +198,15 @@ public:
         opened_ = true;
         applying_.emplace(*state_, c.session());
     }
-    void end(hook_context&) override { applying_.reset(); }
+    void saving(hook_context& c) override {
+        constexpr double limit = 60;
+        paused_.emplace(*state_, c.session(), limit);
+    }
+    void saved(hook_context&) noexcept override { paused_.reset(); }
+    void end(hook_context&) override {
+        if (applying_) applying_->end(true);
+        applying_.reset();
+    }
 
 private:
     void discard(hook_context& c) {
@@ -160,6 +214,7 @@ private:
     }
     const std::shared_ptr<const sync_state> state_;
     std::optional<sync_applying> applying_;
+    std::optional<sync_pause> paused_;
     bool gave_ = false, opened_ = false;
 };
 
@@ -251,12 +306,32 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
     const detail::no_controls apart;
     const untyped::step_ledger::tickets tickets = ledger.apply(over);
     std::vector<gradient_and_variable> averages;
+    std::vector<node*> averaged;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const std::vector<any_tensor> average = accumulators[i].average(tickets.numbers, tickets.step);
+        averaged.push_back(average[0].node());
         averages.push_back(
             {rows[i] ? gradient_of_rows({average[0], average[1]}, all[i].variable) : average[0], all[i].variable});
     }
-    const operation updated = apply_once(averages, o, tickets.step);
+    // Before the first update all averages are there: where one is not, nothing has changed on any task.
+    std::map<std::string, std::vector<node*>> by_task;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        by_task[to_string(detail::host_scope::of(all[i].variable))].push_back(averaged[i]);
+    std::vector<node*> complete;
+    for (const auto& [task, nodes] : by_task) {
+        const control_dependencies after(nodes);
+        const device_scope outside{device_name()}, there{device_name(task)};
+        complete.push_back(no_op("complete").node());
+    }
+    const operation updated = [&] {
+        const detail::host_scope there(over); // what belongs to no variable
+        const operation all_complete = [&] {
+            const control_dependencies after(complete);
+            return no_op(o.name + "/complete");
+        }();
+        const control_dependencies after(all_complete);
+        return apply_once(averages, o, tickets.step);
+    }();
     const any_tensor next = [&] {
         const control_dependencies after(updated);
         const detail::owned_scope there(over);
@@ -273,7 +348,19 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
         const detail::host_scope there(over);
         return untyped::placeholder(element_type::string, extents(), o.name + "/why");
     }();
-    state_->trainings.push_back({ledger, token, applied, ledger.join(over), ledger.leave(why), ledger.discard(), why});
+    const auto [paused, is_paused, clear] = [&] {
+        const detail::host_scope there(over);
+        const untyped::queue told =
+                                 untyped::fifo_queue({{element_type::boolean, {}}}, 1, {.name = o.name + "/is_paused"}),
+                             never = untyped::fifo_queue({{element_type::boolean, {}}}, 1, {.name = o.name + "/never"});
+        const control_dependencies between(ledger.pause());
+        const control_dependencies tells(told.enqueue({detail::scalar_constant(true, element_type::boolean)}));
+        const operation rests = never.dequeue()[0].operation();
+        const detail::no_controls by_itself;
+        return std::tuple(rests, told.dequeue()[0], told.dequeue_some(0, 1)[0]);
+    }();
+    state_->trainings.push_back({ledger, token, applied, ledger.join(over), ledger.leave(why), ledger.leave(why, true),
+                                 ledger.discard(), why, paused, is_paused, clear});
     return group({token.step.operation()}, o.name);
 }
 
@@ -286,9 +373,21 @@ TENON_INLINE sync_replicas::applying::applying(std::unique_ptr<detail::sync_appl
 TENON_INLINE sync_replicas::applying::applying(applying&&) noexcept = default;
 TENON_INLINE sync_replicas::applying& sync_replicas::applying::operator=(applying&&) noexcept = default;
 TENON_INLINE sync_replicas::applying::~applying() = default;
+TENON_INLINE void sync_replicas::applying::finish() noexcept {
+    if (a_) a_->end(true);
+}
 TENON_INLINE sync_replicas::applying sync_replicas::start(session& s) const {
     (void)state_->last();
     return applying(std::make_unique<detail::sync_applying>(*state_, s));
+}
+
+TENON_INLINE sync_replicas::pause::pause(std::unique_ptr<detail::sync_pause> p) : p_(std::move(p)) {}
+TENON_INLINE sync_replicas::pause::pause(pause&&) noexcept = default;
+TENON_INLINE sync_replicas::pause& sync_replicas::pause::operator=(pause&&) noexcept = default;
+TENON_INLINE sync_replicas::pause::~pause() = default;
+TENON_INLINE sync_replicas::pause sync_replicas::between_steps(session& s, double limit) const {
+    (void)state_->last();
+    return pause(std::make_unique<detail::sync_pause>(*state_, s, limit));
 }
 
 TENON_INLINE tensor<bool, shape<>> sync_replicas::counted() const {

@@ -82,7 +82,7 @@ struct ledger_advance_kernel final : ledger_kernel<ledger_advance_op> {
 
 struct ledger_leave_kernel final : ledger_kernel<ledger_leave_op> {
     using ledger_kernel::ledger_kernel;
-    void run(const kernel_run& r) override { of->leave(a.replica, a.process, *r.input<std::string>(1)); }
+    void run(const kernel_run& r) override { of->leave(a.replica, a.process, *r.input<std::string>(1), a.finished); }
 };
 
 struct ledger_discard_kernel final : ledger_kernel<ledger_discard_op> {
@@ -107,22 +107,28 @@ struct ledger_state_kernel final : ledger_kernel<ledger_state_op> {
     }
 };
 
-// A replica that waits for its token, or for a step to apply.
-class ledger_wait final : public wait, private ledger_attempt {
+// A replica that waits for its token, or for a step to apply; or somebody for a pause.
+template <class Op> class ledger_wait final : public wait, private ledger_attempt {
+    static constexpr bool applies = std::is_same_v<Op, ledger_apply_op>, pauses = std::is_same_v<Op, ledger_pause_op>;
+
 public:
-    ledger_wait(std::shared_ptr<step_ledger> of, const ledger_replica& by, bool applies) :
-        of_(std::move(of)), by_(by), applies_(applies) {}
+    ledger_wait(std::shared_ptr<step_ledger> of, const typename Op::attributes& a) : of_(std::move(of)), a_(a) {}
 
     void start(const tenon::step&, completion& then) override {
         then_ = &then;
-        const std::int64_t known = applies_ ? *values[1].data<std::int64_t>() : 0;
-        values.clear();
-        if (applies_) of_->apply(*this, by_.replica, by_.process, known);
-        else of_->await(*this, by_.replica, by_.process);
+        if constexpr (applies) {
+            const std::int64_t known = *values[1].template data<std::int64_t>();
+            values.clear();
+            of_->apply(*this, a_.replica, a_.process, known);
+        } else {
+            values.clear();
+            if constexpr (pauses) of_->pause(*this);
+            else of_->await(*this, a_.replica, a_.process);
+        }
     }
     bool stop() noexcept override { return of_->stop(*this); }
     void step_failed() noexcept override {
-        if (applies_) of_->abandon(*this);
+        if constexpr (applies || pauses) of_->abandon(*this);
     }
     std::string awaited() const override { return of_->awaited(*this); }
 
@@ -132,41 +138,38 @@ private:
             if (!failure) fill();
         } catch (...) { // no memory
             failure = std::current_exception();
-            if (applies_) of_->abandon(*this);
+            if constexpr (applies) of_->abandon(*this);
         }
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }
     void fill() {
         values.clear();
-        *values.emplace_back(element_type::int64, extents()).data<std::int64_t>() = ledger_attempt::step;
-        if (!applies_) {
-            *values.emplace_back(element_type::boolean, extents()).data<bool>() = counted;
-            return;
-        }
-        const auto n = static_cast<std::int64_t>(tickets.size());
-        any_array& numbers = values.emplace_back(element_type::int64, extents(extent(n)));
-        std::copy(tickets.begin(), tickets.end(), numbers.data<std::int64_t>());
+        if constexpr (pauses) return;
+        *values.emplace_back(element_type::int64, extents()).template data<std::int64_t>() = ledger_attempt::step;
+        if constexpr (applies) {
+            const auto n = static_cast<std::int64_t>(tickets.size());
+            any_array& numbers = values.emplace_back(element_type::int64, extents(extent(n)));
+            std::copy(tickets.begin(), tickets.end(), numbers.template data<std::int64_t>());
+        } else *values.emplace_back(element_type::boolean, extents()).template data<bool>() = counted;
     }
     const std::shared_ptr<step_ledger> of_;
-    const ledger_replica by_;
-    const bool applies_;
+    const typename Op::attributes a_;
     completion* then_ = nullptr;
 };
 
 template <class Op> class waiting_ledger_kernel final : public waiting_kernel {
 public:
     explicit waiting_ledger_kernel(const kernel_setup& s) :
-        of_(ledger_of(*s.node.inputs[0].node, s)), by_(decode<ledger_replica>(s.attrs)) {}
-    std::unique_ptr<wait> make_wait() const override {
-        return std::make_unique<ledger_wait>(of_, by_, std::is_same_v<Op, ledger_apply_op>);
-    }
+        of_(ledger_of(*s.node.inputs[0].node, s)), a_(decode<typename Op::attributes>(s.attrs)) {}
+    std::unique_ptr<wait> make_wait() const override { return std::make_unique<ledger_wait<Op>>(of_, a_); }
     bool uses_values() const override { return false; }
 
 private:
     const std::shared_ptr<step_ledger> of_;
-    const ledger_replica by_;
+    const typename Op::attributes a_;
 };
 using ledger_await_kernel = waiting_ledger_kernel<ledger_await_op>;
 using ledger_apply_kernel = waiting_ledger_kernel<ledger_apply_op>;
+using ledger_pause_kernel = waiting_ledger_kernel<ledger_pause_op>;
 
 } // namespace tenon::detail

@@ -1,0 +1,164 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/server/servers.hpp>
+#include <temporary_folder.hpp>
+#include <tenon/net/net.hpp>
+#include <tenon/tenon.hpp>
+
+// Synchronous replicas over tasks (SEMANTICS 41), whose servers are stopped and started again.
+
+namespace tn = tenon;
+
+namespace {
+
+// w on ps 0 and v on ps 1, which begin alike and have gradients alike: x. So whatever happens they stay alike to the bit, unless a
+// gradient is applied to one of them, or to one of them twice.
+struct model {
+    model(int replica, int aggregate, int total, double rate = 0.125) :
+        sync(tn::gradient_descent(rate), {.aggregate = aggregate, .total = total, .replica = replica}) {
+        const auto dealt = tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:" + std::to_string(replica)}));
+        step.emplace(tn::global_step()); // on ps 0
+        v.emplace(tn::variable<double, tn::shape<3>>("v", tn::zeros()));
+        w.emplace(tn::variable<double, tn::shape<3>>("w", tn::zeros()));
+        x = tn::placeholder<double, tn::shape<>>("x");
+        train = sync.minimize((sum(*v) + sum(*w)) * x);
+    }
+    tn::graph graph;
+    tn::graph_scope scope{graph};
+    tn::sync_replicas sync;
+    std::optional<tn::variable_tensor<std::int64_t, tn::shape<>>> step;
+    std::optional<tn::variable_tensor<double, tn::shape<3>>> v, w;
+    tn::tensor<double, tn::shape<>> x;
+    tn::operation train;
+};
+
+void each_replica(int replicas, const std::function<void(int)>& f) {
+    std::vector<std::thread> threads;
+    for (int r = 0; r < replicas; ++r)
+        threads.emplace_back([&, r] {
+            try {
+                f(r);
+            } catch (const std::exception& e) {
+                FAIL_CHECK("replica " << r << ": " << std::string(e.what()));
+            }
+        });
+    for (std::thread& t : threads) t.join();
+}
+
+} // namespace
+
+TEST_CASE("S41: replicas on two workers and two parameter servers give the steps of their joined batches") {
+    net_test::servers all(2, 2);
+    constexpr int steps = 12;
+    each_replica(2, [&](int r) {
+        model m(r, 2, 2);
+        CHECK(m.v->node()->device.task != m.w->node()->device.task);
+        tn::monitored_session s({.target = all.target("worker", r), .is_chief = r == 0, .hooks = {m.sync.hook()}});
+        double expected = 0;
+        for (int i = 0; i < steps; ++i) {
+            CHECK(s.run(tn::feed(m.x, static_cast<double>(i + 8 * r)), m.train, m.sync.counted()).item());
+            expected -= 0.125 * (i + 4);
+        }
+        auto [w, v, n] = s.session().run(*m.w, *m.v, *m.step);
+        CHECK(n.item() == steps);
+        for (int k = 0; k < 3; ++k) CHECK((w(k) == expected && v(k) == expected)); // numbers with few bits: exact
+        s.close();
+    });
+}
+
+TEST_CASE("S28, 41: a worker that goes, whoever it is, stops nobody; the others' steps are those of two") {
+    for (const int goes : {0, 1, 2}) {
+        CAPTURE(goes);
+        net_test::servers all(2, 3);
+        constexpr int steps = 30;
+        std::atomic<int> at{0};
+        each_replica(3, [&](int r) {
+            model m(r, 2, 3);
+            tn::monitored_session s({.target = all.target("worker", r),
+                                     .is_chief = r == 0,
+                                     .chief_lease = 1,
+                                     .recovery_timeout = 0,
+                                     .hooks = {m.sync.hook(), tn::stop_at_step(steps)}});
+            try {
+                while (!s.should_stop()) {
+                    s.run(tn::feed(m.x, 1.0 + r), m.train);
+                    if (r == goes && ++at == 5) all.stop("worker", r);
+                }
+            } catch (const tn::unavailable_error&) {
+                CHECK(r == goes);
+                return;
+            } catch (const tn::aborted_error&) {
+                CHECK(r == goes);
+                return;
+            }
+            CHECK(r != goes);
+            auto [w, v, n] = s.session().run(*m.w, *m.v, *m.step);
+            CHECK(n.item() == steps);
+            CHECK((w(0) == v(0) && w(2) == v(2) && w(0) <= -0.125 * 1.5 * steps && w(0) >= -0.125 * 2.5 * steps));
+        });
+    }
+}
+
+TEST_CASE("S41, 46, at random: servers are stopped and started again while replicas train; no gradient is applied twice or half") {
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+        CAPTURE(seed);
+        const temporary_folder folder;
+        tn::server_options o = net_test::quick();
+        o.files = folder.path().string();
+        net_test::servers all(2, 3, o);
+        constexpr int steps = 150;
+        std::atomic<std::int64_t> at{0};
+        std::atomic<bool> over{false};
+        std::thread faults([&] {
+            std::mt19937 random(seed);
+            std::int64_t next = 10;
+            while (!over && next < steps - 20) {
+                if (const std::int64_t now = at; now < next) {
+                    at.wait(now);
+                    continue;
+                }
+                const bool ps = random() % 3 == 0;
+                const int task = static_cast<int>(random() % (ps ? 2 : 3));
+                all.stop(ps ? "ps" : "worker", task);
+                all.start(ps ? "ps" : "worker", task);
+                next = at + 5 + static_cast<std::int64_t>(random() % 30);
+            }
+        });
+        each_replica(3, [&](int r) {
+            model m(r, 2, 3);
+            tn::monitored_session s({.target = all.target("worker", r),
+                                     .session = {.operation_timeout = 60},
+                                     .is_chief = r == 0,
+                                     .chief_lease = 1,
+                                     .checkpoint = "run/m",
+                                     .save_every = {.steps = 10},
+                                     .recovery_timeout = 60,
+                                     .hooks = {m.sync.hook(), tn::stop_at_step(steps)}});
+            std::mt19937 random(seed * 100 + static_cast<unsigned>(r));
+            std::normal_distribution<double> normal;
+            s.loop([&] {
+                at = std::get<0>(std::tuple(s.run(tn::feed(m.x, normal(random)), m.train, *m.step))).item();
+                at.notify_all();
+            });
+            const auto still = m.sync.between_steps(s.session());
+            auto [w, v, n] = s.session().run(*m.w, *m.v, *m.step);
+            CHECK(n.item() >= steps);
+            for (int k = 0; k < 3; ++k) CHECK(w(k) == v(k));
+            CHECK(w(0) != 0);
+        });
+        over = true;
+        at = steps;
+        at.notify_all();
+        faults.join();
+    }
+}
