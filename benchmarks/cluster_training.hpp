@@ -54,7 +54,8 @@ struct tasks {
 /// servers in turn, or in a session of this process.
 class mlp_worker {
 public:
-    mlp_worker(const tn::cluster* c, int index, const std::string& target) {
+    /// `synchronous`: of so many workers, whose gradients are averaged; 0: by itself.
+    mlp_worker(const tn::cluster* c, int index, const std::string& target, int synchronous = 0) {
         const tn::graph_scope in(graph_);
         const std::string own = "/job:worker/task:" + std::to_string(index);
         std::optional<tn::device_scope> placed;
@@ -64,7 +65,10 @@ public:
         namespace nn = tn::nn;
         auto model = nn::sequential(nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
         const auto loss = nn::cross_entropy(model(x), y);
-        const auto step = tn::gradient_descent(0.01f).minimize(loss);
+        const tn::gradient_descent descent(0.01f);
+        if (synchronous > 0) sync_.emplace(descent, tn::sync_replicas_options{synchronous, synchronous, index});
+        const tn::optimizer& how = sync_ ? static_cast<const tn::optimizer&>(*sync_) : descent;
+        const auto step = how.minimize(loss);
         session_.emplace(c ? tn::session(target, graph_, {.device_filters = {"/job:ps", own}}) : tn::session(graph_));
         if (!c || index == 0) session_->run(tn::initialize_variables());
         std::uint32_t random = 1;
@@ -74,7 +78,15 @@ public:
         step_ = [this, run = session_->callable(tn::feeds(x, y), tn::fetches(step))] { run(images_, labels_); };
     }
     mlp_worker(mlp_worker&&) = delete;
+    /// Once variables have values.
+    void begin() {
+        if (sync_) applies_.emplace(sync_->start(*session_));
+    }
     void step() { step_(); }
+    /// Where another one still steps it is not waited for.
+    void end() {
+        if (applies_) applies_->finish();
+    }
 
 private:
     tn::graph graph_;
@@ -82,25 +94,34 @@ private:
     tn::array<float, tn::shape<128, 784>> images_;
     tn::array<std::int32_t, tn::shape<128>> labels_;
     std::function<void()> step_;
+    std::optional<tn::sync_replicas> sync_;
+    std::optional<tn::sync_replicas::applying> applies_;
 };
 
 /// Steps a second of so many workers, each a session on its own server and a thread; without tasks in sessions of this process.
-inline double train(const tasks* t, int workers, double for_seconds) {
+/// Synchronous, each of them takes each step.
+inline double train(const tasks* t, int workers, double for_seconds, bool synchronous = false) {
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> steps{0};
     std::vector<std::thread> threads;
     std::atomic<int> ready{0};
     for (int w = 0; w < workers; ++w)
         threads.emplace_back([&, w] {
-            mlp_worker by(t ? &t->cluster : nullptr, w, t ? t->all.at({"worker", w}).target() : std::string());
+            mlp_worker by(t ? &t->cluster : nullptr, w, t ? t->all.at({"worker", w}).target() : std::string(),
+                          synchronous ? workers : 0);
             ++ready;
             while (ready < workers) std::this_thread::yield();
+            by.begin();
             for (int i = 0; i < 20; ++i) by.step();
             ++ready;
-            while (!stop) {
-                by.step();
-                ++steps;
+            try {
+                while (!stop) {
+                    by.step();
+                    ++steps;
+                }
+            } catch (const tn::end_of_data_error&) { // synchronous, and another one has finished
             }
+            by.end();
         });
     while (ready < 2 * workers) std::this_thread::yield();
     const std::int64_t from = steps;

@@ -2,7 +2,8 @@
 // worker and through it on a parameter server (P9; with how often threads were switched for it, which a busy machine changes
 // little), reading and updating variables of 1 to 256 MB, through shared memory and by TCP alone (P10), and the MLP
 // 784-300-100-10, batch 128, trained asynchronously on two parameter servers by one worker and by two, beside the same steps in
-// sessions of this process with the bytes' time at the rates of raw sockets added (P11). Medians of the rounds.
+// sessions of this process with the bytes' time at the rates of raw sockets added (P11); synchronous steps of two workers beside the
+// same (P17). Medians of the rounds.
 //
 //   net_cluster [ROUNDS]
 
@@ -252,12 +253,14 @@ raw_rates transfers(const tasks& shared, const tasks& apart, int rounds, std::in
 
 // Beside what the same steps would do if nothing but their bytes, at the rates of raw sockets, came on top of one process's.
 void training(const tasks& t, int rounds, raw_rates raw) {
-    std::vector<double> here[2], there[2];
-    for (int r = 0; r < std::max(1, rounds / 3); ++r)
+    std::vector<double> here[2], there[2], together;
+    for (int r = 0; r < std::max(1, rounds / 3); ++r) {
+        together.push_back(train(&t, 2, 1, true));
         for (int w = 0; w < 2; ++w) {
             here[w].push_back(train(nullptr, w + 1, 1));
             there[w].push_back(train(&t, w + 1, 1));
         }
+    }
     constexpr double bytes = 266'610 * 4;
     const double moved = bytes / raw.read + bytes / raw.write;
     std::printf(
@@ -273,6 +276,12 @@ void training(const tasks& t, int rounds, raw_rates raw) {
     std::printf(
         "P11 two workers together, of one                     %5.2f                                     target 1.70\n",
         median(there[1]) / median(there[0]));
+    // Of two workers at once each has its share of the cores.
+    const double step = 2 / median(together), least = 2 / median(here[1]) + moved;
+    std::printf(
+        "P17 2 workers, synchronous: a step %6.2f ms   a worker's own, beside the other %6.2f, with its bytes %6.2f   "
+        "ratio %5.2f, target 1.15\n",
+        step * 1e3, 2e3 / median(here[1]), least * 1e3, step / least);
 }
 
 } // namespace

@@ -73,6 +73,8 @@ struct step_ledger::book {
     ledger_attempt* applier = nullptr; // has been given them
     line tokens, appliers, pauses, done;
     std::exception_ptr failed;
+    std::int64_t present = 0, finished = 0; // replicas
+    bool look = false;                      // what waits for tokens may have them, or fail
 
     // Tickets from here on are larger than those of a ledger that stood here before, whose gradients other tasks may still have.
     void renew() noexcept {
@@ -97,23 +99,28 @@ struct step_ledger::book {
             r.token = -1;
             r.ticket = 0;
             r.failed.clear();
-            r.present = false;
+            set(r.present, present, false);
+            look = true;
         }
         // What was known is not later than what is so; a ledger that was made anew learns of it.
         if (step < 0) step = known;
         else if (known > step) move_on(known);
         return r;
     }
-    void enter(replica& r) {
-        r.present = true;
-        r.finished = false;
+    static void set(bool& is, std::int64_t& count, bool to) noexcept {
+        count += static_cast<int>(to) - static_cast<int>(is);
+        is = to;
+    }
+    void enter(replica& r) noexcept {
+        set(r.present, present, true);
+        set(r.finished, finished, false);
         r.failed.clear();
     }
     // Who stands by to apply, and is gone, takes part no more.
     void lose(const ledger_attempt& a) noexcept {
         if (a.what_ != ledger_attempt::kind::apply) return;
         replica& r = replicas[a.replica_];
-        if (r.process == a.process_) r.present = false;
+        if (r.process == a.process_) set(r.present, present, false);
     }
     void end(line& from, ledger_attempt& a, std::exception_ptr why = nullptr) noexcept {
         from.remove(a);
@@ -121,6 +128,7 @@ struct step_ledger::book {
         a.failure_ = std::move(why);
         done.push(a);
     }
+    static bool by_replica(const committed& x, const committed& y) noexcept { return x.replica < y.replica; }
     void drop(const committed& c) noexcept {
         replica& r = replicas[c.replica];
         ++r.dropped;
@@ -132,9 +140,8 @@ struct step_ledger::book {
     }
     void move_on(std::int64_t to) noexcept {
         for (const committed& c : commits) {
-            const bool in =
-                std::any_of(chosen.begin(), chosen.end(), [&](const committed& k) { return k.ticket == c.ticket; });
-            if (!in) drop(c);
+            const auto in = std::lower_bound(chosen.begin(), chosen.end(), c, by_replica);
+            if (in == chosen.end() || in->ticket != c.ticket) drop(c);
             else {
                 replicas[c.replica].counted = true;
                 ++counted;
@@ -144,21 +151,14 @@ struct step_ledger::book {
         chosen.clear();
         release();
         step = to;
-        advanced = true;
-    }
-    std::int64_t present() const noexcept {
-        return std::count_if(replicas.begin(), replicas.end(), [](const auto& r) { return r.second.present; });
+        advanced = look = true;
     }
     std::int64_t wanted() const noexcept {
-        return description.aggregate > 0 ? description.aggregate : std::max<std::int64_t>(1, present());
+        return description.aggregate > 0 ? description.aggregate : std::max<std::int64_t>(1, present);
     }
     bool enough() const noexcept { return !chosen.empty() || static_cast<std::int64_t>(commits.size()) >= wanted(); }
     // Of a number that is fixed: how many can still come.
-    bool too_few() const noexcept {
-        const auto finished =
-            std::count_if(replicas.begin(), replicas.end(), [](const auto& r) { return r.second.finished; });
-        return description.total - finished < description.aggregate && !enough();
-    }
+    bool too_few() const noexcept { return description.total - finished < description.aggregate && !enough(); }
     line& line_of(const ledger_attempt& a) noexcept {
         return a.what_ == ledger_attempt::kind::token   ? tokens
                : a.what_ == ledger_attempt::kind::apply ? appliers
@@ -175,8 +175,7 @@ struct step_ledger::book {
                 const std::size_t n =
                     description.aggregate > 0 ? static_cast<std::size_t>(description.aggregate) : commits.size();
                 chosen.assign(commits.begin(), commits.begin() + static_cast<std::ptrdiff_t>(n));
-                std::sort(chosen.begin(), chosen.end(),
-                          [](const committed& x, const committed& y) { return x.replica < y.replica; });
+                std::sort(chosen.begin(), chosen.end(), by_replica);
             }
             a.step = step;
             a.tickets.clear();
@@ -184,32 +183,37 @@ struct step_ledger::book {
             applier = &a;
             end(appliers, a);
         }
+        if (!std::exchange(look, false)) return;
         for (ledger_attempt *a = tokens.first, *next = nullptr; a; a = next) {
             next = a->after_;
-            replica& r = replicas[a->replica_];
-            if (!r.failed.empty())
-                end(tokens, *a, failure_of([&] {
-                        return failed_precondition_error("step ledger \"" + name + "\": replica " +
-                                                         std::to_string(a->replica_) + " cannot go on: " + r.failed);
-                    }));
-            else if (r.process != a->process_)
-                end(tokens, *a, failure_of([&] {
-                        return aborted_error("step ledger \"" + name + "\": replica " + std::to_string(a->replica_) +
-                                             " is another process now, which began later");
-                    }));
-            else if (r.token < step) {
-                r.token = a->step = step;
-                a->counted = r.counted;
-                end(tokens, *a);
-            } else if (too_few())
-                end(tokens, *a, failure_of([&] {
-                        return end_of_data_error("step ledger \"" + name + "\": step " + std::to_string(step) +
-                                                 " will not be complete: it averages " +
-                                                 std::to_string(description.aggregate) + " gradients, and of " +
-                                                 std::to_string(description.total) +
-                                                 " replicas too many have finished");
-                    }));
+            give(*a);
         }
+    }
+    // The token, or why there will be none; or nothing yet.
+    void give(ledger_attempt& a) {
+        replica& r = replicas[a.replica_];
+        const auto fail = [&](auto make) {
+            end(tokens, a, failure_of([&] { return make("step ledger \"" + name + "\": "); }));
+        };
+        const auto who = [&] { return "replica " + std::to_string(a.replica_); };
+        if (!r.failed.empty())
+            fail([&](const std::string& in) {
+                return failed_precondition_error(in + who() + " cannot go on: " + r.failed);
+            });
+        else if (r.process != a.process_)
+            fail([&](const std::string& in) {
+                return aborted_error(in + who() + " is another process now, which began later");
+            });
+        else if (r.token < step) {
+            r.token = a.step = step;
+            a.counted = r.counted;
+            end(tokens, a);
+        } else if (too_few())
+            fail([&](const std::string& in) {
+                return end_of_data_error(in + "step " + std::to_string(step) + " will not be complete: it averages " +
+                                         std::to_string(description.aggregate) + " gradients, and of " +
+                                         std::to_string(description.total) + " replicas too many have finished");
+            });
     }
     // "1 of 2 gradients of step 17 are there, of replica 0; replicas 1, 2 take part, too"
     std::string words() const {
@@ -314,6 +318,7 @@ TENON_INLINE void step_ledger::await(ledger_attempt& a, std::int64_t replica, st
         a.process_ = process;
         a.waits_ = true;
         book_->tokens.push(a);
+        book_->give(a);
     });
 }
 
@@ -369,9 +374,10 @@ TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process,
                                      bool finished) {
     book_->change([&] {
         book::replica& r = book_->of(replica, process, book_->step);
-        r.present = false;
+        book_->set(r.present, book_->present, false);
+        book_->set(r.finished, book_->finished, finished);
         r.failed = reason;
-        r.finished = finished;
+        book_->look = true;
         for (ledger_attempt *a = book_->appliers.first, *next = nullptr; a; a = next) {
             next = a->after_;
             if (a->replica_ != replica) continue;
@@ -390,6 +396,7 @@ TENON_INLINE void step_ledger::discard() {
         book_->chosen.clear();
         book_->release();
         book_->renew();
+        book_->look = true;
         for (auto& [number, r] : book_->replicas) {
             r.ticket = -1; // not 0, that of one who comes first
             r.token = -1;
@@ -399,7 +406,7 @@ TENON_INLINE void step_ledger::discard() {
 
 TENON_INLINE step_ledger::standing step_ledger::state() const {
     const std::lock_guard lock(book_->guard);
-    standing s{std::max<std::int64_t>(0, book_->step), book_->present(), book_->counted, 0};
+    standing s{std::max<std::int64_t>(0, book_->step), book_->present, book_->counted, 0};
     for (const auto& [number, r] : book_->replicas) s.dropped += r.dropped;
     return s;
 }
