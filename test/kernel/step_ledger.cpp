@@ -194,6 +194,54 @@ TEST_CASE("S28: a second process under a replica's number is the replica from th
     CHECK_THROWS_AS(l.join(0, 100, 0), tn::aborted_error);
 }
 
+TEST_CASE(
+    "S41: who has finished is not waited for: those that would be are told; after all have left there is another run") {
+    tn::step_ledger l("train", {2, 3, "w"});
+    attempt token, again, applies;
+    for (int r = 0; r < 3; ++r) l.join(r, 100 + r, 0);
+    l.commit(l.begin(0, 100, 0));
+    l.await(token, 0, 100);
+    l.leave(1, 101, "", true);
+    CHECK(token.ended == 0); // two of three can still come
+    l.leave(2, 102, "", true);
+    CHECK(token.error().find(
+              "step 0 will not be complete: it averages 2 gradients, and of 3 replicas too many have finished") !=
+          std::string::npos);
+    l.join(1, 101, 0); // but this one did not mean it
+    l.await(again, 0, 100);
+    CHECK(again.ended == 0);
+    l.leave(1, 101, "", true);
+    CHECK(again.ended == 1);
+    l.leave(0, 100, "", true);
+    attempt of_next_run;
+    l.commit(l.begin(0, 200, 0));
+    l.await(of_next_run, 0, 200);
+    CHECK(of_next_run.ended == 0);
+    l.apply(applies, 0, 200, 0);
+    l.leave(0, 200);
+    CHECK(applies.error() == "step ledger \"train\": replica 0 has left");
+}
+
+TEST_CASE("S46: a pause is between two steps: after one that is being applied, also by another who does it again") {
+    tn::step_ledger l("train", {1, 2, "w"});
+    attempt first, second, third, pause;
+    l.apply(first, 0, 100, 0);
+    l.apply(second, 1, 101, 0);
+    l.commit(l.begin(0, 100, 0));
+    CHECK(first.well());
+    l.pause(pause);
+    l.abandon(first);
+    CHECK((second.well() && pause.ended == 0)); // it may be half applied
+    l.advance(1);
+    CHECK(pause.well());
+    l.join(0, 100, 1);
+    l.commit(l.begin(0, 100, 1));
+    l.apply(third, 0, 100, 1);
+    CHECK(third.ended == 0);
+    l.abandon(pause);
+    CHECK(third.well());
+}
+
 TEST_CASE("S46: after a loss of variables all tickets are void, and every replica goes on") {
     tn::step_ledger l("train", {2, 2, "w"});
     attempt applies, first, second;

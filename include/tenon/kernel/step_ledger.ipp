@@ -112,6 +112,8 @@ struct step_ledger::book {
         is = to;
     }
     void enter(replica& r) noexcept {
+        if (present == 0) // after all have left: another run of the program
+            for (auto& [number, each] : replicas) set(each.finished, finished, false);
         set(r.present, present, true);
         set(r.finished, finished, false);
         r.failed.clear();
