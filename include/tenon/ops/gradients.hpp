@@ -10,9 +10,11 @@ namespace tenon {
 
 namespace detail {
 
-/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Through an op without a gradient none flows.
+/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Through an op without a gradient none flows, and
+/// none beyond `borders`, whatever these are computed of.
 std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
-                                      std::vector<any_tensor> output_gradients = {});
+                                      std::vector<any_tensor> output_gradients = {},
+                                      const std::vector<any_tensor>& borders = {});
 
 struct gradients_rule {
     static constexpr const char* name = "gradients";

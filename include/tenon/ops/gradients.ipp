@@ -19,13 +19,16 @@ namespace detail {
 // The nodes that lie between ys and xs: what ys need and what needs some x.
 class nodes_between {
 public:
-    nodes_between(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs) :
+    nodes_between(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
+                  const std::vector<any_tensor>& borders) :
         graph_(ys.front().node()->graph) {
         std::int64_t most = 0; // what a node needs has smaller numbers than it
         for (const any_tensor& y : ys) most = std::max(most, y.node()->number);
         states_.resize(static_cast<std::size_t>(most) + 1);
         for (const any_tensor& x : xs)
             if (x.node()->graph == graph_ && x.node()->number <= most) state_of(x.node()).asked = true;
+        for (const any_tensor& b : borders)
+            if (b.node()->graph == graph_ && b.node()->number <= most) state_of(b.node()).border = true;
         std::vector<node*> stack;
         for (const any_tensor& y : ys) stack.push_back(y.node());
         while (!stack.empty()) {
@@ -35,13 +38,15 @@ public:
             if (s.seen) continue;
             s.seen = true;
             seen_.push_back(n);
+            if (s.border) continue;
             for (const node_output& in : n->inputs)
                 if (!state_of(in.node).seen) stack.push_back(in.node);
         }
         std::sort(seen_.begin(), seen_.end(), [](const node* a, const node* b) { return a->number < b->number; });
         for (node* n : seen_) {
             bool needs = false;
-            for (const node_output& in : n->inputs) needs = needs || leads(in.node);
+            if (!state_of(n).border)
+                for (const node_output& in : n->inputs) needs = needs || leads(in.node);
             if (needs) between_.push_back(n);
             state_of(n).leads = needs || state_of(n).asked;
         }
@@ -61,7 +66,7 @@ public:
 
 private:
     struct state {
-        bool asked = false, seen = false, leads = false;
+        bool asked = false, border = false, seen = false, leads = false;
     };
     state& state_of(const node* n) { return states_[static_cast<std::size_t>(n->number)]; }
     const graph_state* graph_;
@@ -120,7 +125,8 @@ private:
 };
 
 TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
-                                                   std::vector<any_tensor> output_gradients) {
+                                                   std::vector<any_tensor> output_gradients,
+                                                   const std::vector<any_tensor>& borders) {
     if (ys.empty()) return {};
     const graph g(ys[0].node()->graph);
     const home_scope scope(g);
@@ -133,7 +139,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         parts.push_back(parts_of(x));
         asked.insert(asked.end(), parts.back().begin(), parts.back().end());
     }
-    const nodes_between between(ys, asked);
+    const nodes_between between(ys, asked, borders);
     flowing_gradients flowing(between.numbers());
     for (std::size_t i = 0; i < ys.size(); ++i) {
         if (!is_floating(ys[i].element()))

@@ -10,6 +10,7 @@
 #include <tenon/kernel/collective_group.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/train/all_reduce.hpp>
+#include <tenon/train/any_rows.hpp>
 #include <tenon/train/optimizers.hpp>
 
 /// Synchronous training on several devices of one machine, and in several processes of any machines: each has a copy of every variable
@@ -112,30 +113,6 @@ struct distribute_rule {
         return in[0].extents.rank() > 0 ? in[0] : inferred(fault::rank_too_low);
     }
 };
-
-// Complains of an X that the rule has a fault for; true of that, and of what was complained of before. What only the
-// graph knows is judged there.
-template <class Rule, class X> constexpr bool is_mistaken() {
-    if constexpr (std::is_same_v<X, any_tensor>) return false;
-    else {
-        using verdict = verdict_on_operands<Rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        return !verdict::fits;
-    }
-}
-
-// A tensor like X with any number of rows.
-template <class X> struct any_rows { using type = any_tensor; };
-template <class T, class S> struct any_rows_of;
-template <class T, auto Rows, auto... Rest> struct any_rows_of<T, shape<Rows, Rest...>> {
-    using type = tensor<T, shape<dyn, Rest...>>;
-};
-template <Typed X> struct any_rows<X> : any_rows_of<typename X::element_type, typename X::shape_type> {};
-
-template <class X> auto typed(const any_tensor& t) {
-    if constexpr (std::is_same_v<X, any_tensor>) return t;
-    else return X::unchecked(t);
-}
 
 // The argument of replica i.
 template <class X> const X& of_replica(const X& x, int) { return x; }
