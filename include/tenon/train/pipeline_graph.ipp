@@ -237,10 +237,9 @@ private:
         if (is_last(i)) {
             ys = b.outputs[j];
             const device_scope there(s_.devices[i]);
-            // Nothing is waited for that the loss waits for anyway.
-            const any_tensor share = scalar_constant(1.0 / s_.micro_batches, ys[0].element());
-            const bool follows = b.last.size() == 1 && b.last[0] == ys[0].node();
-            flowing.push_back(follows ? share : entered(share, b.last, "loss_gradient"));
+            // It waits, so it is no constant, of whose sizes each micro-batch would keep another one.
+            flowing.push_back(
+                entered(scalar_constant(1.0 / s_.micro_batches, ys[0].element()), b.last, "loss_gradient"));
         } else {
             const tensor_list& from = stages_[i + 1].given[j];
             for (std::size_t k = 0; k < from.size(); ++k) {
