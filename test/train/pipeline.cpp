@@ -82,9 +82,7 @@ void check_same_gradients(tn::session& s, const fed_batch& fed, const std::vecto
     }
 }
 
-constexpr auto squared_error = [](const auto& y, const auto& wanted) {
-    return tn::nn::mean_squared_error(y, wanted);
-};
+constexpr auto squared_error = [](const auto& y, const auto& wanted) { return tn::nn::mean_squared_error(y, wanted); };
 
 struct places {
     const char* called;
@@ -107,7 +105,9 @@ std::vector<std::size_t> peaks(tn::pipeline_schedule schedule, int micro_batches
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<double, tn::shape<batch, 32>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 32>>("y");
-    const auto wide = [] { return tn::nn::sequential(tn::nn::dense<96>(tn::nn::tanh), tn::nn::dense<32>(tn::nn::tanh)); };
+    const auto wide = [] {
+        return tn::nn::sequential(tn::nn::dense<96>(tn::nn::tanh), tn::nn::dense<32>(tn::nn::tanh));
+    };
     const auto pipe = tn::pipeline({.micro_batches = micro_batches, .schedule = schedule}, tn::stage("/gpu:0", wide()),
                                    tn::stage("/gpu:1", wide()), tn::stage("/gpu:2", wide()));
     const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
@@ -147,8 +147,9 @@ TEST_CASE("S43: the schedules of a pipeline: what each stage does, first to last
                 }
     CHECK(tn::pipeline_bound(2, 4) == doctest::Approx(1.25));
     CHECK(tn::pipeline_bound(1, 7) == doctest::Approx(1));
-    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::pipeline_order(tn::one_forward_one_backward, 2, 4, 2); }),
-              "there is no stage 2 of 2"));
+    CHECK(has(
+        words_of<tn::invalid_argument_error>([] { (void)tn::pipeline_order(tn::one_forward_one_backward, 2, 4, 2); }),
+        "there is no stage 2 of 2"));
 }
 
 TEST_CASE("S43: a pipeline's loss and gradients are those of the whole batch, on any devices, by any schedule") {
@@ -165,8 +166,9 @@ TEST_CASE("S43: a pipeline's loss and gradients are those of the whole batch, on
                 const auto first = tn::nn::dense<9>(tn::nn::tanh);
                 const auto second = tn::nn::dense<8>(tn::nn::silu);
                 const auto third = tn::nn::dense<3>();
-                const auto pipe = tn::pipeline({.micro_batches = m, .schedule = schedule}, tn::stage(on.devices[0], first),
-                                               tn::stage(on.devices[1], second), tn::stage(on.devices[2], third));
+                const auto pipe =
+                    tn::pipeline({.micro_batches = m, .schedule = schedule}, tn::stage(on.devices[0], first),
+                                 tn::stage(on.devices[1], second), tn::stage(on.devices[2], third));
                 const auto made = pipe.compute_gradients(squared_error, x, y);
                 const auto loss = squared_error(third(second(first(x))), y);
                 tn::session s(on.options);
@@ -179,7 +181,8 @@ TEST_CASE("S43: a pipeline's loss and gradients are those of the whole batch, on
                 check_same_gradients(s, fed, made.gradients, tn::optimizer::compute_gradients(loss));
                 const auto losses = s.run_untyped(fed.values(), {made.loss, loss});
                 CHECK(largest_difference(losses[0], losses[1]) < 1e-12);
-                const auto explained = s.explain_placement(tn::feed(x, fed.arrays[0]), tn::feed(y, fed.arrays[1]), made.loss);
+                const auto explained =
+                    s.explain_placement(tn::feed(x, fed.arrays[0]), tn::feed(y, fed.arrays[1]), made.loss);
                 for (const auto& n : explained.nodes)
                     if (n.name == "dense_1/kernel") CHECK(on.devices[1].allows(n.device));
             }
@@ -294,18 +297,20 @@ TEST_CASE("S43: the memory that a pipeline's report promises is what its devices
                                                tn::feed(y, tn::array<float, tn::shape<64, 32>>()), train, loss));
         CHECK(took[0].device == "/device:GPU:0");
         CHECK(took[1].variable_bytes == 4 * (32 * 32 + 32));
-        s.run(tn::feed(x, tn::array<float, tn::shape<64, 32>>()), tn::feed(y, tn::array<float, tn::shape<64, 32>>()), train,
-              loss);
+        s.run(tn::feed(x, tn::array<float, tn::shape<64, 32>>()), tn::feed(y, tn::array<float, tn::shape<64, 32>>()),
+              train, loss);
         CHECK(s.memory_info("/gpu:1").in_use - before <= took[1].peak_bytes + 4096);
     }
 }
 
-TEST_CASE("S43: what a pipeline is not given is an error that names the stage, and both numbers, before anything changes") {
+TEST_CASE(
+    "S43: what a pipeline is not given is an error that names the stage, and both numbers, before anything changes") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto layer = tn::nn::dense<3>();
     CHECK(has(words_of<tn::invalid_argument_error>([&] {
-                  (void)tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", layer), tn::stage(tn::device_name(), layer));
+                  (void)tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", layer),
+                                     tn::stage(tn::device_name(), layer));
               }),
               "stage 1 of 2 has no device"));
     CHECK(has(words_of<tn::invalid_argument_error>(
@@ -361,7 +366,8 @@ TEST_CASE("S43: variables that a stage's function makes are made once, and share
         const auto again = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform(4));
         return tanh(matmul(matmul(v, w), again));
     };
-    const auto pipe = tn::pipeline({.micro_batches = 3}, tn::stage("/cpu:0", own), tn::stage("/cpu:1", tn::nn::dense<4>()));
+    const auto pipe =
+        tn::pipeline({.micro_batches = 3}, tn::stage("/cpu:0", own), tn::stage("/cpu:1", tn::nn::dense<4>()));
     const auto made = pipe.compute_gradients(squared_error, x, y);
     CHECK(calls == 3);
     std::set<std::string> names;
@@ -400,7 +406,8 @@ TEST_CASE("S43: stages hand on tuples, numbers that have no gradient, and what o
     const auto side = tn::placeholder<double, tn::shape<batch, 6>>("side");
     const auto y = tn::placeholder<double, tn::shape<batch, 20>>("y");
     const auto factor = tn::placeholder<double, tn::shape<>>("factor");
-    const auto table = tn::on("/cpu:0", [] { return tn::variable<double, tn::shape<20, 6>>("table", tn::glorot_uniform()); });
+    const auto table =
+        tn::on("/cpu:0", [] { return tn::variable<double, tn::shape<20, 6>>("table", tn::glorot_uniform()); });
     const auto middle = tn::nn::dense<6>(tn::nn::tanh);
     const auto rows = [&](const auto& i, const auto& extra) { return std::tuple(gather(table, i), extra, i); };
     const auto mixed = [&](const auto& v, const auto& extra, const auto& i) {
@@ -442,8 +449,9 @@ TEST_CASE("S43: the gradient of a table that a stage only gathers from stays spa
     const auto y = tn::placeholder<double, tn::shape<batch, 2>>("y");
     const auto table = tn::variable<double, tn::shape<50, 4>>("table", tn::glorot_uniform());
     const auto last = tn::nn::dense<2>();
-    const auto pipe = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", [&](const auto& i) { return gather(table, i); }),
-                                   tn::stage("/cpu:1", last));
+    const auto pipe =
+        tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", [&](const auto& i) { return gather(table, i); }),
+                     tn::stage("/cpu:1", last));
     const auto made = pipe.compute_gradients(squared_error, ids, y);
     const auto whole = tn::optimizer::compute_gradients(squared_error(last(gather(table, ids)), y));
     REQUIRE(made.gradients.size() == 3);
@@ -502,7 +510,8 @@ TEST_CASE("S43: a pipeline predicts for the whole batch, and trains layers that 
     fed.tensors = {x, y};
     fed.arrays.push_back(numbers({6, 4}, 1));
     fed.arrays.push_back(numbers({6, 4}, 2));
-    const auto one = s.run_untyped(fed.values(), {made.loss, loss}), two = s.run_untyped(fed.values(), {made.loss, loss});
+    const auto one = s.run_untyped(fed.values(), {made.loss, loss}),
+               two = s.run_untyped(fed.values(), {made.loss, loss});
     CHECK(largest_difference(one[1], two[1]) == 0);
     CHECK(largest_difference(one[0], two[0]) > 0); // another mask
 }

@@ -57,7 +57,7 @@ private:
 /// While it lives, what a layer makes in its first call is named after the layer.
 class first_call {
 public:
-    first_call(const parameter& of, const std::string& layer) {
+    template <class Parameter> first_call(const Parameter& of, const std::string& layer) {
         if (!of) scope_.emplace(layer);
     }
 

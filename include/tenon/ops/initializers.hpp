@@ -73,6 +73,9 @@ any_tensor initial_value(const initializer& how, const any_tensor& variable);
 /// The same of a part of a variable: what it would make of the variable of sizes `whole`, called `name`, from a row on.
 any_tensor initial_part(const initializer& how, const any_tensor& part, const extents& whole, std::int64_t first_row,
                         const std::string& name);
+/// Such rows of the whole, `sizes`, that a part of other sizes begins with some elements of; `how` draws random numbers.
+any_tensor initial_rows(const initializer& how, const any_tensor& part, const extents& sizes, const extents& whole,
+                        std::int64_t first_row, const std::string& name);
 /// The same of a value.
 any_tensor initial_value(any_array value, const any_tensor& variable);
 } // namespace detail
@@ -148,12 +151,17 @@ TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& 
 
 TENON_INLINE any_tensor initial_part(const initializer& how, const any_tensor& part, const extents& whole,
                                      std::int64_t first_row, const std::string& name) {
+    if (how.kind == initializer::distribution::constant) return initial_value(how, part);
+    return initial_rows(how, part, part.extents(), whole, first_row, name);
+}
+
+TENON_INLINE any_tensor initial_rows(const initializer& how, const any_tensor& part, const extents& sizes,
+                                     const extents& whole, std::int64_t first_row, const std::string& name) {
     using enum initializer::distribution;
-    if (how.kind == constant) return initial_value(how, part);
     const auto bounds = bounds_of(how, whole);
     random_part_op::attributes a;
     a.element = part.element();
-    a.shape = part.extents();
+    a.shape = sizes;
     a.kind = how.kind == uniform  ? random_part_op::distribution::uniform
              : how.kind == normal ? random_part_op::distribution::normal
                                   : random_part_op::distribution::truncated_normal;

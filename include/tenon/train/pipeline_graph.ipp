@@ -40,7 +40,12 @@ TENON_INLINE std::vector<device_report> reports_of(const step_report& r, const s
     for (const device_name& d : devices) {
         const device_report* best = nullptr;
         for (const device_report& there : r.devices) {
-            const device_name name(there.device);
+            device_name name(there.device);
+            if (name.job.empty()) { // of a session of one task
+                name.job = d.job;
+                name.replica = d.replica;
+                name.task = d.task;
+            }
             if (d.allows(name) && (!best || (d.type.empty() && name.type == "GPU" && name.index == 0))) best = &there;
         }
         if (!best) {

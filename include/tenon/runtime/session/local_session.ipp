@@ -512,7 +512,8 @@ TENON_INLINE step_report local_session::reported(const run_request& asked) {
                   .devices = {},
                   .order = p->order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
-        r.devices.push_back({.device = short_name(described_[d].attributes.name),
+        r.devices.push_back({.device = parts_.size() > 1 ? to_string(described_[d].attributes.name)
+                                                         : short_name(described_[d].attributes.name),
                              .peak_bytes = s.devices[d].bytes(),
                              .arena_bytes = s.devices[d].arena_bytes,
                              .lower_bound = s.devices[d].lower_bound,

@@ -20,7 +20,7 @@ struct session_statistics {
 
 /// What a step takes of one device.
 struct device_report {
-    std::string device;             ///< "/device:GPU:0"
+    std::string device;             ///< "/device:GPU:0"; of a session of several tasks with job and task
     std::size_t peak_bytes = 0;     ///< of values between nodes, of constants, and of what is fetched
     std::size_t arena_bytes = 0;    ///< of values between nodes
     std::size_t lower_bound = 0;    ///< the largest set of those that lives at one time

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <tenon/nn/layer.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/movement.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reshape.hpp>
+#include <tenon/ops/scan.hpp>
+#include <tenon/ops/softmax.hpp>
+
+/// Attention. A. Vaswani et al., Attention is all you need, NeurIPS 2017.
+///
+///     auto h = tn::nn::multi_head_attention<8>({.causal = true})(x);      // [batch, time, 512] -> the same
+///     auto c = tn::nn::multi_head_attention<8>()(x, memory);              // queries of x, keys and values of memory
+///     auto a = tn::nn::attention(q, k, v);                                // without projections
+
+namespace tenon {
+
+namespace nn {
+
+/// What attention() checks. in: queries [.., n, d], keys [.., m, d], values [.., m, e].
+struct attention_rule {
+    static constexpr const char* name = "attention";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        for (const tensor_type& t : in) {
+            if (!is_floating(t.element)) return fault::element_type_must_be_floating;
+            if (t.element != in[0].element) return fault::element_types_differ;
+            if (t.extents.rank() < 2) return fault::rank_too_low;
+            if (t.extents.rank() != in[0].extents.rank()) return fault::ranks_differ;
+        }
+        const int r = in[0].extents.rank();
+        const extent& d = in[0].extents[r - 1];
+        if (!d.is_number()) return fault::size_must_be_known;
+        if (equal_sizes(d, in[1].extents[r - 1]).what != fault::none) return fault::inner_dimensions_differ;
+        if (equal_sizes(in[1].extents[r - 2], in[2].extents[r - 2]).what != fault::none) return fault::sizes_differ;
+        extents e = in[0].extents;
+        e[r - 1] = in[2].extents[r - 1];
+        return inferred(in[0].element, e);
+    }
+};
+
+/// softmax(q k^T / sqrt(d)) v: queries [.., n, d], keys [.., m, d], values [.., m, e] -> [.., n, e]. `causal`: query i sees
+/// the keys 0 .. i only.
+template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V>
+auto attention(const Q& queries, const K& keys, const V& values, bool causal = false) {
+    using verdict = detail::verdict_on_operands<attention_rule, Q, K, V>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else {
+        using T = typename Q::element_type;
+        constexpr int rank = Q::shape_type::rank;
+        const auto q = detail::as_tensor(queries);
+        const auto k = detail::as_tensor(keys);
+        const double scale = 1 / std::sqrt(static_cast<double>(Q::shape_type::extents[rank - 1].size));
+        const auto scores = detail::as_tensor(matmul<transpose_b>(q * static_cast<T>(scale), k));
+        const auto v = detail::as_tensor(values);
+        if (!causal) return detail::as_tensor(matmul(softmax(scores), v));
+        // Numbers of queries and keys, counted where the sizes are known, in the step at the latest.
+        const auto count = [](const auto& x) {
+            return cumsum<rank - 2>(ones_like(cast<std::int32_t>(sum<rank - 1>(x))));
+        };
+        const auto seen = expand_dims<rank - 2>(count(k)) <= expand_dims<rank - 1>(count(q));
+        const auto hidden = static_cast<T>(-std::numeric_limits<float>::infinity());
+        return detail::as_tensor(matmul(softmax(select(seen, scores, hidden)), v));
+    }
+}
+
+struct attention_options {
+    bool causal = false; ///< position i sees positions 0 .. i only
+    initializer kernel = glorot_uniform();
+    initializer bias = zeros();
+    bool use_bias = true;
+    /// Its variables are NAME/query/kernel [width, Heads * size], NAME/query/bias, NAME/key/.., NAME/value/.., NAME/output/..
+    std::string name = "attention";
+};
+
+/// What the compiler checks when an attention layer is called. in: x [batch, time, width] or [time, width], and what keys and
+/// values are computed of, where that is another tensor; widths are numbers.
+struct multi_head_attention_rule {
+    static constexpr const char* name = "multi_head_attention";
+    struct attributes {
+        int heads = 1;
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static constexpr char heads_do_not_divide[] = "the number of heads does not divide the width";
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        for (const tensor_type& t : in) {
+            if (!is_floating(t.element)) return fault::element_type_must_be_floating;
+            if (t.element != in[0].element) return fault::element_types_differ;
+            if (t.extents.rank() < 2) return fault::rank_too_low;
+            if (t.extents.rank() > 3) return fault::rank_too_high;
+            if (t.extents.rank() != in[0].extents.rank()) return fault::ranks_differ;
+            if (!t.extents[t.extents.rank() - 1].is_number()) return fault::size_must_be_known;
+        }
+        if (in[0].extents[in[0].extents.rank() - 1].size % a.heads != 0) return heads_do_not_divide;
+        return in[0];
+    }
+};
+
+} // namespace nn
+
+namespace detail {
+
+// [batch, time, Heads * Size] -> [batch, Heads, time, Size], with or without the batch.
+template <int Heads, int Size, class X> auto split_heads(const X& x) {
+    if constexpr (X::shape_type::rank == 2) return transpose<1, 0, 2>(reshape<shape<kept<0>, Heads, Size>>(x));
+    else return transpose<0, 2, 1, 3>(reshape<shape<kept<0>, kept<1>, Heads, Size>>(x));
+}
+// The reverse.
+template <int Heads, int Size, class X> auto join_heads(const X& x) {
+    if constexpr (X::shape_type::rank == 3) return reshape<shape<kept<0>, Heads * Size>>(transpose<1, 0, 2>(x));
+    else return reshape<shape<kept<0>, kept<1>, Heads * Size>>(transpose<0, 2, 1, 3>(x));
+}
+// Attention of heads that lie side by side: [batch, time, Heads * Size] each.
+template <int Heads, int Size, class Q, class K, class V>
+auto attend_by_heads(const Q& queries, const K& keys, const V& values, bool causal) {
+    return join_heads<Heads, Size>(nn::attention(split_heads<Heads, Size>(queries), split_heads<Heads, Size>(keys),
+                                                 split_heads<Heads, Size>(values), causal));
+}
+
+} // namespace detail
+
+namespace nn {
+
+/// Heads attentions side by side, of size width / Heads each, of projected queries, keys and values; what they give is
+/// projected again: [batch, time, width] -> [batch, time, width]. [time, width] is one sequence.
+template <int Heads> class multi_head_attention_layer {
+    static_assert(Heads > 0, "tenon::nn::multi_head_attention: the number of heads must be positive");
+    template <class... X>
+    using verdict_on = detail::verdict_of<multi_head_attention_rule,
+                                          detail::constant_attributes<multi_head_attention_rule::attributes{Heads}>,
+                                          detail::operand_of_t<X>...>;
+
+public:
+    template <class X> using judged = verdict_on<X>;
+
+    explicit multi_head_attention_layer(attention_options o = {}) :
+        causal_(o.causal),
+        name_(o.name),
+        projections_{projection(o, "query"), projection(o, "key"), projection(o, "value"), projection(o, "output")} {}
+
+    /// Of x to itself.
+    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+        static_assert(judged<X>::agree, "tenon: shapes do not agree");
+        if constexpr (!judged<X>::fits) return ill_shaped{};
+        else return attend(detail::as_tensor(x), detail::as_tensor(x));
+    }
+    /// Queries of x, keys and values of `source`: [batch, n, width] and [batch, m, any] -> [batch, n, width].
+    template <OperandOrIllShaped X, OperandOrIllShaped Y> auto operator()(const X& x, const Y& source) const {
+        using verdict = verdict_on<X, Y>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return attend(detail::as_tensor(x), detail::as_tensor(source));
+    }
+
+private:
+    struct projection {
+        projection(const attention_options& o, const char* called) :
+            name(called), kernel_how(o.kernel), bias_how(o.bias), use_bias(o.use_bias) {}
+
+        template <int Units, class X> auto operator()(const X& x) const {
+            using T = typename X::element_type;
+            constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
+            const auto w = kernel.template get<T, shape<inputs, Units>>(name + "/kernel", kernel_how);
+            if (!use_bias) return detail::as_tensor(matmul(x, w));
+            const auto b = bias.template get<T, shape<Units>>(name + "/bias", bias_how);
+            return detail::as_tensor(matmul(x, w) + b);
+        }
+        std::string name;
+        initializer kernel_how, bias_how;
+        bool use_bias;
+        parameter kernel, bias;
+    };
+
+    template <class X, class Y> auto attend(const X& x, const Y& source) const {
+        constexpr auto width = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
+        const first_call names(projections_[0].kernel, name_);
+        const auto q = projections_[0].template operator()<width>(x);
+        const auto k = projections_[1].template operator()<width>(source);
+        const auto v = projections_[2].template operator()<width>(source);
+        const auto joined = detail::attend_by_heads<Heads, width / Heads>(q, k, v, causal_);
+        return projections_[3].template operator()<width>(joined);
+    }
+
+    bool causal_;
+    std::string name_;
+    projection projections_[4];
+};
+
+template <int Heads> multi_head_attention_layer<Heads> multi_head_attention(const attention_options& o = {}) {
+    return multi_head_attention_layer<Heads>(o);
+}
+
+} // namespace nn
+
+} // namespace tenon
