@@ -76,6 +76,8 @@
 #include <tenon/nn/flatten.hpp>          // images to rows
 #include <tenon/nn/dropout.hpp>          // noise while training
 #include <tenon/nn/sequential.hpp>       // layers one after another
+#include <tenon/nn/attention.hpp>        // attention, of one head and of many
+#include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
 
@@ -85,6 +87,7 @@
 #include <tenon/train/all_reduce.hpp>        // sums over devices
 #include <tenon/train/processes.hpp>         // the processes of one program, which train together
 #include <tenon/train/mirrored.hpp>          // one model on several devices
+#include <tenon/train/pipeline.hpp>          // layers on several devices, which work on parts of a batch
 #include <tenon/train/checkpoint.hpp>        // variables in files
 #include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself
 #include <tenon/train/saver.hpp>             // checkpoints that the tasks write which hold the variables

@@ -343,11 +343,22 @@ template <> struct fields_of<placement_explanation::edge> {
         field("shared", &e::shared);
     }
 };
+template <> struct fields_of<crossing> {
+    static constexpr void fields(auto&& field) {
+        field("tensor", &crossing::tensor);
+        field("from", &crossing::from);
+        field("to", &crossing::to);
+        field("bytes", &crossing::bytes);
+        field("known", &crossing::known);
+        field("steps", &crossing::steps);
+    }
+};
 template <> struct fields_of<placement_explanation> {
     static constexpr void fields(auto&& field) {
         using p = placement_explanation;
         field("nodes", &p::nodes);
         field("edges", &p::edges);
+        field("crossings", &p::crossings);
         field("cost", &p::cost);
         field("predicted_seconds", &p::predicted_seconds);
         field("predicted_by_rules", &p::predicted_by_rules);

@@ -54,6 +54,7 @@ template <class V> std::string type_name() {
     else if constexpr (std::is_same_v<V, tn::step_report>) return "step_report";
     else if constexpr (std::is_same_v<V, tn::placement_explanation>) return "placement_explanation";
     else if constexpr (std::is_same_v<V, tn::placement_explanation::node>) return "placed_node";
+    else if constexpr (std::is_same_v<V, tn::crossing>) return "crossing";
     else {
         static_assert(std::is_same_v<V, tn::placement_explanation::edge>, "say what the page calls it");
         return "placed_edge";

@@ -6,6 +6,7 @@
 
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/fault.hpp>
+#include <tenon/runtime/run/crossing.hpp>
 
 /// Why each node of a step runs where it does.
 
@@ -22,15 +23,6 @@ enum class placement_rule {
     cheapest,    ///< the cost model chose it
 };
 const char* name_of(placement_rule r) noexcept;
-
-/// What the bytes of a tensor are told from, of whose sizes some only a step knows.
-enum class bytes_known {
-    exactly,   ///< all sizes are known before the step
-    last_step, ///< they are those of the last step of this request that this session ran
-    at_most,   ///< the most that the ops which tell them can give
-    not_yet,   ///< nothing is known: bytes is 0
-};
-const char* name_of(bytes_known k) noexcept;
 
 struct placement_explanation {
     struct node {
@@ -51,6 +43,8 @@ struct placement_explanation {
     };
     std::vector<node> nodes; ///< in the order in which they were made
     std::vector<edge> edges;
+    /// What crosses in each step, by tensor and devices; of it nothing is there twice, what is fed and fetched is, and views are not.
+    std::vector<tenon::crossing> crossings;
     std::string cost;              ///< what the cost model says, where the session has one; else empty
     double predicted_seconds = 0;  ///< that a step takes, by the cost model
     double predicted_by_rules = 0; ///< that it would take where the rules alone would put it

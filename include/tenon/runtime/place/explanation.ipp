@@ -21,16 +21,6 @@ TENON_INLINE const char* name_of(placement_rule r) noexcept {
     return "";
 }
 
-TENON_INLINE const char* name_of(bytes_known k) noexcept {
-    switch (k) {
-    case bytes_known::exactly: return "exactly";
-    case bytes_known::last_step: return "as in the last step";
-    case bytes_known::at_most: return "at most";
-    case bytes_known::not_yet: return "not yet";
-    }
-    return "";
-}
-
 TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const {
     std::int64_t sum = 0;
     for (const edge& e : edges)
@@ -44,16 +34,6 @@ TENON_INLINE bytes_known placement_explanation::crossing_known() const {
         if (!e.once && !e.shared) least = std::max(least, e.known);
     return least;
 }
-
-namespace detail {
-
-inline std::string shown_bytes(std::int64_t bytes, bytes_known known, const char* unit) {
-    if (known == bytes_known::not_yet && bytes == 0) return std::string("as many") + unit + " as the step tells";
-    return (known == bytes_known::at_most ? "at most " : "") + std::to_string(bytes) + unit +
-           (known == bytes_known::last_step ? ", as in the last step" : "");
-}
-
-} // namespace detail
 
 TENON_INLINE std::string placement_explanation::to_text() const {
     std::string text;
@@ -93,7 +73,7 @@ TENON_INLINE std::string placement_explanation::to_text() const {
 
 TENON_INLINE std::string placement_explanation::to_json() const {
     using object = detail::json_value::object;
-    detail::json_value::list of_nodes, of_edges;
+    detail::json_value::list of_nodes, of_edges, of_crossings;
     for (const node& n : nodes)
         of_nodes.push_back(object{{"name", n.name},
                                   {"op", n.op},
@@ -110,8 +90,15 @@ TENON_INLINE std::string placement_explanation::to_json() const {
                                   {"bytes_known", name_of(e.known)},
                                   {"once", e.once},
                                   {"shared", e.shared}});
+    for (const tenon::crossing& c : crossings)
+        of_crossings.push_back(object{{"tensor", c.tensor},
+                                      {"from", c.from},
+                                      {"to", c.to},
+                                      {"bytes", c.bytes},
+                                      {"bytes_known", name_of(c.known)}});
     object all{{"nodes", std::move(of_nodes)},
                {"edges", std::move(of_edges)},
+               {"crossings", std::move(of_crossings)},
                {"crossing_bytes", crossing_bytes()},
                {"crossing_known", name_of(crossing_known())}};
     if (!cost.empty()) {

@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_map>
 
+#include <tenon/runtime/place/crossings.hpp>
 #include <tenon/runtime/place/late_sizes.hpp>
 #include <tenon/runtime/place/place.hpp>
 
@@ -73,6 +74,7 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
             e.edges.push_back(std::move(edge));
         }
     }
+    e.crossings = crossings_of(p, o, sizes);
     if (strategy) strategy->explain(p, o, by, e);
     return e;
 }

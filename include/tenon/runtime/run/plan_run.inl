@@ -251,14 +251,18 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
 }
 
 TENON_INLINE void plan::record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const {
-    if (e.traced)
+    if (e.traced) {
+        const program_item& i = program_.item(schedule_.order[s]);
+        const bool crosses = i.op == &transfer_definition;
         e.traced->add(
-            {.name = operations_[s].origin->name,
+            {.name = crosses ? any_tensor(program_.value(i.outputs[0]).origin).name() : operations_[s].origin->name,
              .op = op_of(s),
              .row = row_of(s, *e.traced),
              .task = tenon::detail::traced_task(devices_[static_cast<std::size_t>(operations_[s].device)]->full_name()),
              .begin = begin,
-             .end = end});
+             .end = end,
+             .bytes = crosses ? operations_[s].bytes : 0});
+    }
     if (!e.measured || !measured_) return;
     const auto kind_of = [&](int device) { return timed_on(devices_[static_cast<std::size_t>(device)]->attributes()); };
     const program_item& it = program_.item(schedule_.order[s]);

@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <net/server/servers.hpp>
+
+#include "runtime/place/crossing_lists.hpp"
+
+// Networks split over the tasks of a cluster (SEMANTICS 43).
+
+namespace tn = tenon;
+using probe::said_and_seen;
+
+namespace {
+
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
+
+template <int Columns> tn::array<double, tn::shape<tn::dyn, Columns>> numbers(std::int64_t rows, int seed) {
+    tn::array<double, tn::shape<tn::dyn, Columns>> a(rows);
+    for (std::int64_t i = 0; i < rows * Columns; ++i) a.data()[i] = std::sin(static_cast<double>(12 * i + 7 * seed + 1));
+    return a;
+}
+
+constexpr auto squared_error = [](const auto& y, const auto& wanted) { return tn::nn::mean_squared_error(y, wanted); };
+
+} // namespace
+
+TEST_CASE("S43: a pipeline over two tasks of a cluster has the whole batch's gradients, and says what crosses") {
+    net_test::servers all(0, 2);
+    for (const tn::pipeline_schedule schedule : {tn::all_forward_then_backward, tn::one_forward_one_backward}) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<double, tn::shape<batch, 7>>("x");
+        const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
+        const auto first = tn::nn::dense<9>(tn::nn::tanh);
+        const auto second = tn::nn::dense<3>();
+        const auto pipe = tn::pipeline({.micro_batches = 4, .schedule = schedule},
+                                       tn::stage("/job:worker/task:0", first), tn::stage("/job:worker/task:1", second));
+        const auto made = pipe.compute_gradients(squared_error, x, y);
+        const auto loss = squared_error(second(first(x)), y);
+        const auto whole = tn::optimizer::compute_gradients(loss);
+        const auto train = tn::gradient_descent(0.1).apply_gradients(made.gradients);
+        tn::session s(all.target("worker", 0), g);
+        s.run(tn::initialize_variables());
+        REQUIRE(made.gradients.size() == 4);
+        REQUIRE(whole.size() == 4);
+        std::map<std::string, tn::any_tensor> expected;
+        for (const auto& p : whole) expected[p.variable.name()] = p.gradient;
+        std::vector<tn::any_tensor> fetched{made.loss, loss};
+        for (const auto& p : made.gradients) {
+            fetched.push_back(p.gradient);
+            fetched.push_back(expected.at(p.variable.name()));
+        }
+        const auto xs = numbers<7>(16, 1);
+        const auto ys = numbers<3>(16, 2);
+        std::vector<tn::fed_value> fed;
+        fed.push_back({x, xs.untyped().copy()});
+        fed.push_back({y, ys.untyped().copy()});
+        const auto got = s.run_untyped(std::move(fed), fetched);
+        for (std::size_t i = 0; i < got.size(); i += 2) CHECK(all_close(got[i], got[i + 1], 0, 1e-12));
+
+        const auto crossed = said_and_seen(s, 2, tn::feed(x, xs), tn::feed(y, ys), train);
+        CHECK(crossed.said == crossed.seen);
+        CHECK(crossed.steps_seen == 2);
+        // For each micro-batch of 4 rows the activations, their gradients, and the labels, which are fed to worker 0.
+        CHECK(probe::total(crossed.said) == 16 * (9 + 9 + 3) * 8);
+        CHECK(crossed.said.size() == 4 * 3);
+        for (const auto& e : crossed.said) CHECK(e.from != e.to);
+    }
+}
+
+TEST_CASE("S43: what is refused in a pipeline's step on a cluster changes nothing") {
+    net_test::servers all(0, 2);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<double, tn::shape<batch, 7>>("x");
+    const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
+    const auto pipe = tn::pipeline({.micro_batches = 4}, tn::stage("/job:worker/task:0", tn::nn::dense<9>(tn::nn::tanh)),
+                                   tn::stage("/job:worker/task:1", tn::nn::dense<3>()));
+    const auto [train, loss] = pipe.minimize(tn::momentum(0.1), squared_error, x, y);
+    tn::session s(all.target("worker", 0), g);
+    s.run(tn::initialize_variables());
+    const auto before = s.run_untyped({}, g.collection(tn::global_variables));
+    std::string words;
+    try {
+        s.run(tn::feed(x, numbers<7>(10, 1)), tn::feed(y, numbers<3>(10, 1)), train);
+    } catch (const tn::invalid_argument_error& e) {
+        words = e.what();
+    }
+    CHECK(words.find("[10, 7]") != std::string::npos);
+    CHECK(words.find("4_micro_batches") != std::string::npos);
+    const auto after = s.run_untyped({}, g.collection(tn::global_variables));
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(all_close(before[i], after[i], 0, 0));
+    s.run(tn::feed(x, numbers<7>(8, 1)), tn::feed(y, numbers<3>(8, 1)), train);
+}
