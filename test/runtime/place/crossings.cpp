@@ -29,7 +29,8 @@ inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("S43: the bytes that cross in steps of a network split between two GPUs are known before, and counted after") {
+TEST_CASE(
+    "S43: the bytes that cross in steps of a network split between two GPUs are known before, and counted after") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<batch, 20>>("x");
@@ -59,7 +60,8 @@ TEST_CASE("S43: the bytes that cross in steps of a network split between two GPU
     CHECK(tn::to_text(told.list).find(std::to_string(probe::total(expected) + 4)) != std::string::npos);
 }
 
-TEST_CASE("S43: what crosses is counted once for all its readers, in the sizes in which it goes, without what vanishes") {
+TEST_CASE(
+    "S43: what crosses is counted once for all its readers, in the sizes in which it goes, without what vanishes") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<6, 4>>("w", tn::ones()); });

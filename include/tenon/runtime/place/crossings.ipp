@@ -93,8 +93,8 @@ private:
                 for (const int v : i.outputs) at(v).constant = i.predecessors.empty() && !i.target;
                 continue;
             }
-            bool folded = alone && !i.target && o_.fold && !i.op->is(op_flags::stateful) && !i.op->is(op_flags::source) &&
-                          i.op->cpu && !i.outputs.empty();
+            bool folded = alone && !i.target && o_.fold && !i.op->is(op_flags::stateful) &&
+                          !i.op->is(op_flags::source) && i.op->cpu && !i.outputs.empty();
             std::int64_t bytes = 0;
             for (const int v : i.outputs)
                 if (!p_.value(v).type.extents.is_static()) folded = false;

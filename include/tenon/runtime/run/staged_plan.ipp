@@ -86,7 +86,7 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             u.only_takes = waiting.takes();
             u.uses_values = waiting.uses_values() && !u.receives;
             takes_ = takes_ || (u.only_takes && cut.size() > 1);
-            u.name = u.sends && !i.inputs.empty() ? any_tensor(placed.value(i.inputs[0]).origin).name()
+            u.name = u.sends && !i.inputs.empty()       ? any_tensor(placed.value(i.inputs[0]).origin).name()
                      : u.receives && !i.outputs.empty() ? any_tensor(placed.value(i.outputs[0]).origin).name()
                                                         : i.origin->name;
             u.op = i.op == i.origin->op ? shown_op(*i.origin) : i.op->name;
