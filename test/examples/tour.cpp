@@ -50,6 +50,9 @@
 #define main data_sets_program
 #include "../../examples/tour/19_data_sets.cpp"
 #undef main
+#define main wavefront_program
+#include "../../examples/tour/23_wavefront.cpp"
+#undef main
 
 #include <doctest/doctest.h>
 
@@ -242,4 +245,27 @@ TEST_CASE("tour 19: SEMANTICS 38: repeated, batched, interleaved; one element a 
 
 TEST_CASE("tour 24: copies of a model on four devices learn the same weights, as one device would") {
     CHECK(is_as_said(output_of(mirrored_program), "tour/24_mirrored.cpp"));
+}
+
+TEST_CASE("tour 23: S43: a wave goes through a recurrent network with a layer on each device, and its trace shows it") {
+    const temporary_folder folder;
+    std::string name = "wavefront", path = folder / "trace.json";
+    char* arguments[] = {name.data(), path.data(), nullptr};
+    CHECK(is_as_said(output_of([&] { return wavefront_program(2, arguments); }), "tour/23_wavefront.cpp"));
+    // Each device runs its layer's times in order, and each cell after the one below it; nothing else is waited for.
+    const std::vector<span> spans = spans_of(read_bytes(path));
+    std::map<std::pair<int, int>, span> cells; // the last node of each
+    for (int layer = 0; layer < layers; ++layer)
+        for (const span& s : spans_in(spans, "GPU:" + std::to_string(layer)))
+            for (int time = 0; time < times; ++time)
+                if (s.name.starts_with("layer_" + std::to_string(layer) + "_time_" + std::to_string(time) + "/")) {
+                    span& c = cells[{layer, time}];
+                    if (c.name.empty() || c.begin < s.begin) c = s;
+                }
+    REQUIRE(cells.size() == static_cast<std::size_t>(layers * times));
+    for (const auto& [at, c] : cells) {
+        const auto [layer, time] = at;
+        if (time > 0) CHECK(cells.at({layer, time - 1}).end <= c.begin);
+        if (layer > 0) CHECK(cells.at({layer - 1, time}).end <= c.begin);
+    }
 }
