@@ -49,6 +49,13 @@ public:
     /// By device: bytes that a group's nodes read from and give to nodes that are there.
     std::vector<double> shared_bytes(std::size_t group, const std::vector<int>& device_of) const;
 
+    /// Groups in the order in which a step comes to them: to what lies there before it, when it is read first.
+    std::vector<std::size_t> in_order(std::vector<std::size_t> groups) const;
+    /// By place in such an order: bytes that cross in a step where what comes from there on is on another device than what comes before.
+    std::vector<double> cut_bytes(const std::vector<std::size_t>& order) const;
+    /// Of its variables, and of what its nodes give.
+    double own_bytes(std::size_t group) const;
+
     /// Not all that it does is done when the step is planned.
     bool works(std::size_t group) const { return !items_of_[group].empty(); }
     /// All its nodes were, on this kind of device.
@@ -72,6 +79,7 @@ private:
         std::size_t bytes = 0;
         int group = -1;     // of what makes it; -1: the host has it
         int last = -1;      // the item that reads it last
+        int first = -1;     // and first
         bool once = false;  // crosses when the step is planned
         bool keeps = false; // a variable's
         bool fetched = false;

@@ -90,6 +90,7 @@ TENON_INLINE void cost_model::take_items(const program& p, const plan_options& o
             value& v = value_of(i.inputs[k]);
             if (v.last == number) continue;
             v.last = number;
+            if (v.first < 0) v.first = number;
             const int from = root[static_cast<std::size_t>(i.inputs[k])];
             reads_.push_back(from);
             std::vector<int>& readers = readers_[static_cast<std::size_t>(from)];
@@ -164,6 +165,59 @@ TENON_INLINE std::vector<double> cost_model::shared_bytes(std::size_t group, con
             if (v.fetched) add(-1, v.bytes);
         }
     }
+    return bytes;
+}
+
+TENON_INLINE std::vector<std::size_t> cost_model::in_order(std::vector<std::size_t> groups) const {
+    std::vector<int> place(items_of_.size());
+    for (const std::size_t g : groups) {
+        int first = -1, first_read = -1;
+        for (const int n : items_of_[g]) {
+            const item &i = items_[static_cast<std::size_t>(n)], &next = items_[static_cast<std::size_t>(n) + 1];
+            if (first < 0) first = n;
+            for (std::size_t o = i.first_output; i.free && o < next.first_output; ++o) {
+                const int read = values_[static_cast<std::size_t>(outputs_[o])].first;
+                if (read >= 0 && (first_read < 0 || read < first_read)) first_read = read;
+            }
+        }
+        place[g] = first_read >= 0 ? first_read : first;
+    }
+    std::stable_sort(groups.begin(), groups.end(), [&](std::size_t a, std::size_t b) { return place[a] < place[b]; });
+    return groups;
+}
+
+TENON_INLINE std::vector<double> cost_model::cut_bytes(const std::vector<std::size_t>& order) const {
+    std::vector<int> place(items_of_.size(), -1);
+    for (std::size_t at = 0; at < order.size(); ++at) place[order[at]] = static_cast<int>(at);
+    std::vector<double> change(order.size() + 1);
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+        const value& is = values_[v];
+        if (is.once || is.group < 0 || readers_[v].empty()) continue;
+        int first = place[static_cast<std::size_t>(is.group)], last = first;
+        if (first < 0) continue;
+        for (const int g : readers_[v]) {
+            const int at = place[static_cast<std::size_t>(g)];
+            if (at < 0) continue;
+            first = std::min(first, at);
+            last = std::max(last, at);
+        }
+        change[static_cast<std::size_t>(first) + 1] += static_cast<double>(is.bytes);
+        if (static_cast<std::size_t>(last) + 1 < change.size())
+            change[static_cast<std::size_t>(last) + 1] -= static_cast<double>(is.bytes);
+    }
+    double sum = 0;
+    for (double& c : change) c = sum += c;
+    return change;
+}
+
+TENON_INLINE double cost_model::own_bytes(std::size_t group) const {
+    double bytes = static_cast<double>(variables_[group]);
+    for (const int n : items_of_[group])
+        for (std::size_t o = items_[static_cast<std::size_t>(n)].first_output;
+             o < items_[static_cast<std::size_t>(n) + 1].first_output; ++o) {
+            const value& v = values_[static_cast<std::size_t>(outputs_[o])];
+            if (!v.keeps) bytes += static_cast<double>(v.bytes);
+        }
     return bytes;
 }
 

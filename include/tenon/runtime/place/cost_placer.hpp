@@ -17,7 +17,8 @@
 /// ones, the earlier. That of the rules is the first, so none is chosen that is worse.
 ///
 /// The others are: each device alone; the nodes put one by one where they end earliest; the same with variables where
-/// most of their readers were. The best is improved by moving the groups of nodes that read from or are read by another
+/// most of their readers were; and the nodes in their order, in stretches on one device after the other, of few devices where those suffice,
+/// cut where few bytes cross. The best is improved by moving the groups of nodes that read from or are read by another
 /// device's, those first for which most bytes cross, one at a time and as long as that helps.
 /// Judging takes time linear in the nodes, and all judging together at most a million visits of nodes and their inputs,
 /// or 16 judgements where that is more, so a placement takes time about linear in the nodes: a tenth of a second for

@@ -60,6 +60,12 @@ public:
                 if (std::find(allowed_[g].begin(), allowed_[g].end(), d) != allowed_[g].end()) all[g] = d;
             judge(all);
         }
+        for (const int d : devices) {
+            std::vector<int> alike; // of each kind once
+            for (const int other : devices)
+                if (m_.same_kind(d, other)) alike.push_back(other);
+            if (alike.size() > 1 && alike.front() == d) cut(by_rules, alike);
+        }
         while (left_ > 0 && improve()) {
         }
         return best_;
@@ -80,6 +86,70 @@ private:
         step_ = std::move(step);
         best_ = device_of;
         return true;
+    }
+
+    // What a person does with a network that is too large for one device: the step's groups, in their order, in as many
+    // stretches as there are devices, of as few as suffice, cut where few bytes cross.
+    void cut(const std::vector<int>& by_rules, const std::vector<int>& devices) {
+        constexpr std::size_t most_places = 24, rounds = 2;
+        const std::vector<std::size_t> order = m_.in_order(movable_);
+        const std::vector<double> crossing = m_.cut_bytes(order);
+        std::vector<double> before{0}; // bytes, by place
+        for (const std::size_t g : order) before.push_back(before.back() + m_.own_bytes(g));
+        std::size_t spare = left_ / 2; // the rest is for improving
+        for (std::size_t count = 2; count <= devices.size() && count <= order.size(); ++count) {
+            std::vector<std::size_t> ends; // of stretches, but the last
+            for (std::size_t c = 1; c < count; ++c) {
+                const double share = before.back() * static_cast<double>(c) / static_cast<double>(count);
+                const auto at = std::lower_bound(before.begin(), before.end(), share) - before.begin();
+                const std::size_t least = ends.empty() ? 1 : ends.back() + 1;
+                ends.push_back(std::clamp(static_cast<std::size_t>(at), least, order.size() - (count - c)));
+            }
+            predicted_step best;
+            bool any = false;
+            const auto try_out = [&] {
+                if (spare == 0) return false;
+                --spare;
+                --left_;
+                std::vector<int> trial = by_rules;
+                std::size_t stretch = 0;
+                for (std::size_t at = 0; at < order.size(); ++at) {
+                    while (stretch < ends.size() && at >= ends[stretch]) ++stretch;
+                    const std::vector<int>& allowed = allowed_[order[at]];
+                    if (std::find(allowed.begin(), allowed.end(), devices[stretch]) != allowed.end())
+                        trial[order[at]] = devices[stretch];
+                }
+                predicted_step step = m_.judge(trial, allowed_);
+                if (step.better_than(step_)) {
+                    step_ = step;
+                    best_ = std::move(trial);
+                }
+                if (any && !step.better_than(best)) return false;
+                any = true;
+                best = std::move(step);
+                return true;
+            };
+            try_out();
+            for (std::size_t round = 0; round < rounds; ++round)
+                for (std::size_t c = 0; c < ends.size(); ++c) {
+                    const std::size_t from = c == 0 ? 1 : ends[c - 1] + 1,
+                                      to = c + 1 == ends.size() ? order.size() - 1 : ends[c + 1] - 1;
+                    std::vector<std::size_t> places;
+                    for (std::size_t at = from; at <= to; ++at) places.push_back(at);
+                    const auto distance = [&, now = ends[c]](std::size_t at) { return at < now ? now - at : at - now; };
+                    std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+                        return crossing[a] != crossing[b] ? crossing[a] < crossing[b] : distance(a) < distance(b);
+                    });
+                    if (places.size() > most_places) places.resize(most_places);
+                    std::size_t kept = ends[c];
+                    for (const std::size_t at : places) {
+                        ends[c] = at;
+                        if (try_out()) kept = at;
+                    }
+                    ends[c] = kept;
+                }
+            if (any && best.excess == 0) return;
+        }
     }
 
     // Where most of what it reads and is read by is.
