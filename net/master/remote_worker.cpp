@@ -297,6 +297,12 @@ public:
         s.transfers = r.transfers;
         s.arena_bytes = r.arena_bytes;
         s.lower_bound = r.lower_bound;
+        for (const device_report& d : r.devices) {
+            runtime::device_layout& there = s.devices.emplace_back();
+            there.arena_bytes = d.arena_bytes;
+            there.lower_bound = d.lower_bound;
+            there.fetched_bytes = d.peak_bytes - std::min(d.peak_bytes, d.arena_bytes); // and what else it holds
+        }
         return s;
     }
     std::vector<std::string> order() const override {

@@ -12,6 +12,7 @@
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
+#include <tenon/runtime/run/shared_arenas.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
 /// A frozen step: kernels in order, with every pointer known but those of feeds and fetches.
@@ -95,6 +96,11 @@ public:
     plan(const plan&) = delete;
     plan& operator=(const plan&) = delete;
 
+    /// From here on, before its first step: its frames have arenas for as long as they are taken only. True where it can, which streams
+    /// cannot, whose work is recorded with addresses.
+    bool share(std::shared_ptr<shared_arenas> with);
+    bool shares() const noexcept { return shared_ != nullptr; }
+
     struct frame;
     /// A plan and the memory of one step in flight; both stay while it lives.
     class lease {
@@ -136,8 +142,9 @@ public:
     std::vector<std::string> order() const; ///< "name (op)"
     /// Bytes of the memory that is kept for further steps and for those in flight.
     std::size_t kept_bytes() const noexcept {
-        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes + summary_.constant_bytes +
-               summary_.prepared_bytes;
+        const std::size_t arenas =
+            shared_ ? 0 : frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes; // those are others', too
+        return arenas + summary_.constant_bytes + summary_.prepared_bytes;
     }
 
 private:
@@ -211,6 +218,8 @@ private:
     frame* take_frame();
     void give_frame(frame*) noexcept;
     std::unique_ptr<frame> make_frame();
+    void take_arenas(frame& f);
+    void point_into_arenas(frame& f) const;
     void require_fit(const plan_options& o) const;
     std::string largest_holders(std::size_t device) const;
     void plan_waits();
@@ -304,6 +313,7 @@ private:
     std::unique_ptr<streams_work> at_once_;
     std::atomic<bool> records_{false};     // what is given at once is recorded
     std::vector<device_memory> constants_; // by device: copies of what the host holds
+    std::shared_ptr<shared_arenas> shared_; // nullptr: each frame has its own
     plan_summary summary_;
     double own_cost_ = 0; // of what threads of this process do, in nanoseconds
     std::atomic<std::size_t> frames_made_{0};

@@ -179,7 +179,8 @@ TENON_INLINE plan::~plan() {
 TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     auto f = std::make_unique<frame>(variables_);
     f->arenas.resize(devices_.size());
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (shared_) take_arenas(*f);
+    for (std::size_t d = 0; d < devices_.size() && !shared_; ++d) {
         const std::size_t bytes = schedule_.memory.devices[d].arena_bytes;
         if (bytes == 0) continue;
         try {
@@ -190,7 +191,10 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
                                            "\nfeed smaller batches, or use a device with more memory");
         }
     }
-    const auto arena = [&](int d) { return static_cast<std::byte*>(f->arenas[static_cast<std::size_t>(d)].data()); };
+    const auto arena = [&](int d) {
+        const auto& all = f->taken ? f->taken->memory : f->arenas;
+        return static_cast<std::byte*>(all[static_cast<std::size_t>(d)].data());
+    };
     const auto address = [&](int v) -> const void* {
         const location& p = schedule_.memory.locations[static_cast<std::size_t>(v)];
         const int root = program_.root(v), device = program_.value(root).device;
@@ -242,18 +246,78 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
 }
 
 TENON_INLINE plan::frame* plan::take_frame() {
-    if (frame* f = spare_.exchange(nullptr, std::memory_order_acquire)) return f;
-    {
+    frame* f = spare_.exchange(nullptr, std::memory_order_acquire);
+    if (!f) {
         const std::lock_guard lock(guard_);
-        if (frame* f = frames_) {
-            frames_ = f->next;
-            return f;
-        }
+        f = frames_;
+        if (f) frames_ = f->next;
     }
-    return make_frame().release();
+    if (!f) return make_frame().release();
+    if (shared_) {
+        try {
+            take_arenas(*f);
+        } catch (...) {
+            give_frame(f);
+            throw;
+        }
+        point_into_arenas(*f);
+    }
+    return f;
+}
+
+TENON_INLINE bool plan::share(std::shared_ptr<shared_arenas> with) {
+    if (!streams_.empty()) return false;
+    for (std::size_t d = 0; d < devices_.size(); ++d) with->need(d, schedule_.memory.devices[d].arena_bytes);
+    shared_ = std::move(with);
+    return true;
+}
+
+TENON_INLINE void plan::take_arenas(frame& f) {
+    try {
+        f.taken = shared_->take();
+    } catch (const resource_exhausted_error& e) {
+        throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) +
+                                       "; the largest tensors:" + largest_holders(0) +
+                                       "\nfeed smaller batches, or use a device with more memory");
+    }
+    if (!f.arenas_before.empty()) return;
+    for (const device_memory& m : f.taken->memory) f.arenas_before.push_back(m.data());
+}
+
+// Where they are others than those that it had before.
+TENON_INLINE void plan::point_into_arenas(frame& f) const {
+    bool moved = false;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        moved = moved || f.arenas_before[d] != f.taken->memory[d].data();
+        f.arenas_before[d] = f.taken->memory[d].data();
+    }
+    if (!moved) return;
+    const auto arena = [&](int d) {
+        return static_cast<std::byte*>(f.taken->memory[static_cast<std::size_t>(d)].data());
+    };
+    const auto address = [&](int v) -> std::byte* { // nullptr: elsewhere
+        const location& p = schedule_.memory.locations[static_cast<std::size_t>(v)];
+        const program_value& root = program_.value(program_.root(v));
+        return p.where == location::kind::arena && root.type.element != element_type::string ? arena(root.device) + p.offset
+                                                                                             : nullptr;
+    };
+    std::size_t in = 0, out = 0;
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        const program_item& it = program_.item(schedule_.order[s]);
+        for (std::size_t k = 0; k < it.inputs.size(); ++k, ++in)
+            if (it.read[k])
+                if (std::byte* const to = address(it.inputs[k])) f.in[in] = to;
+        for (const int v : it.outputs) {
+            if (f.out[out])
+                if (std::byte* const to = address(v)) f.out[out] = to;
+            ++out;
+        }
+        f.runs[s].scratch = arena(operations_[s].device) + schedule_.memory.scratch[s];
+    }
 }
 
 TENON_INLINE void plan::give_frame(frame* f) noexcept {
+    if (f->taken) shared_->give(std::move(f->taken));
     f->next = nullptr;
     frame* none = nullptr;
     if (spare_.compare_exchange_strong(none, f, std::memory_order_release, std::memory_order_relaxed)) return;

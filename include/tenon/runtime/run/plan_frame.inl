@@ -149,7 +149,9 @@ private:
 struct plan::frame {
     explicit frame(std::span<const variable_use> uses) : variables(uses), pointed(uses.size()) {}
 
-    std::vector<device_memory> arenas; // by device
+    std::vector<device_memory> arenas;           // by device
+    std::unique_ptr<shared_arenas::set> taken{}; // or those, of a frame that is taken
+    std::vector<const void*> arenas_before{};    // where its pointers lead
     std::map<int, any_array> texts;    // strings between nodes, by value: objects, which an arena's bytes are not
     std::vector<const void*> in;
     std::vector<void*> out;

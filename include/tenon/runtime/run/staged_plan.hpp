@@ -80,6 +80,8 @@ private:
     };
     void make_units(program&& placed);
     void number_turns();
+    void share_arenas();
+    void find_handed_on(const program& placed);
     program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends,
                        const late_types& late) const;
     // `sizes`: by slot, of what the ops that wait gave.
@@ -100,6 +102,9 @@ private:
     std::vector<int> given_by_; // by slot: the unit
     std::vector<int> slot_of_;  // by value
     std::vector<source> fetches_;
+    std::shared_ptr<shared_arenas> arenas_; // of its stages, but those that use streams
+    std::size_t at_a_time_ = 0;             // stages that may run, at most
+    std::size_t handed_on_ = 0;             // bytes of what units give each other that is there at a time, where it is known
     std::vector<tensor_type> feed_types_;
     size_bindings sizes_;       // of what is fed
     bool sizes_matter_ = false; // some op that waits tells sizes

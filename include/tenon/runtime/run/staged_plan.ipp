@@ -129,11 +129,102 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     std::unordered_set<int> later;                  // slots
     for (std::size_t f = fetches_.size(); f-- > 0;) // when they are handed out, nobody else takes
         fetches_[f].last = later.insert(fetches_[f].slot).second;
+    share_arenas();
+    find_handed_on(placed);
     stages_ = {};
     if (!late) return;
     bind_variables(placed, options_); // those of now: a container may be reset before the sizes are known
     whole_ = std::move(placed);
     stages_ = stage_programs(whole_);
+}
+
+// Stages that follow each other use the same memory, each while it runs. How many may run at a time is told by chains of stages of which each
+// begins when the one before it has ended: there are no more than chains.
+TENON_INLINE void staged_plan::share_arenas() {
+    arenas_ = std::make_shared<shared_arenas>(options_.devices);
+    for (unit& u : units_)
+        if (u.frozen) u.frozen->share(arenas_);
+    constexpr std::size_t many = 4000; // the sets below would be large
+    const std::size_t n = units_.size();
+    if (n > many) {
+        at_a_time_ = n - waits_.size();
+        return;
+    }
+    std::vector<int> left, order; // each after those before it
+    for (const unit& u : units_) left.push_back(u.cut.before);
+    for (std::size_t u = 0; u < n; ++u)
+        if (left[u] == 0) order.push_back(static_cast<int>(u));
+    for (std::size_t at = 0; at < order.size(); ++at)
+        for (const int next : units_[static_cast<std::size_t>(order[at])].cut.then)
+            if (--left[static_cast<std::size_t>(next)] == 0) order.push_back(next);
+    position_sets later(n), after_end(n); // units that begin after one has begun; after it has ended
+    for (std::size_t at = order.size(); at-- > 0;) {
+        const unit& u = units_[static_cast<std::size_t>(order[at])];
+        for (std::size_t k = 0; k < u.cut.then.size(); ++k) {
+            const int next = u.cut.then[k];
+            later.insert(order[at], next);
+            later.unite(order[at], next);
+            if (u.then_by[k] >= 0) continue; // of what is taken early
+            after_end.insert(order[at], next);
+            after_end.unite_with(order[at], later, next);
+        }
+    }
+    std::vector<int> last; // of each chain
+    for (const int u : order) {
+        if (units_[static_cast<std::size_t>(u)].cut.waits >= 0) continue;
+        const auto chain = std::find_if(last.begin(), last.end(), [&](int before) { return after_end.has(before, u); });
+        if (chain == last.end()) last.push_back(u);
+        else *chain = u;
+    }
+    at_a_time_ = last.size();
+}
+
+// In an order in which the units may run, an op that waits as late as those that come after it allow: what others send comes when it may.
+TENON_INLINE void staged_plan::find_handed_on(const program& placed) {
+    const std::size_t n = units_.size();
+    std::vector<int> left, order;
+    for (const unit& u : units_) left.push_back(u.cut.before);
+    for (std::size_t u = 0; u < n; ++u)
+        if (left[u] == 0) order.push_back(static_cast<int>(u));
+    std::vector<std::size_t> place(n), earliest(n); // of units; of what a unit comes after
+    for (std::size_t at = 0; at < order.size(); ++at) {
+        const auto u = static_cast<std::size_t>(order[at]);
+        place[u] = at;
+        for (const int next : units_[u].cut.then) {
+            const auto v = static_cast<std::size_t>(next);
+            earliest[v] = std::max(earliest[v], units_[u].cut.waits < 0 ? at : earliest[u]);
+            if (--left[v] == 0) order.push_back(next);
+        }
+    }
+    for (std::size_t at = order.size(); at-- > 0;) {
+        const auto u = static_cast<std::size_t>(order[at]);
+        if (units_[u].cut.waits < 0) continue;
+        place[u] = units_[u].cut.then.empty() ? earliest[u] : n;
+        for (const int next : units_[u].cut.then) place[u] = std::min(place[u], place[static_cast<std::size_t>(next)]);
+    }
+    const std::size_t slots = static_cast<std::size_t>(slots_);
+    std::vector<std::size_t> bytes(slots), end(slots);
+    for (std::size_t v = 0; v < slot_of_.size(); ++v)
+        if (const int slot = slot_of_[v]; slot >= 0)
+            if (const tensor_type& t = placed.values[v].type; t.extents.is_static())
+                bytes[static_cast<std::size_t>(slot)] = static_cast<std::size_t>(bytes_of(t));
+    for (std::size_t s = 0; s < slots; ++s) end[s] = place[static_cast<std::size_t>(given_by_[s])];
+    for (std::size_t u = 0; u < n; ++u)
+        for (const source& from : units_[u].takes)
+            if (from.slot >= 0) {
+                std::size_t& e = end[static_cast<std::size_t>(from.slot)];
+                e = std::max(e, place[u]);
+            }
+    for (const source& f : fetches_)
+        if (f.slot >= 0) end[static_cast<std::size_t>(f.slot)] = n;
+    std::vector<std::ptrdiff_t> change(n + 2);
+    for (std::size_t s = 0; s < slots; ++s) {
+        change[place[static_cast<std::size_t>(given_by_[s])]] += static_cast<std::ptrdiff_t>(bytes[s]);
+        change[end[s] + 1] -= static_cast<std::ptrdiff_t>(bytes[s]);
+    }
+    std::ptrdiff_t live = 0, most = 0;
+    for (const std::ptrdiff_t c : change) most = std::max(most, live += c);
+    handed_on_ = static_cast<std::size_t>(most);
 }
 
 TENON_INLINE void staged_plan::number_turns() {
@@ -174,6 +265,7 @@ TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vect
     for (const int v : u.cut.told) told.emplace_back(v, known(v));
     auto made =
         std::make_shared<plan>(program_of(whole_, u.cut, u.lends, infer_late(whole_, u.cut.inferred, told)), options_);
+    made->share(arenas_);
     std::shared_ptr<plan> dropped; // ends after the lock does
     const std::lock_guard lock(guard_);
     late_plan& kept = u.late[std::move(key)];
@@ -228,6 +320,8 @@ TENON_INLINE plan_summary staged_plan::summary() const {
     if (only_) return only_->summary();
     plan_summary all;
     all.devices.resize(options_.devices.size());
+    std::vector<std::size_t> shared(options_.devices.size()); // of one set
+    std::size_t sharing = 0;
     for (const unit& u : units_) {
         if (!u.frozen) {
             all.operations += u.cut.waits >= 0 ? 1 : static_cast<int>(u.cut.items.size());
@@ -236,16 +330,24 @@ TENON_INLINE plan_summary staged_plan::summary() const {
         const plan_summary& s = u.frozen->summary();
         all.add(s);
         all.lower_bound = std::max(all.lower_bound, s.lower_bound); // stages follow each other
+        sharing += u.frozen->shares();
         for (std::size_t d = 0; d < all.devices.size(); ++d) {
             device_layout& to = all.devices[d];
             const device_layout& from = s.devices[d];
-            to.arena_bytes += from.arena_bytes;
+            if (u.frozen->shares()) shared[d] = std::max(shared[d], from.arena_bytes);
+            else to.arena_bytes += from.arena_bytes;
             to.lower_bound = std::max(to.lower_bound, from.lower_bound);
             to.constant_bytes += from.constant_bytes;
             to.prepared_bytes += from.prepared_bytes;
-            to.fetched_bytes += from.fetched_bytes;
         }
     }
+    all.arena_bytes = 0;
+    for (std::size_t d = 0; d < all.devices.size(); ++d) {
+        all.devices[d].arena_bytes += std::min(at_a_time_, sharing) * shared[d];
+        all.arena_bytes += all.devices[d].arena_bytes;
+    }
+    all.fetched_bytes = handed_on_;
+    if (!all.devices.empty()) all.devices[0].fetched_bytes = handed_on_;
     return all;
 }
 
@@ -268,7 +370,7 @@ TENON_INLINE std::vector<std::string> staged_plan::order() const {
 TENON_INLINE std::size_t staged_plan::kept_bytes() const {
     if (only_) return only_->kept_bytes();
     const std::lock_guard lock(guard_);
-    std::size_t sum = 0;
+    std::size_t sum = arenas_->bytes();
     for (const unit& u : units_) {
         if (u.frozen) sum += u.frozen->kept_bytes();
         for (const auto& [key, kept] : u.late) sum += kept.plan->kept_bytes();
