@@ -102,18 +102,21 @@ double median(std::vector<double> all) {
 // A network, trained by steps of one of these ways.
 class side {
 public:
-    side(const std::string& target, const processes& on, int micro_batches, tn::pipeline_schedule schedule, bool split) :
+    side(const std::string& target, const processes& on, int micro_batches, tn::pipeline_schedule schedule,
+         bool split) :
         on_(on) {
         const tn::graph_scope in(graph_);
         // What is fed would be sent by the client: both sides have it in variables, on the task that reads it.
-        const auto x = tn::on("/job:worker/task:0", [&] { return tn::variable("x", tn::constant(numbers(1)), {.trainable = false}); });
+        const auto x = tn::on("/job:worker/task:0",
+                              [&] { return tn::variable("x", tn::constant(numbers(1)), {.trainable = false}); });
         const auto y = tn::on(tn::device_name(std::string(split ? "/job:worker/task:1" : "/job:worker/task:0")),
                               [&] { return tn::variable("y", tn::constant(numbers(2)), {.trainable = false}); });
         const auto first = half_of_the_network(), second = half_of_the_network();
         tn::operation train;
         if (split) {
-            const auto pipe = tn::pipeline({.micro_batches = micro_batches, .schedule = schedule},
-                                           tn::stage("/job:worker/task:0", first), tn::stage("/job:worker/task:1", second));
+            const auto pipe =
+                tn::pipeline({.micro_batches = micro_batches, .schedule = schedule},
+                             tn::stage("/job:worker/task:0", first), tn::stage("/job:worker/task:1", second));
             train = pipe.minimize(tn::gradient_descent(0.01), squared_error, x, y).train;
         } else {
             const auto there = tn::on("/job:worker/task:0");
@@ -152,16 +155,19 @@ int main(int argc, char** argv) {
         }
     }
     constexpr int stages = 2;
-    std::printf("6 layers of %d, %d rows, %d micro-batches on %d tasks of one thread\n", width, rows, micro_batches, stages);
+    std::printf("6 layers of %d, %d rows, %d micro-batches on %d tasks of one thread\n", width, rows, micro_batches,
+                stages);
     std::vector<std::string> addresses;
-    for (const int port : tn::net::free_ports("127.0.0.1", stages)) addresses.push_back("127.0.0.1:" + std::to_string(port));
+    for (const int port : tn::net::free_ports("127.0.0.1", stages))
+        addresses.push_back("127.0.0.1:" + std::to_string(port));
     const tn::cluster cluster({{"worker", addresses}});
     processes tasks; // before this process has threads
     for (int t = 0; t < stages; ++t) tasks.push_back(std::make_unique<task_process>(cluster, t));
     const std::string target = "tenon://" + addresses[0];
     side whole(target, tasks, 1, tn::one_forward_one_backward, false);
     const double bound = tn::pipeline_bound(stages, micro_batches) / stages;
-    std::printf("%-28s %12s %12s %16s %12s %12s\n", "", "in one piece", "pipeline", "bound (a share)", "reached", "cpu ratio");
+    std::printf("%-28s %12s %12s %16s %12s %12s\n", "", "in one piece", "pipeline", "bound (a share)", "reached",
+                "cpu ratio");
     for (const tn::pipeline_schedule schedule : {tn::all_forward_then_backward, tn::one_forward_one_backward}) {
         side split(target, tasks, micro_batches, schedule, true);
         std::vector<double> one_wall, one_cpu, two_wall, two_cpu;

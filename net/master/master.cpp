@@ -232,8 +232,21 @@ void master::plan(const std::shared_ptr<session>& s, verb v, message&& m, replie
                        to = std::make_shared<replier>(std::move(answer))] {
         const payer_scope pays(s->memory.get());
         if (v == verb::report_step)
-            answer_at_once<report_step>(
-                *held, *to, [&](report_step&& c) { return s->steps->report(request(*s, c.callable, c.fed)); });
+            answer_later<report_step>(*held, std::move(*to), [&](report_step&& c, replier& to_answer) {
+                // Other tasks say what is theirs when they have planned it.
+                const auto later = std::make_shared<replier>(std::move(to_answer));
+                try {
+                    s->steps->report_later(request(*s, c.callable, c.fed), [token, later](auto report) {
+                        try {
+                            reply<report_step>(*later, report());
+                        } catch (...) {
+                            fail(*later, std::current_exception());
+                        }
+                    });
+                } catch (...) {
+                    fail(*later, std::current_exception());
+                }
+            });
         else
             answer_at_once<explain_step>(*held, *to, [&](explain_step&& c) {
                 explain_step::reply r;

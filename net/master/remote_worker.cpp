@@ -1,6 +1,9 @@
 #include <net/master/remote_worker.hpp>
 
+#include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <net/link/asking.hpp>
 #include <net/wire/program_codec.hpp>
@@ -19,6 +22,16 @@ struct registered_part {
     ~registered_part() { forget(); }
     registered_part(const registered_part&) = delete;
     registered_part& operator=(const registered_part&) = delete;
+    // Whoever waits for its report is called, without the guard.
+    void tell() {
+        std::vector<std::function<void()>> waiting;
+        {
+            const std::lock_guard lock(guard);
+            has_told = true;
+            waiting.swap(then);
+        }
+        for (const auto& f : waiting) f();
+    }
     const session_tasks::task& at() const { return tasks->tasks->tasks[static_cast<std::size_t>(task)]; }
     // There, with what has come to be run by its number.
     void forget() const noexcept {
@@ -34,8 +47,10 @@ struct registered_part {
     const std::string changes; // its task, where it changes something there
     std::mutex guard;          // of what follows
     step_report report;
-    std::exception_ptr failed;            // where it could not be registered: why what is run by this number fails
-    std::shared_ptr<register_part> again; // where that was for want of memory: it is tried once more when it is run
+    bool has_told = false;                   // that, or that it failed
+    std::vector<std::function<void()>> then; // who waits for it
+    std::exception_ptr failed;               // where it could not be registered: why what is run by this number fails
+    std::shared_ptr<register_part> again;    // where that was for want of memory: it is tried once more when it is run
 };
 
 std::exception_ptr exception_of(const answer& a) { return failure{a.code, a.message, a.reason}.exception(); }
@@ -56,7 +71,7 @@ void register_there(const std::shared_ptr<registered_part>& p, register_part&& c
                     what->program = std::move(*unsent);
                     return register_there(p, std::move(*what), {});
                 }
-                const std::lock_guard lock(p->guard);
+                const std::unique_lock lock(p->guard);
                 p->report = std::move(r.report);
             } catch (...) {
                 const std::exception_ptr why = std::current_exception();
@@ -71,6 +86,7 @@ void register_there(const std::shared_ptr<registered_part>& p, register_part&& c
                 }
                 p->forget(); // what has come there to be run by this number does not wait for it
             }
+            p->tell();
         },
         p->at().incarnation);
 }
@@ -304,6 +320,13 @@ public:
             there.fetched_bytes = d.peak_bytes - std::min(d.peak_bytes, d.arena_bytes); // and what else it holds
         }
         return s;
+    }
+    void when_known(std::function<void()> then) override {
+        {
+            const std::lock_guard lock(part_->guard);
+            if (!part_->has_told) return part_->then.push_back(std::move(then));
+        }
+        then();
     }
     std::vector<std::string> order() const override {
         const std::lock_guard lock(part_->guard);

@@ -98,3 +98,34 @@ TEST_CASE("S43: what is refused in a pipeline's step on a cluster changes nothin
     for (std::size_t i = 0; i < before.size(); ++i) CHECK(all_close(before[i], after[i], 0, 0));
     s.run(tn::feed(x, numbers<7>(8, 1)), tn::feed(y, numbers<3>(8, 1)), train);
 }
+
+TEST_CASE("S43: what a pipeline takes of each task of a cluster is known before its first step, and is less by 1F1B") {
+    net_test::servers all(1, 2);
+    std::map<tn::pipeline_schedule, std::vector<std::size_t>> peaks;
+    for (const tn::pipeline_schedule schedule : {tn::all_forward_then_backward, tn::one_forward_one_backward}) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<double, tn::shape<batch, 16>>("x");
+        const auto y = tn::placeholder<double, tn::shape<batch, 16>>("y");
+        const auto half = [] {
+            return tn::nn::sequential(tn::nn::dense<48>(tn::nn::tanh), tn::nn::dense<16>(tn::nn::tanh));
+        };
+        const auto pipe =
+            tn::pipeline({.micro_batches = 8, .schedule = schedule}, tn::stage("/job:worker/task:0", half()),
+                         tn::stage("/job:worker/task:1", half()));
+        const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
+        tn::session s(all.target("worker", 0), g);
+        s.run(tn::initialize_variables());
+        for (const tn::device_report& d :
+             pipe.memory(s.report(tn::feed(x, numbers<16>(8 * 32, 1)), tn::feed(y, numbers<16>(8 * 32, 2)), train)))
+            peaks[schedule].push_back(d.peak_bytes);
+        s.run(tn::feed(x, numbers<16>(8 * 32, 1)), tn::feed(y, numbers<16>(8 * 32, 2)), train);
+    }
+    const auto& gpipe = peaks[tn::all_forward_then_backward];
+    const auto& flush = peaks[tn::one_forward_one_backward];
+    REQUIRE(gpipe.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(flush[i] > 0);
+        CHECK(flush[i] < gpipe[i]);
+    }
+}

@@ -57,6 +57,8 @@ public:
     virtual ~part_plan() = default;
     virtual std::unique_ptr<part_step> make_step() = 0;
     virtual plan_summary summary() const = 0; ///< devices are the task's own
+    /// Calls it once its summary is what it will be: at once, or when its task has told. On any thread; it throws nothing.
+    virtual void when_known(std::function<void()> then) { then(); }
     virtual std::vector<std::string> order() const = 0;
     virtual std::size_t kept_bytes() const = 0;
     virtual told_sizes last_told() const { return {}; } ///< as of a staged_plan; none where that is not known here

@@ -311,8 +311,8 @@ private:
     int on_host_ = 0; // operations that are not on streams, where it uses some
     // nullptr: streams are given some before the host has seen the end of others
     std::unique_ptr<streams_work> at_once_;
-    std::atomic<bool> records_{false};     // what is given at once is recorded
-    std::vector<device_memory> constants_; // by device: copies of what the host holds
+    std::atomic<bool> records_{false};      // what is given at once is recorded
+    std::vector<device_memory> constants_;  // by device: copies of what the host holds
     std::shared_ptr<shared_arenas> shared_; // nullptr: each frame has its own
     plan_summary summary_;
     double own_cost_ = 0; // of what threads of this process do, in nanoseconds

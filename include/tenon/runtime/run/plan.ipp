@@ -276,9 +276,8 @@ TENON_INLINE void plan::take_arenas(frame& f) {
     try {
         f.taken = shared_->take();
     } catch (const resource_exhausted_error& e) {
-        throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) +
-                                       "; the largest tensors:" + largest_holders(0) +
-                                       "\nfeed smaller batches, or use a device with more memory");
+        throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) + "; the largest tensors:" +
+                                       largest_holders(0) + "\nfeed smaller batches, or use a device with more memory");
     }
     if (!f.arenas_before.empty()) return;
     for (const device_memory& m : f.taken->memory) f.arenas_before.push_back(m.data());
@@ -298,8 +297,9 @@ TENON_INLINE void plan::point_into_arenas(frame& f) const {
     const auto address = [&](int v) -> std::byte* { // nullptr: elsewhere
         const location& p = schedule_.memory.locations[static_cast<std::size_t>(v)];
         const program_value& root = program_.value(program_.root(v));
-        return p.where == location::kind::arena && root.type.element != element_type::string ? arena(root.device) + p.offset
-                                                                                             : nullptr;
+        return p.where == location::kind::arena && root.type.element != element_type::string
+                   ? arena(root.device) + p.offset
+                   : nullptr;
     };
     std::size_t in = 0, out = 0;
     for (std::size_t s = 0; s < operations_.size(); ++s) {

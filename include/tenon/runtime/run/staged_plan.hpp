@@ -104,7 +104,7 @@ private:
     std::vector<source> fetches_;
     std::shared_ptr<shared_arenas> arenas_; // of its stages, but those that use streams
     std::size_t at_a_time_ = 0;             // stages that may run, at most
-    std::size_t handed_on_ = 0;             // bytes of what units give each other that is there at a time, where it is known
+    std::size_t handed_on_ = 0; // bytes of what units give each other that is there at a time, where it is known
     std::vector<tensor_type> feed_types_;
     size_bindings sizes_;       // of what is fed
     bool sizes_matter_ = false; // some op that waits tells sizes

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,8 +33,9 @@ public:
     bool accepts(const any_array* const* feeds) const { return first_->accepts(feeds); }
     bool is_measured() const noexcept { return first_->is_measured(); }
     std::uint64_t epoch() const noexcept { return first_->epoch(); }
-    plan_summary summary() const;           ///< devices are those of plan_options
-    std::vector<std::string> order() const; ///< part by part
+    plan_summary summary() const;                      ///< devices are those of plan_options
+    void when_known(std::function<void()> then) const; ///< as of a part_plan, of all parts
+    std::vector<std::string> order() const;            ///< part by part
     std::size_t kept_bytes() const;
     /// As of a staged_plan, of all parts of this process.
     told_sizes last_told() const;

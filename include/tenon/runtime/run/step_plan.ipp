@@ -71,6 +71,12 @@ TENON_INLINE plan_summary step_plan::summary() const {
     return all;
 }
 
+TENON_INLINE void step_plan::when_known(std::function<void()> then) const {
+    // The last to let go of it calls.
+    const std::shared_ptr<void> all(nullptr, [call = std::move(then)](void*) { call(); });
+    for (const part& p : others_) p.plan->when_known([all] {});
+}
+
 TENON_INLINE std::vector<std::string> step_plan::order() const {
     std::vector<std::string> lines = first_->order();
     for (const part& p : others_)

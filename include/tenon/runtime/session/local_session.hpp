@@ -35,6 +35,9 @@ public:
     std::shared_ptr<callable_state> make_callable(const std::vector<any_tensor>& feeds,
                                                   const fetch_request& r) override;
     step_report report(run_request&& r) override;
+    /// The same, when the tasks of other processes have told what is theirs: `then`, which throws nothing, is called once, on any thread,
+    /// with what makes the report, or throws.
+    void report_later(run_request&& r, std::function<void(function_ref<step_report()>)> then);
     placement_explanation explain(run_request&& r) override;
     session_statistics statistics() const override;
     std::vector<device_attributes> list_devices() const override;
@@ -79,7 +82,8 @@ private:
                                         const fetch_request& r);
     bool too_much_is_kept() const;
     placement_explanation explained(const run_request& asked);
-    step_report reported(const run_request& asked);
+    std::shared_ptr<step_plan> reported_plan(const run_request& asked);
+    step_report reported(const step_plan& p) const;
 
     void run(const step_plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const;
     void begin(step& s, double timeout) const;

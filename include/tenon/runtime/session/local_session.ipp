@@ -494,13 +494,21 @@ TENON_INLINE placement_explanation local_session::explained(const run_request& a
     return runtime::explain(p, o, *placer_, strategy_for(p), told);
 }
 
-TENON_INLINE step_report local_session::report(run_request&& asked) {
-    return naming_out_of_memory([&] { return "the report of " + step_of(asked); }, [&] { return reported(asked); });
+TENON_INLINE step_report local_session::report(run_request&& asked) { return reported(*reported_plan(asked)); }
+TENON_INLINE void local_session::report_later(run_request&& asked,
+                                              std::function<void(function_ref<step_report()>)> then) {
+    const auto p = reported_plan(asked);
+    p->when_known([self = shared_from_this(), p, then = std::move(then)] { then([&] { return self->reported(*p); }); });
 }
-TENON_INLINE step_report local_session::reported(const run_request& asked) {
-    const fed_tensors fed = checked(asked);
-    const auto p = plan_for(fed.tensors, fed.values.data(), asked);
-    const runtime::plan_summary s = p->summary();
+TENON_INLINE std::shared_ptr<runtime::step_plan> local_session::reported_plan(const run_request& asked) {
+    return naming_out_of_memory([&] { return "the report of " + step_of(asked); },
+                                [&] {
+                                    const fed_tensors fed = checked(asked);
+                                    return plan_for(fed.tensors, fed.values.data(), asked);
+                                });
+}
+TENON_INLINE step_report local_session::reported(const step_plan& p) const {
+    const runtime::plan_summary s = p.summary();
     step_report r{.nodes = s.operations,
                   .folded = s.folded,
                   .fused = s.fused,
@@ -510,7 +518,7 @@ TENON_INLINE step_report local_session::reported(const run_request& asked) {
                   .lower_bound = s.lower_bound,
                   .variable_bytes = variable_bytes(),
                   .devices = {},
-                  .order = p->order()};
+                  .order = p.order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
         r.devices.push_back({.device = parts_.size() > 1 ? to_string(described_[d].attributes.name)
                                                          : short_name(described_[d].attributes.name),
