@@ -122,9 +122,10 @@ void check_same(const outcome& whole, const outcome& split) {
     for (std::int64_t i = 0; i < whole.output.elements(); ++i)
         CHECK(std::fabs(whole.output.data<double>()[i] - split.output.data<double>()[i]) < 1e-12);
     REQUIRE(!whole.begins.empty());
-    for (const auto& [name, value] : whole.begins) {
+    for (const auto& begins : whole.begins) {
+        const std::string& name = begins.first;
         CAPTURE(name);
-        check_is_whole_of(value, name, split.begins, 0); // the same numbers
+        check_is_whole_of(begins.second, name, split.begins, 0); // the same numbers
         check_is_whole_of(whole.gradients.at(name), name, split.gradients, 1e-12);
         check_is_whole_of(whole.ends.at(name), name, split.ends, 1e-12);
     }

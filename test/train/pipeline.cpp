@@ -327,7 +327,7 @@ TEST_CASE(
 
     const auto x = tn::placeholder<double, tn::shape<batch, 5>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
-    const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
+    const tn::operation train = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y).train;
     tn::session s;
     s.run(tn::initialize_variables());
     const auto before = s.run_untyped({}, g.collection(tn::global_variables));
@@ -541,4 +541,35 @@ TEST_CASE("S43: a pipeline of tensors whose types are known at run time") {
     const auto no_scalar = [](const tn::any_tensor& a, const tn::any_tensor& b) { return a - b; };
     CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)pipe.compute_gradients(no_scalar, x, y); }),
               "must be a floating scalar"));
+}
+
+TEST_CASE(
+    "S43: a pipeline on tasks of one process: its stages' memory, too, does not grow with the micro-batches by 1F1B") {
+    const auto peaks_of = [](tn::pipeline_schedule schedule, int micro_batches) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<double, tn::shape<batch, 32>>("x");
+        const auto y = tn::placeholder<double, tn::shape<batch, 32>>("y");
+        const auto wide = [] {
+            return tn::nn::sequential(tn::nn::dense<96>(tn::nn::tanh), tn::nn::dense<32>(tn::nn::tanh));
+        };
+        const auto pipe =
+            tn::pipeline({.micro_batches = micro_batches, .schedule = schedule}, tn::stage("/job:a", wide()),
+                         tn::stage("/job:b", wide()), tn::stage("/job:c", wide()));
+        const tn::operation train = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y).train;
+        const tn::task a({.job = "a"}), b({.job = "b"}), c({.job = "c"});
+        tn::session s({a, b, c}, g);
+        s.run(tn::initialize_variables());
+        const tn::array<double, tn::shape<tn::dyn, 32>> rows(micro_batches * 16);
+        std::vector<std::size_t> all;
+        for (const tn::device_report& d : pipe.memory(s.report(tn::feed(x, rows), tn::feed(y, rows), train)))
+            all.push_back(d.peak_bytes);
+        for (int i = 0; i < 2; ++i) s.run(tn::feed(x, rows), tn::feed(y, rows), train);
+        return all;
+    };
+    const auto gpipe = peaks_of(tn::all_forward_then_backward, 16), flush = peaks_of(tn::one_forward_one_backward, 8),
+               more = peaks_of(tn::one_forward_one_backward, 16);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(more[i] < gpipe[i]);
+    CHECK(more[1] <= flush[1] + 4096);
+    CHECK(more[2] <= flush[2] + 4096);
 }

@@ -322,7 +322,7 @@ private:
         }
     }
     template <class... X> static constexpr bool all_divide(std::type_identity<std::tuple<X...>>) {
-        return (divides<X>() & ... & true);
+        return (divides<X>() && ... && true);
     }
     template <class... X> static auto micro_batch_types(std::type_identity<std::tuple<X...>>) {
         return std::type_identity<std::tuple<typename detail::micro_batch_of<X, MicroBatches>::type...>>{};
