@@ -129,3 +129,43 @@ TEST_CASE("S43: what a pipeline takes of each task of a cluster is known before 
         CHECK(flush[i] < gpipe[i]);
     }
 }
+
+TEST_CASE("S43: a layer split over two tasks of a cluster has the numbers of the whole; its bytes are those that one "
+          "counts") {
+    net_test::servers all(1, 2);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<double, tn::shape<batch, 6>>("x");
+    const auto layer = tn::nn::parallel_mlp<8, 4>({"/job:worker/task:0", "/job:worker/task:1"}, tn::nn::tanh);
+    const auto y = layer(x);
+    const auto loss = tn::on("/job:worker/task:0", [&] { return tn::mean(tn::square(y)); });
+    const auto gradients = tn::optimizer::compute_gradients(loss);
+    const auto train = tn::gradient_descent(0.1).apply_gradients(gradients, {.advance_global_step = false});
+    // The same of the parts that the tasks hold, joined.
+    const auto& columns = layer.columns();
+    const auto& rows = layer.rows();
+    const tn::any_tensor w1 = tn::untyped::concat(columns.kernel(), 1), b1 = tn::untyped::concat(columns.bias(), 0),
+                         w2 = tn::untyped::concat(rows.kernel(), 0);
+    const tn::any_tensor whole =
+        tn::untyped::matmul(tn::untyped::tanh(tn::untyped::matmul(x, w1) + b1), w2) + rows.bias();
+    const auto wanted = tn::optimizer::compute_gradients(tn::untyped::mean(tn::untyped::square(whole)));
+    tn::session s(all.target("worker", 0), g);
+    s.run(tn::initialize_variables());
+    REQUIRE(gradients.size() == 7);
+    REQUIRE(wanted.size() == 7);
+    std::vector<tn::any_tensor> fetched{y, whole};
+    for (std::size_t i = 0; i < 7; ++i) {
+        CHECK(gradients[i].variable.name() == wanted[i].variable.name());
+        fetched.push_back(gradients[i].gradient);
+        fetched.push_back(wanted[i].gradient);
+    }
+    const auto xs = numbers<6>(10, 1);
+    std::vector<tn::fed_value> fed;
+    fed.push_back({x, xs.untyped().copy()});
+    const auto got = s.run_untyped(std::move(fed), fetched);
+    for (std::size_t i = 0; i < got.size(); i += 2) CHECK(all_close(got[i], got[i + 1], 0, 1e-12));
+    const auto crossed = said_and_seen(s, 2, tn::feed(x, xs), train);
+    CHECK(crossed.said == crossed.seen);
+    // x to the second task; its product back, and the gradient of that.
+    CHECK(probe::total(crossed.said) == (10 * 6 + 10 * 4 + 10 * 4) * 8);
+}

@@ -179,6 +179,13 @@ TENON_INLINE plan::~plan() {
 TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     auto f = std::make_unique<frame>(variables_);
     f->arenas.resize(devices_.size());
+    struct returned { // where the frame is not finished
+        ~returned() {
+            if (of && of->taken) to->give(std::move(of->taken));
+        }
+        shared_arenas* to;
+        frame* of;
+    } unfinished{shared_.get(), f.get()};
     if (shared_) take_arenas(*f);
     for (std::size_t d = 0; d < devices_.size() && !shared_; ++d) {
         const std::size_t bytes = schedule_.memory.devices[d].arena_bytes;
@@ -241,6 +248,7 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
             f->ends.push_back(devices_[static_cast<std::size_t>(l.by.device)]->streams()->make_event());
     }
     f->in_flight = std::make_unique<executor>(*this, *f);
+    unfinished.of = nullptr;
     frames_made_.fetch_add(1, std::memory_order_relaxed);
     return f;
 }
