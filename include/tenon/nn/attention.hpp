@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -23,6 +21,10 @@
 ///     auto a = tn::nn::attention(q, k, v);                                // without projections
 
 namespace tenon {
+
+namespace detail {
+double attention_scale(std::int64_t size); // 1 / sqrt(size); <cmath> would cost each program more than all of this
+} // namespace detail
 
 namespace nn {
 
@@ -60,7 +62,7 @@ auto attention(const Q& queries, const K& keys, const V& values, bool causal = f
         constexpr int rank = Q::shape_type::rank;
         const auto q = detail::as_tensor(queries);
         const auto k = detail::as_tensor(keys);
-        const double scale = 1 / std::sqrt(static_cast<double>(Q::shape_type::extents[rank - 1].size));
+        const double scale = detail::attention_scale(Q::shape_type::extents[rank - 1].size);
         const auto scores = detail::as_tensor(matmul<transpose_b>(q * static_cast<T>(scale), k));
         const auto v = detail::as_tensor(values);
         if (!causal) return detail::as_tensor(matmul(softmax(scores), v));
@@ -69,7 +71,7 @@ auto attention(const Q& queries, const K& keys, const V& values, bool causal = f
             return cumsum<rank - 2>(ones_like(cast<std::int32_t>(sum<rank - 1>(x))));
         };
         const auto seen = expand_dims<rank - 2>(count(k)) <= expand_dims<rank - 1>(count(q));
-        const auto hidden = static_cast<T>(-std::numeric_limits<float>::infinity());
+        const auto hidden = static_cast<T>(-__builtin_inff());
         return detail::as_tensor(matmul(softmax(select(seen, scores, hidden)), v));
     }
 }
@@ -203,3 +205,7 @@ template <int Heads> multi_head_attention_layer<Heads> multi_head_attention(cons
 } // namespace nn
 
 } // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/nn/attention.ipp>
+#endif
