@@ -202,7 +202,10 @@ TEST_CASE("S43: steps of a pipeline train as steps of the network in one piece d
         if (split) {
             const auto pipe = tn::pipeline<4>({}, tn::stage("/cpu:0", first), tn::stage("/cpu:1", second));
             CHECK(pipe.micro_batches() == 4);
-            train = pipe.minimize(tn::adam(0.01), squared_error, x, y).train;
+            CHECK(pipe.device(1) == tn::device_name("/cpu:1"));
+            CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)pipe.device(2); }), "there is no stage 2"));
+            train = pipe.minimize(tn::adam(0.01), {.name = "adam"}, squared_error, x, y).train;
+            CHECK(has(train.name(), "adam"));
         } else train = tn::adam(0.01).minimize(squared_error(second(first(x)), y));
         tn::session_options o;
         o.cpu_devices = 2;

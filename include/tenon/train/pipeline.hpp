@@ -41,7 +41,8 @@ template <class F> struct pipeline_stage {
     F function;
 };
 
-/// A layer, or anything that can be called with tensors, on a device. What it returns, a tensor or a tuple of several, is what
+/// A layer, or anything that can be called with tensors, whose rows are those of a micro-batch (tn::dyn of them, where the compiler does
+/// not know better), on a device. What it returns, a tensor or a tuple of several, is what
 /// the next stage is called with. A function is called once for each micro-batch; variables that it makes are made once.
 template <class F> pipeline_stage<F> stage(const device_name& device, F function) {
     return {device, std::move(function)};
@@ -214,18 +215,15 @@ public:
         if (MicroBatches > 0) options_.micro_batches = MicroBatches;
         detail::pipeline_stages s;
         s.micro_batches = options_.micro_batches;
-        std::apply([&](const auto&... x) { (s.devices.push_back(x.device), ...); }, stages_);
+        s.devices = devices();
         detail::check_stages(s);
     }
 
     static constexpr int size() noexcept { return static_cast<int>(sizeof...(F)); }
     int micro_batches() const noexcept { return options_.micro_batches; }
     pipeline_schedule schedule() const noexcept { return options_.schedule; }
-    device_name device(int stage) const {
-        std::vector<device_name> all;
-        std::apply([&](const auto&... x) { (all.push_back(x.device), ...); }, stages_);
-        return all.at(static_cast<std::size_t>(stage));
-    }
+    /// invalid_argument_error where there is no such stage.
+    device_name device(int stage) const { return detail::device_of_stage(devices(), stage); }
     /// What a stage does in a step: "F0 F1 B0 F2 B1 B2".
     std::vector<pipeline_slot> order(int stage) const {
         return pipeline_order(options_.schedule, size(), options_.micro_batches, stage);
@@ -266,13 +264,12 @@ public:
 
     /// Of what a session reports of a step, what it takes on each stage's device: known before the step runs. not_found_error where
     /// the report has no such device.
-    std::vector<device_report> memory(const step_report& of) const {
-        std::vector<device_name> devices;
-        std::apply([&](const auto&... x) { (devices.push_back(x.device), ...); }, stages_);
-        return detail::reports_of(of, devices);
-    }
+    std::vector<device_report> memory(const step_report& of) const { return detail::reports_of(of, devices()); }
 
 private:
+    std::vector<device_name> devices() const {
+        return std::apply([](const auto&... x) { return std::vector<device_name>{x.device...}; }, stages_);
+    }
     template <std::size_t I> using function = std::tuple_element_t<I, std::tuple<F...>>;
     // The erased functions of the stages from number I on, and the types that the last one returns.
     template <std::size_t I, class Inputs> auto erase(detail::pipeline_stages& to) const {

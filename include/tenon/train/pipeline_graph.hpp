@@ -27,6 +27,9 @@ struct pipeline_stages {
 /// Throws invalid_argument_error for a stage without a device, and no micro-batches.
 void check_stages(const pipeline_stages& s);
 
+/// Throws it for a number that no stage has.
+device_name device_of_stage(const std::vector<device_name>& devices, int stage);
+
 /// The whole batch, through all stages, each on its device.
 tensor_list through_stages(const pipeline_stages& s, const tensor_list& inputs, nn::phase p);
 

@@ -25,6 +25,13 @@ TENON_INLINE void check_stages(const pipeline_stages& s) {
                                      " micro-batches; pipeline_options::micro_batches must be 1 at least");
 }
 
+TENON_INLINE device_name device_of_stage(const std::vector<device_name>& devices, int stage) {
+    if (stage < 0 || static_cast<std::size_t>(stage) >= devices.size())
+        throw invalid_argument_error("pipeline: there is no stage " + std::to_string(stage) + "; there are " +
+                                     std::to_string(devices.size()) + ", counted from 0");
+    return devices[static_cast<std::size_t>(stage)];
+}
+
 TENON_INLINE tensor_list through_stages(const pipeline_stages& s, const tensor_list& inputs, nn::phase p) {
     tensor_list values = inputs;
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
