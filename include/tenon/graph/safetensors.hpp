@@ -58,6 +58,8 @@ public:
     /// ranks that Tenon lacks.
     safetensors_file(array<std::uint8_t> bytes, std::string name);
 
+    /// What it is called in messages.
+    const std::string& name() const noexcept { return name_; }
     /// By name.
     const std::vector<tensor>& tensors() const noexcept { return tensors_; }
     const safetensors_metadata& metadata() const noexcept { return metadata_; }

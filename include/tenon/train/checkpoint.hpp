@@ -30,12 +30,17 @@ struct save_options {
 /// Writes the values that variables have in a session, all of one step. The file appears whole or not at all. Throws
 /// failed_precondition_error naming a variable that has no value, and what write_safetensors throws.
 void save_variables(session& s, const std::string& path, const save_options& o = {});
+/// What it would write, in memory; `name` stands in messages.
+safetensors_file copy_variables(session& s, const std::string& name, const save_options& o = {});
 
 struct load_options {
     /// Which variables; empty: all of global_variables.
     std::vector<any_tensor> variables{};
     /// True: loads what there is and fits, and reports the rest. False: all or nothing.
     bool partial = false;
+    /// What the names in the graph begin with and those in the file do not: "member_2/", where a name_scope is around the model that
+    /// was none when it was saved. Variables that are called otherwise stay as they are, where none are given.
+    std::string prefix{};
 };
 
 struct load_report {
@@ -49,6 +54,8 @@ struct load_report {
 /// no variable and throws not_found_error that lists what is missing, or invalid_argument_error that lists what has
 /// another type or other sizes. Throws what read_safetensors throws.
 load_report load_variables(session& s, const std::string& path, const load_options& o = {});
+/// The same of a file that was read.
+load_report load_variables(session& s, const safetensors_file& file, const load_options& o = {});
 
 namespace detail {
 /// The first few of them.

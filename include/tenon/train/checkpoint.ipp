@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -89,42 +90,72 @@ TENON_INLINE std::vector<any_tensor> match_variables(const char* what, const std
 
 } // namespace detail
 
-TENON_INLINE void save_variables(session& s, const std::string& path, const save_options& o) {
+namespace detail {
+// f(arrays, metadata) with the values that the variables have in one step.
+template <class F> void with_saved_values(session& s, const char* what, const save_options& o, F&& f) {
     std::vector<any_tensor> variables;
-    for (const detail::whole_variable& w :
-         detail::whole_variables(detail::checkpoint_variables(s.bound_graph(), o.variables, "save_variables")))
+    for (const whole_variable& w : whole_variables(checkpoint_variables(s.bound_graph(), o.variables, what)))
         variables.push_back(w.variable);
     const std::vector<any_array> values = s.run_untyped({}, variables);
     std::vector<named_array> named;
     for (std::size_t i = 0; i < variables.size(); ++i) named.push_back({variables[i].node()->name, values[i]});
     safetensors_metadata metadata = o.metadata;
     metadata.emplace("format", "tenon");
-    if (o.rehearsal) rehearse_safetensors(path, named, metadata);
-    else write_safetensors(path, named, metadata);
+    f(named, metadata);
+}
+} // namespace detail
+
+TENON_INLINE void save_variables(session& s, const std::string& path, const save_options& o) {
+    detail::with_saved_values(s, "save_variables", o, [&](const auto& named, const safetensors_metadata& metadata) {
+        if (o.rehearsal) rehearse_safetensors(path, named, metadata);
+        else write_safetensors(path, named, metadata);
+    });
+}
+
+TENON_INLINE safetensors_file copy_variables(session& s, const std::string& name, const save_options& o) {
+    std::vector<std::uint8_t> bytes;
+    detail::with_saved_values(s, "copy_variables", o, [&](const auto& named, const safetensors_metadata& metadata) {
+        std::size_t most = 0;
+        for (const named_array& n : named) most += n.value.bytes();
+        bytes.reserve(most + 4096);
+        const auto add = [&](const void* from, std::size_t n) {
+            const auto* const begin = static_cast<const std::uint8_t*>(from);
+            bytes.insert(bytes.end(), begin, begin + n);
+        };
+        detail::write_safetensors_to(add, name, named, metadata);
+    });
+    array<std::uint8_t> memory(extents{static_cast<std::int64_t>(bytes.size())});
+    std::copy(bytes.begin(), bytes.end(), memory.data());
+    return safetensors_file(std::move(memory), name);
 }
 
 TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
+    return load_variables(s, read_safetensors(path), o);
+}
+TENON_INLINE load_report load_variables(session& s, const safetensors_file& file, const load_options& o) {
     std::map<const node*, detail::whole_variable> wholes;
     std::vector<any_tensor> variables;
     for (detail::whole_variable& w :
          detail::whole_variables(detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables"))) {
+        if (!w.variable.node()->name.starts_with(o.prefix)) continue;
         variables.push_back(w.variable);
         wholes.emplace(w.variable.node(), std::move(w));
     }
-    const safetensors_file file = read_safetensors(path);
+    if (variables.empty()) throw not_found_error("load_variables: no variable's name begins with \"" + o.prefix + "\"");
+    const auto name_in_file = [&](const std::string& name) { return name.substr(o.prefix.size()); };
     std::vector<std::string> names;
-    for (const safetensors_file::tensor& t : file.tensors()) names.push_back(t.name);
+    for (const safetensors_file::tensor& t : file.tensors()) names.push_back(o.prefix + t.name);
     const auto type_of = [&](const std::string& name) -> const tensor_type* {
-        const safetensors_file::tensor* const t = file.find(name);
+        const safetensors_file::tensor* const t = file.find(name_in_file(name));
         return t ? &t->type : nullptr;
     };
     load_report report;
     const std::vector<any_tensor> found =
-        detail::match_variables("load_variables", path, variables, type_of, names, o.partial, report);
+        detail::match_variables("load_variables", file.name(), variables, type_of, names, o.partial, report);
     std::vector<fed_value> feeds;
     std::vector<operation> assignments;
     for (const any_tensor& v : found) {
-        any_array value = file.load(v.node()->name);
+        any_array value = file.load(name_in_file(v.node()->name));
         const detail::whole_variable& w = wholes.at(v.node());
         for (std::size_t p = 0; p < w.parts.size(); ++p) {
             const std::vector<any_tensor> all = detail::loading_assignments(w.parts[p]);

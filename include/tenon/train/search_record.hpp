@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/train/grid_file.hpp>
+#include <tenon/train/trial.hpp>
+
+/// What has ended of a search, in memory and in its file. Included by .ipp files and tests only.
+
+namespace tenon::detail {
+
+struct search_record_options {
+    std::string name, file;
+    std::uint64_t seed = 1;
+    bool smaller_is_better = false, retry_failed = false;
+    int keep = 3;
+};
+
+/// Used by one thread at a time.
+class search_record {
+public:
+    /// Reads the file, where one is named. Errors as of grid_search.
+    search_record(std::vector<std::string> points, std::string axes, search_record_options o);
+
+    /// Its settings, as text.
+    const std::string& text(int point) const { return points_[static_cast<std::size_t>(point)]; }
+    int points() const noexcept { return static_cast<int>(points_.size()); }
+    /// A point's: of its settings, whatever its number.
+    std::uint64_t seed(int point) const;
+    /// What containers of its trainings are called by. With a file, those of a program that was killed are called so, too.
+    const std::string& id() const noexcept { return id_; }
+    bool has_file() const noexcept { return file_.has_value(); }
+
+    const std::map<int, trial_outcome>& ended() const noexcept { return ended_; }
+    std::vector<int> left() const;
+    /// Those that have a score, the best first; of equal ones the first.
+    std::vector<trial_outcome> ranked() const;
+    /// Whether the weights of a point with this outcome are to be kept, as things are.
+    bool is_among_best(const trial_outcome& o) const;
+    /// Keeps weights, where they are to be: in the file's company, or in memory. May be called beside other functions but the next.
+    trial_weights kept(int point, const std::shared_ptr<const safetensors_file>& weights) const;
+    /// A point has ended: in the file first. Weights that are no longer of the best are dropped.
+    void enter(trial_outcome o);
+
+private:
+    bool is_better(const trial_outcome& a, const trial_outcome& b) const;
+    void read_file(std::string axes);
+    std::vector<std::string> points_;
+    search_record_options options_;
+    std::optional<grid_file> file_;
+    std::string id_;
+    std::map<int, trial_outcome> ended_; // by point
+};
+
+} // namespace tenon::detail
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/search_record.ipp>
+#endif

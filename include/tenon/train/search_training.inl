@@ -1,0 +1,213 @@
+#pragma once
+
+// A part of train/grid_search.ipp: one training: what it is told, and what becomes of it.
+
+#include <limits>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/graph/graph.hpp>
+#include <tenon/graph/scope.hpp>
+#include <tenon/train/search_state.inl>
+
+namespace tenon::detail {
+
+inline error_reason reason_of(const std::exception_ptr& of) {
+    try {
+        std::rethrow_exception(of);
+    } catch (const error& e) {
+        return e.reason();
+    } catch (...) {
+        return error_reason::none;
+    }
+}
+
+TENON_INLINE tenon::session& search_core::training::session() {
+    if (open) return *open;
+    session_options o = of_.options.session;
+    std::shared_ptr<tenon::session> made;
+    if (on_.here) made = std::make_shared<tenon::session>(*on_.here, graph::current(), o);
+    else {
+        if (o.device_filters.empty()) o.device_filters = {task_of(on_.name)};
+        made = std::make_shared<tenon::session>(on_.target, graph::current(), o);
+    }
+    const std::lock_guard lock(of_.guard);
+    open = std::move(made);
+    return *open;
+}
+
+TENON_INLINE bool search_core::training::report(std::int64_t step, double score) {
+    if (!history.empty() && step < history.back().step)
+        throw invalid_argument_error("trial::report: step " + std::to_string(step) + " after step " +
+                                     std::to_string(history.back().step) + "; steps do not go back");
+    history.push_back({step, score});
+    if (best_of(history, of_.options.smaller_is_better) == &history.back()) take_weights();
+    if (should_stop()) return false;
+    if (!of_.options.median) return true;
+    const std::lock_guard lock(of_.guard);
+    by_median = of_.medians.should_stop(history);
+    return !by_median;
+}
+TENON_INLINE bool search_core::training::should_stop() const noexcept {
+    if (by_median) return true;
+    if (of_.stopping) cut_off = true;
+    return cut_off;
+}
+
+TENON_INLINE void search_core::training::take_weights() {
+    if (!open || of_.options.keep == 0) return;
+    if (weights.empty() && open->bound_graph().collection(global_variables).empty()) return;
+    save_options o;
+    o.variables = weights;
+    o.metadata = {{"settings", of_.record.text(point)}};
+    best =
+        std::make_shared<const safetensors_file>(copy_variables(*open, "the weights of " + of_.point_text(point), o));
+}
+
+// What is on a task that cannot be reached is forgotten when that is back.
+TENON_INLINE void search_core::training::forget_container() noexcept {
+    try {
+        if (on_.here) task(*on_.here).reset({container});
+        else tenon::session::reset(on_.target, {container});
+    } catch (const std::exception&) { // of another task mostly; this one's server has done it first
+    }
+}
+
+TENON_INLINE void search_core::state::put_back(int point) {
+    const std::lock_guard lock(guard);
+    --running;
+    left.push_front(point);
+    changed.notify_all();
+}
+
+TENON_INLINE void search_core::state::train_one(worker& w, int point, const shared_function<void(int, trial&)>& train) {
+    training t(*this, w.device);
+    t.point = point;
+    t.began = now();
+    {
+        const std::lock_guard lock(guard);
+        t.seed = record.seed(point);
+        t.attempt = static_cast<int>(lost_on[point].size()) + 1;
+        t.container = "grid " + record.id() + "/" + std::to_string(point) + "." + std::to_string(t.attempt);
+        w.runs = &t;
+    }
+    try {
+        if (record.has_file()) t.forget_container(); // what a program that was killed has left
+        std::exception_ptr error;
+        trial_outcome o = train_alone(t, train, error);
+        const bool had_session = t.open != nullptr;
+        {
+            const auto closing = t.open;
+            const std::lock_guard lock(guard);
+            w.runs = nullptr;
+            t.open.reset();
+        }
+        const bool is_lost = error && reason_of(error) == error_reason::lost_task;
+        if (!is_lost) t.forget_container();
+        if (is_lost && lose(w, t, had_session, o)) return;
+        end(w, t, std::move(o), error);
+    } catch (...) { // what has ended could not be kept
+        {
+            const std::lock_guard lock(guard);
+            w.runs = nullptr;
+        }
+        put_back(point);
+        throw;
+    }
+}
+
+// In a graph and a container of its own, on its device.
+TENON_INLINE trial_outcome search_core::state::train_alone(training& t, const shared_function<void(int, trial&)>& train,
+                                                           std::exception_ptr& error) {
+    trial_outcome o;
+    try {
+        graph g;
+        const graph_scope in(g);
+        g.set_seed(t.seed);
+        const container_scope apart(t.container);
+        const device_scope placed(t.device);
+        trial told(t);
+        try {
+            train(t.point, told);
+        } catch (const end_of_data_error&) { // a clean end
+        }
+        if (t.by_median) o.end = trial_end::stopped;
+        else if (t.history.empty() && !t.cut_off) throw failed_precondition_error("it has reported no score");
+    } catch (const std::exception& e) {
+        o.end = trial_end::failed;
+        o.message = e.what();
+        error = std::current_exception();
+    } catch (...) {
+        o.end = trial_end::failed;
+        o.message = "what was thrown is no std::exception";
+        error = std::current_exception();
+    }
+    return o;
+}
+
+// Whether the point is trained again; else it has failed.
+TENON_INLINE bool search_core::state::lose(worker& w, training& t, bool had_session, trial_outcome& o) {
+    std::size_t times = 0;
+    {
+        const std::lock_guard lock(guard);
+        w.lost = true;
+        w.why = o.message;
+        w.containers.push_back(t.container);
+        if (had_session) { // else it had not begun
+            lost_on[t.point].push_back(to_string(w.device.name));
+            ++lost_trainings;
+        }
+        times = lost_on[t.point].size();
+    }
+    const bool again = times < static_cast<std::size_t>(options.attempts);
+    if (again) put_back(t.point);
+    else o.message = "it has lost " + std::to_string(times) + " tasks, the last one by: " + o.message;
+    tell(to_string(w.device.name) + " is lost" +
+         (again ? ", and " + point_text(t.point) + " is trained again: " : ": ") + w.why);
+    return again;
+}
+
+TENON_INLINE void search_core::state::end(worker& w, training& t, trial_outcome o, const std::exception_ptr& error) {
+    if (!t.by_median && (t.cut_off || (stopping && error))) return put_back(t.point);
+    o.point = t.point;
+    o.text = record.text(t.point);
+    o.seed = t.seed;
+    const reported_score* const best = best_of(t.history, options.smaller_is_better);
+    o.score = best ? best->score : std::numeric_limits<double>::quiet_NaN();
+    o.best_step = best ? best->step : -1;
+    o.history = t.history;
+    o.seconds = now() - t.began;
+    o.device = to_string(w.device.name);
+    std::string line = point_text(t.point) +
+                       (o.end == trial_end::failed    ? " has failed: " + o.message
+                        : o.end == trial_end::stopped ? " was stopped by the median"
+                                                      : " has ended") +
+                       (best ? ", best score " + shown_score(o.score) : "") + "; ";
+    bool keeps = false;
+    {
+        const std::lock_guard lock(guard);
+        o.lost_on = lost_on[t.point];
+        keeps = record.is_among_best(o);
+    }
+    if (keeps) o.weights = record.kept(t.point, t.best); // on the disk before the line that says so
+    {
+        const std::lock_guard lock(guard);
+        const double took = o.seconds;
+        const trial_end how = o.end;
+        record.enter(std::move(o));
+        --running;
+        ++trained;
+        trained_seconds += took;
+        if (how == trial_end::done) medians.complete(t.history);
+        if (how == trial_end::failed && options.stop_on_failure) {
+            if (!failure) failure = error;
+            stopping = true;
+        }
+        changed.notify_all();
+        line += progress_now().text();
+    }
+    tell(line);
+}
+
+} // namespace tenon::detail
