@@ -80,6 +80,7 @@
 #include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
+#include <tenon/nn/ensemble.hpp>         // networks that answer together
 
 #include <tenon/train/staleness.hpp>         // of what asynchronous workers compute with
 #include <tenon/train/schedules.hpp>         // learning rates that follow the global step
@@ -97,6 +98,11 @@
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
 #include <tenon/train/stop_signal.hpp>       // signals that ask a process to stop
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
+#include <tenon/train/grid.hpp>              // points of hyperparameters
+#include <tenon/train/median_stopping.hpp>   // which trainings are worth going on with
+#include <tenon/train/grid_devices.hpp>      // where networks are trained one beside another
+#include <tenon/train/trial.hpp>             // one of them, and what has become of it
+#include <tenon/train/grid_search.hpp>       // a grid over all devices, a network a device at a time
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches

@@ -93,9 +93,9 @@ constexpr setting_range between_integers(std::int64_t low, std::int64_t high) {
 namespace detail {
 
 template <class V>
-concept Setting = std::integral<V> || std::floating_point<V> || std::is_enum_v<V> || std::is_same_v<V, std::string>;
+inline constexpr bool is_setting = std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, std::string>;
 
-template <Setting V> setting_value value_of_setting(const V& v) {
+template <class V> setting_value value_of_setting(const V& v) {
     if constexpr (std::is_enum_v<V>) return static_cast<std::int64_t>(v);
     else return v;
 }
@@ -121,10 +121,11 @@ public:
         axis(std::move(name), member, std::vector<V>(values)) {}
     template <class V>
     axis(std::string name, V S::*member, const std::vector<std::type_identity_t<V>>& values) : name_(std::move(name)) {
-        static_assert(detail::Setting<V>, "tenon::axis: a setting is a number, a truth, a text or an enumerator");
+        static_assert(detail::is_setting<V>, "tenon::axis: a setting is a number, a truth, a text or an enumerator");
         detail::check_axis(name_, values.size());
-        for (const V& v : values)
-            values_.push_back({detail::value_of_setting(v), [member, v](S& to) { to.*member = v; }});
+        if constexpr (detail::is_setting<V>)
+            for (const V& v : values)
+                values_.push_back({detail::value_of_setting(v), [member, v](S& to) { to.*member = v; }});
     }
     template <class V> axis(std::string name, V S::*member, const setting_range& range) : name_(std::move(name)) {
         static_assert(std::integral<V> || std::floating_point<V>, "tenon::axis: a range is one of numbers");
