@@ -98,6 +98,7 @@
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
 #include <tenon/train/stop_signal.hpp>       // signals that ask a process to stop
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
+#include <tenon/train/ensemble.hpp>          // networks of several processes that answer together
 #include <tenon/train/grid.hpp>              // points of hyperparameters
 #include <tenon/train/median_stopping.hpp>   // which trainings are worth going on with
 #include <tenon/train/grid_devices.hpp>      // where networks are trained one beside another

@@ -169,17 +169,20 @@ private:
     std::vector<Layer> layers_;
 };
 
+} // namespace nn
+
 namespace detail {
 
-template <bool AreLogits, class First, class... More> auto outputs_of(const First& first, const More&... more) {
-    using verdict = tenon::detail::verdict_on_operands<tenon::detail::ensemble_rule, First, More...>;
+template <bool AreLogits, class First, class... More>
+auto ensemble_of_tensors(const First& first, const More&... more) {
+    using verdict = verdict_on_operands<ensemble_rule, First, More...>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
-    if constexpr (!verdict::fits) return ensemble_outputs<ill_shaped>{};
+    if constexpr (!verdict::fits) return nn::ensemble_outputs<ill_shaped>{};
     else {
-        using P = std::remove_cvref_t<decltype(tenon::detail::as_tensor(first))>;
+        using P = std::remove_cvref_t<decltype(as_tensor(first))>;
         using tensor_of = tensor<typename P::element_type, typename P::shape_type>;
-        return ensemble_outputs<tensor_of, static_cast<int>(1 + sizeof...(More))>(
-            {tenon::detail::as_tensor(first), tenon::detail::as_tensor(more)...}, AreLogits);
+        return nn::ensemble_outputs<tensor_of, static_cast<int>(1 + sizeof...(More))>(
+            {as_tensor(first), as_tensor(more)...}, AreLogits);
     }
 }
 template <class List>
@@ -191,16 +194,18 @@ concept ListOfMembers = requires(const List& list) {
 template <class List> auto list_of_members(const List& list, bool are_logits) {
     using member = typename List::value_type;
     if constexpr (std::is_base_of_v<any_tensor, member>)
-        return ensemble_outputs<member>(std::vector<any_tensor>(list.begin(), list.end()), are_logits);
-    else return ensemble_layer<std::vector<member>>(std::vector<member>(list.begin(), list.end()));
+        return nn::ensemble_outputs<member>(std::vector<any_tensor>(list.begin(), list.end()), are_logits);
+    else return nn::ensemble_layer<std::vector<member>>(std::vector<member>(list.begin(), list.end()));
 }
 
 } // namespace detail
 
+namespace nn {
+
 /// Of tensors, the logits [.., classes] of each member for the same inputs: what they say together. They have one element type and equal
 /// sizes; else it does not compile. Of networks: a layer.
 template <class First, class... More> auto ensemble(const First& first, const More&... more) {
-    if constexpr (Operand<First> || (Operand<More> || ...)) return detail::outputs_of<true>(first, more...);
+    if constexpr (Operand<First> || (Operand<More> || ...)) return detail::ensemble_of_tensors<true>(first, more...);
     else if constexpr (sizeof...(More) == 0 && detail::ListOfMembers<First>)
         return detail::list_of_members(first, true);
     else if constexpr (std::is_same_v<First, any_tensor>)
@@ -216,13 +221,13 @@ template <class First, class... More> auto ensemble_of_probabilities(const First
     if constexpr (detail::ListOfMembers<First>) return detail::list_of_members(first, false);
     else if constexpr (std::is_same_v<First, any_tensor>)
         return ensemble_outputs<any_tensor>(std::vector<any_tensor>{first, more...}, false);
-    else return detail::outputs_of<false>(first, more...);
+    else return detail::ensemble_of_tensors<false>(first, more...);
 }
 
 template <class... Layers>
 template <OperandOrIllShaped X>
 auto ensemble_layer<Layers...>::members(const X& x, phase p) const {
-    return std::apply([&](const Layers&... l) { return detail::outputs_of<true>(call(l, x, p)...); }, layers_);
+    return std::apply([&](const Layers&... l) { return detail::ensemble_of_tensors<true>(call(l, x, p)...); }, layers_);
 }
 
 } // namespace nn

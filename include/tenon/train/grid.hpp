@@ -100,9 +100,9 @@ template <class V> setting_value value_of_setting(const V& v) {
     else return v;
 }
 /// In a range, of a random number in 0 .. 1.
-double drawn(const setting_range& r, double random, bool whole);
+double drawn_setting(const setting_range& r, double random, bool whole);
 /// In 0 .. 1, evenly; of a seed and two numbers alone.
-double random_part(std::uint64_t seed, std::uint64_t point, std::uint64_t axis) noexcept;
+double random_setting(std::uint64_t seed, std::uint64_t point, std::uint64_t axis) noexcept;
 void check_axis(const std::string& name, std::size_t values);
 void check_range(const std::string& name, const setting_range& r);
 [[noreturn]] void not_listed(const std::string& axis);
@@ -132,7 +132,7 @@ public:
         detail::check_range(name_, range);
         range_ = to_text(range);
         draw_ = [member, range](S& to, double random) -> setting_value {
-            to.*member = static_cast<V>(detail::drawn(range, random, range.whole || std::integral<V>));
+            to.*member = static_cast<V>(detail::drawn_setting(range, random, range.whole || std::integral<V>));
             return to.*member;
         };
     }
@@ -151,7 +151,7 @@ public:
         detail::check_range(name_, range);
         range_ = to_text(range);
         draw_ = [name = name_, range](S& to, double random) {
-            const double at = detail::drawn(range, random, range.whole);
+            const double at = detail::drawn_setting(range, random, range.whole);
             const setting_value v = range.whole ? setting_value(static_cast<std::int64_t>(at)) : setting_value(at);
             to.set(name, v);
             return v;
@@ -233,7 +233,7 @@ public:
             for (std::size_t a = 0; a < axes_.size(); ++a)
                 point.values.push_back(
                     {axes_[a].name(),
-                     axes_[a].draw(point.settings, detail::random_part(seed, static_cast<std::uint64_t>(p), a))});
+                     axes_[a].draw(point.settings, detail::random_setting(seed, static_cast<std::uint64_t>(p), a))});
             g.points_.push_back(std::move(point));
         }
         g.made_ = true;

@@ -60,7 +60,7 @@ TENON_INLINE std::string text_of_settings(const std::vector<named_setting>& all)
     return text;
 }
 
-TENON_INLINE double drawn(const setting_range& r, double random, bool whole) {
+TENON_INLINE double drawn_setting(const setting_range& r, double random, bool whole) {
     // Each integer has as much of the range as any other; the logarithms of what is rounded are those of its middle.
     const double low = whole && !r.logarithmic ? r.low - 0.5 : r.low;
     const double high = whole && !r.logarithmic ? r.high + 0.5 : r.high;
@@ -71,7 +71,7 @@ TENON_INLINE double drawn(const setting_range& r, double random, bool whole) {
 }
 
 // The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014), over each of the numbers in turn.
-TENON_INLINE double random_part(std::uint64_t seed, std::uint64_t point, std::uint64_t axis) noexcept {
+TENON_INLINE double random_setting(std::uint64_t seed, std::uint64_t point, std::uint64_t axis) noexcept {
     std::uint64_t x = seed;
     for (const std::uint64_t next : {point, axis}) {
         x += 0x9e3779b97f4a7c15u * (next + 1);

@@ -34,7 +34,7 @@ std::vector<grid_device> devices_of(const cluster& c, const std::vector<std::str
 
 namespace detail {
 /// "/job:worker/task:1", which device_filters take.
-std::string task_of(const device_name& device);
+std::string task_filter(const device_name& device);
 /// Of what a session lists.
 std::vector<device_name> devices_for_networks(const std::vector<device_attributes>& all);
 } // namespace detail

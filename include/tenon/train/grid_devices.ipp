@@ -11,7 +11,7 @@ namespace tenon {
 
 namespace detail {
 
-TENON_INLINE std::string task_of(const device_name& device) {
+TENON_INLINE std::string task_filter(const device_name& device) {
     device_name task;
     task.job = device.job;
     task.task = device.task;
@@ -22,7 +22,7 @@ TENON_INLINE std::vector<device_name> devices_for_networks(const std::vector<dev
     std::vector<device_name> chosen;
     for (const device_attributes& d : all) {
         const bool has_gpu = std::any_of(all.begin(), all.end(), [&](const device_attributes& other) {
-            return other.name.type == "GPU" && task_of(other.name) == task_of(d.name);
+            return other.name.type == "GPU" && task_filter(other.name) == task_filter(d.name);
         });
         if (d.name.type == (has_gpu ? "GPU" : "CPU")) chosen.push_back(d.name);
     }
@@ -55,12 +55,12 @@ TENON_INLINE std::vector<grid_device> devices_of(const cluster& c, const std::ve
             device_name own;
             own = device_name("/job:" + job + "/replica:0/task:" + std::to_string(index));
             session_options o;
-            o.device_filters = {detail::task_of(own)};
+            o.device_filters = {detail::task_filter(own)};
             o.open_timeout = timeout;
             try {
                 const session s(target, graph(), o);
                 for (const device_name& d : detail::devices_for_networks(s.list_logical_devices()))
-                    if (detail::task_of(d) == detail::task_of(own)) all.push_back({d, target, {}});
+                    if (detail::task_filter(d) == detail::task_filter(own)) all.push_back({d, target, {}});
             } catch (const error& e) {
                 if (e.reason() != error_reason::lost_task) throw;
                 all.push_back({own, target, {}});
