@@ -43,7 +43,7 @@ is_as_said() {
              if (!wanted || (!any && at <= lines)) { print "more lines than were said"; exit 1 }
          }' said out >>err
 }
-for name in 01_hello 09_tasks 11_shared_counter 12_fifo_queue 25_recovery; do
+for name in 01_hello 09_tasks 11_shared_counter 12_fifo_queue 20_grid 21_ensemble 25_recovery; do
     timeout 60 "${program[$name]}" >out 2>err || fail "$name ended with status $?"
     said_by "$name" >said
     is_as_said || fail "$name does not print what is said above it"

@@ -23,31 +23,39 @@ struct grid_identity {
     std::string described() const;
 };
 
-/// Used by one thread at a time.
+/// What a file has; one that there is not has nothing.
+struct grid_file_content {
+    std::string
+        id{}; ///< random, of this file: what the containers of its trials are called by; empty: the file has no line yet
+    std::vector<trial_outcome> outcomes{};
+    std::size_t whole =
+        0; ///< bytes of lines that were written to their ends: of a program that was killed the last one may not be
+};
+/// May be called while another program writes. Errors as of grid_search.
+grid_file_content read_grid_file(const std::string& path, const grid_identity& of);
+/// Where a point's weights lie: "run/widths.point-3.safetensors".
+std::string weights_beside(const std::string& path, int point);
+
+/// A file that this program writes, and no other meanwhile. Used by one thread at a time.
 class grid_file {
 public:
-    /// Reads what is there, and makes the file where there is none. The last line of a program that was killed while it wrote counts as not
-    /// written. Errors as of grid_search.
+    /// Makes it where there is none, and cuts off a line that was not written to its end.
     grid_file(std::string path, const grid_identity& of);
     grid_file(const grid_file&) = delete;
     grid_file& operator=(const grid_file&) = delete;
     ~grid_file();
 
-    /// Random, of this file: what the containers of its trials are called by.
-    const std::string& id() const noexcept { return id_; }
     /// What it had when it was opened.
-    const std::vector<trial_outcome>& outcomes() const noexcept { return outcomes_; }
+    const grid_file_content& content() const noexcept { return content_; }
     /// A line more, which is on the disk when this returns.
     void append(const trial_outcome& o);
-    /// Where a point's weights lie: "run/widths.point-3.safetensors".
-    std::string weights_path(int point) const;
 
 private:
-    void read(const grid_identity& of);
+    void begin(const grid_identity& of);
     void write(const std::string& line);
-    std::string path_, id_;
+    std::string path_;
     int descriptor_ = -1;
-    std::vector<trial_outcome> outcomes_;
+    grid_file_content content_;
 };
 
 } // namespace tenon::detail

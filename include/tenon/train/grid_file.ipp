@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -146,17 +148,58 @@ inline trial_outcome outcome_of(const json_value& v, const grid_identity& of) {
 
 } // namespace grid_lines
 
+TENON_INLINE grid_file_content read_grid_file(const std::string& path, const grid_identity& of) {
+    grid_file_content c;
+    std::string text;
+    try {
+        input_file in("grid_search", path);
+        char some[65536];
+        for (std::size_t n; (n = in.read(some, sizeof some)) > 0;) text.append(some, n);
+    } catch (const not_found_error&) {
+        return c;
+    }
+    int line = 0;
+    for (std::size_t end; (end = text.find('\n', c.whole)) != std::string::npos; c.whole = end + 1) {
+        ++line;
+        std::optional<grid_identity> other;
+        try {
+            const json_value v = parse_json(text.substr(c.whole, end - c.whole), "it");
+            if (line > 1) c.outcomes.push_back(grid_lines::outcome_of(v, of));
+            else {
+                auto [there, id] = grid_lines::header_of(v);
+                c.id = std::move(id);
+                if (there != of) other = std::move(there);
+            }
+        } catch (const unimplemented_error& e) {
+            throw unimplemented_error("grid_search: '" + path + "': " + e.what());
+        } catch (const error& e) {
+            if (line > 1 && end + 1 == text.size()) break; // the last one, which a lost machine may have left so
+            throw data_loss_error("grid_search: '" + path + "' is damaged in line " + std::to_string(line) + ": " +
+                                  e.what() + "; give another file, or delete the line");
+        }
+        if (other)
+            throw invalid_argument_error("grid_search: '" + path + "' has the results of " + other->described() +
+                                         ", and this is " + of.described() + "; give this one another file");
+    }
+    // One that is somebody else's is not to be cut off.
+    const std::string begin = std::string("{\"format\":\"") + grid_file_format;
+    if (line == 0 && text.compare(0, begin.size(), begin, 0, std::min(begin.size(), text.size())) != 0)
+        throw data_loss_error("grid_search: '" + path + "' is no file of a grid's results; give another one");
+    return c;
+}
+
+TENON_INLINE std::string weights_beside(const std::string& path, int point) {
+    const std::size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
+    const std::size_t dot = path.rfind('.');
+    const std::string stem = dot == std::string::npos || dot <= name ? path : path.substr(0, dot);
+    return stem + ".point-" + std::to_string(point) + ".safetensors";
+}
+
 TENON_INLINE grid_file::grid_file(std::string path, const grid_identity& of) : path_(std::move(path)) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor_ < 0) throw_file_error("grid_search", path_, errno);
     try {
-        if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-            if (errno == EWOULDBLOCK)
-                throw aborted_error("grid_search: another search writes to '" + path_ +
-                                    "' now; wait for its end, or give another file");
-            throw_file_error("grid_search", path_, errno);
-        }
-        read(of);
+        begin(of);
     } catch (...) {
         ::close(descriptor_);
         throw;
@@ -164,55 +207,22 @@ TENON_INLINE grid_file::grid_file(std::string path, const grid_identity& of) : p
 }
 TENON_INLINE grid_file::~grid_file() { ::close(descriptor_); }
 
-TENON_INLINE void grid_file::read(const grid_identity& of) {
-    std::string text;
-    {
-        input_file in("grid_search", path_);
-        char some[65536];
-        for (std::size_t n; (n = in.read(some, sizeof some)) > 0;) text.append(some, n);
-    }
-    std::size_t whole = 0; // bytes of lines that were written to their ends
-    int line = 0;
-    bool has_header = false;
-    while (true) {
-        const std::size_t end = text.find('\n', whole);
-        if (end == std::string::npos) break;
-        const std::string words = text.substr(whole, end - whole);
-        ++line;
-        try {
-            const json_value v = parse_json(words, "it");
-            if (!has_header) {
-                auto [there, id] = grid_lines::header_of(v);
-                if (there != of)
-                    throw failed_precondition_error("grid_search: '" + path_ + "' has the results of " +
-                                                    there.described() + ", and this is " + of.described() +
-                                                    "; give this one another file");
-                id_ = std::move(id);
-                has_header = true;
-            } else outcomes_.push_back(grid_lines::outcome_of(v, of));
-        } catch (const failed_precondition_error& e) {
-            throw invalid_argument_error(e.what());
-        } catch (const unimplemented_error& e) {
-            throw unimplemented_error("grid_search: '" + path_ + "': " + e.what());
-        } catch (const error& e) {
-            if (has_header && end + 1 == text.size()) break; // the last one, which a lost machine may have left so
-            throw data_loss_error("grid_search: '" + path_ + "' is damaged in line " + std::to_string(line) + ": " +
-                                  e.what() + "; give another file, or delete the line");
-        }
-        whole = end + 1;
-    }
-    // A file that is somebody else's is not cut off.
-    const std::string begin = std::string("{\"format\":\"") + grid_file_format;
-    if (!has_header && text.compare(0, begin.size(), begin, 0, std::min(begin.size(), text.size())) != 0)
-        throw data_loss_error("grid_search: '" + path_ + "' is no file of a grid's results; give another one");
-    if (whole < text.size() && ::ftruncate(descriptor_, static_cast<off_t>(whole)) != 0)
+TENON_INLINE void grid_file::begin(const grid_identity& of) {
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            throw aborted_error("grid_search: another search writes to '" + path_ +
+                                "' now; wait for its end, or give another file");
         throw_file_error("grid_search", path_, errno);
-    if (has_header) return;
+    }
+    content_ = read_grid_file(path_, of);
+    if (::ftruncate(descriptor_, static_cast<off_t>(content_.whole)) != 0)
+        throw_file_error("grid_search", path_, errno);
+    if (!content_.id.empty()) return;
     std::random_device random;
     std::uint64_t bits = 0;
     for (int i = 0; i < 2; ++i) bits = bits << 32 | random();
-    id_ = text_of_hash(bits).substr(6);
-    write(json_text(grid_lines::header(of, id_)) + "\n");
+    content_.id = text_of_hash(bits).substr(6); // without "xxh64:"
+    write(json_text(grid_lines::header(of, content_.id)) + "\n");
 }
 
 TENON_INLINE void grid_file::append(const trial_outcome& o) { write(json_text(grid_lines::outcome(o)) + "\n"); }
@@ -230,13 +240,6 @@ TENON_INLINE void grid_file::write(const std::string& line) {
         done += static_cast<std::size_t>(n);
     }
     if (::fsync(descriptor_) != 0) throw_file_error("grid_search", path_, errno);
-}
-
-TENON_INLINE std::string grid_file::weights_path(int point) const {
-    const std::size_t name = path_.rfind('/') == std::string::npos ? 0 : path_.rfind('/') + 1;
-    const std::size_t dot = path_.rfind('.');
-    const std::string stem = dot == std::string::npos || dot <= name ? path_ : path_.substr(0, dot);
-    return stem + ".point-" + std::to_string(point) + ".safetensors";
 }
 
 } // namespace tenon::detail

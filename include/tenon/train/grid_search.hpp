@@ -117,15 +117,15 @@ private:
 /// A search over a grid's points. It holds what has ended; run() trains what has not.
 template <class S> class grid_search {
 public:
-    /// Reads the file, where there is one. invalid_argument_error where there are no points or devices, an option makes no sense, or
-    /// the file is of another grid, naming both; data_loss_error, with the line, where it is damaged; aborted_error where another
-    /// search writes to it now.
+    /// Reads the file, where there is one; another program may be writing to it. invalid_argument_error where there are no points or
+    /// devices, an option makes no sense, or the file is of another grid, naming both; data_loss_error, with the line, where it is damaged.
     grid_search(grid<S> points, std::vector<grid_device> devices, grid_search_options o = {}) :
         grid_(std::move(points)), core_(texts(grid_), grid_.described(), std::move(devices), std::move(o)) {}
 
     /// train(settings, trial), for each point that has not ended, on the threads of the devices: for several at a time. Returns when all
     /// have ended or a stop was requested. Throws unavailable_error, naming the devices and why, where all are lost for too
-    /// long; with stop_on_failure what the first failed point threw; and what the file system says of the results' file.
+    /// long; with stop_on_failure what the first failed point threw; aborted_error where another search writes to the file now, and what
+    /// the file system says of it.
     template <class F> void run(F&& train) {
         static_assert(std::is_invocable_v<F&, const S&, trial&>,
                       "tenon::grid_search::run: it takes a function of the settings and the trial: "

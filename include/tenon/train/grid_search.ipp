@@ -54,8 +54,6 @@ TENON_INLINE search_core::state::state(std::vector<std::string> points, std::str
                     "; devices_of() gives what it needs");
         workers.push_back({std::move(device)});
     }
-    for (const auto& [point, outcome] : record.ended())
-        if (outcome.end == trial_end::done) medians.complete(outcome.history);
     for (const int point : record.left()) left.push_back(point);
 }
 
@@ -69,7 +67,16 @@ TENON_INLINE void search_core::state::run(const shared_function<void(int, trial&
     {
         const std::lock_guard lock(guard);
         if (under_way) throw failed_precondition_error("grid_search: run() while another run() is under way");
-        if (left.empty()) return;
+        record.begin();
+        const std::vector<int> all = record.left();
+        left.assign(all.begin(), all.end());
+        if (left.empty()) {
+            record.finish();
+            return;
+        }
+        medians = median_stopping(medians_of(options));
+        for (const auto& [point, outcome] : record.ended())
+            if (outcome.end == trial_end::done) medians.complete(outcome.history);
         under_way = true;
         stopping = false;
         failure = nullptr;
@@ -94,6 +101,7 @@ TENON_INLINE void search_core::state::run(const shared_function<void(int, trial&
     }
     const std::lock_guard lock(guard);
     under_way = false;
+    record.finish();
     if (failure) std::rethrow_exception(failure);
 }
 

@@ -22,7 +22,7 @@ struct search_record_options {
 /// Used by one thread at a time.
 class search_record {
 public:
-    /// Reads the file, where one is named. Errors as of grid_search.
+    /// Reads the file, where there is one. Errors as of grid_search.
     search_record(std::vector<std::string> points, std::string axes, search_record_options o);
 
     /// Its settings, as text.
@@ -32,7 +32,12 @@ public:
     std::uint64_t seed(int point) const;
     /// What containers of its trainings are called by. With a file, those of a program that was killed are called so, too.
     const std::string& id() const noexcept { return id_; }
-    bool has_file() const noexcept { return file_.has_value(); }
+    bool has_file() const noexcept { return !options_.file.empty(); }
+
+    /// What is entered from now on goes to the file, which is read again: others may have written to it before.
+    void begin();
+    /// Others may write to the file.
+    void finish() noexcept { file_.reset(); }
 
     const std::map<int, trial_outcome>& ended() const noexcept { return ended_; }
     std::vector<int> left() const;
@@ -42,14 +47,15 @@ public:
     bool is_among_best(const trial_outcome& o) const;
     /// Keeps weights, where they are to be: in the file's company, or in memory. May be called beside other functions but the next.
     trial_weights kept(int point, const std::shared_ptr<const safetensors_file>& weights) const;
-    /// A point has ended: in the file first. Weights that are no longer of the best are dropped.
+    /// A point has ended, between begin() and finish(): in the file first. Weights that are no longer of the best are dropped.
     void enter(trial_outcome o);
 
 private:
     bool is_better(const trial_outcome& a, const trial_outcome& b) const;
-    void read_file(std::string axes);
+    void take(const grid_file_content& c);
     std::vector<std::string> points_;
     search_record_options options_;
+    grid_identity identity_;
     std::optional<grid_file> file_;
     std::string id_;
     std::map<int, trial_outcome> ended_; // by point

@@ -19,27 +19,31 @@ TENON_INLINE search_record::search_record(std::vector<std::string> points, std::
     if (points_.empty()) throw invalid_argument_error("grid_search: the grid has no points");
     if (options_.keep < 0)
         throw invalid_argument_error("grid_search: keep is " + std::to_string(options_.keep) + "; give 0 or more");
-    if (!options_.file.empty()) {
-        read_file(std::move(axes));
-        return;
-    }
-    std::random_device random;
-    id_ = std::to_string(random()) + "." + std::to_string(random());
-}
-
-TENON_INLINE void search_record::read_file(std::string axes) {
     content_hasher h;
     for (const std::string& text : points_) h.add(text.c_str(), text.size() + 1);
-    file_.emplace(options_.file, grid_identity{options_.name, std::move(axes), static_cast<std::int64_t>(points()),
-                                               h.value(), options_.seed, options_.smaller_is_better});
-    id_ = file_->id();
-    for (const trial_outcome& was : file_->outcomes()) {
+    identity_ = {options_.name, std::move(axes), static_cast<std::int64_t>(points_.size()),
+                 h.value(),     options_.seed,   options_.smaller_is_better};
+    std::random_device random;
+    id_ = std::to_string(random()) + "." + std::to_string(random());
+    if (has_file()) take(read_grid_file(options_.file, identity_));
+}
+
+TENON_INLINE void search_record::begin() {
+    if (!has_file()) return;
+    file_.emplace(options_.file, identity_);
+    take(file_->content());
+}
+
+TENON_INLINE void search_record::take(const grid_file_content& c) {
+    if (!c.id.empty()) id_ = c.id;
+    ended_.clear();
+    for (const trial_outcome& was : c.outcomes) {
         trial_outcome o = was;
         if (o.text != text(o.point))
             throw data_loss_error("grid_search: '" + options_.file + "' is damaged: point " + std::to_string(o.point) +
                                   " is " + o.text + " there, and not " + text(o.point));
         o.seed = seed(o.point);
-        const std::string path = file_->weights_path(o.point);
+        const std::string path = weights_beside(options_.file, o.point);
         o.weights = o.weights && ::access(path.c_str(), R_OK) == 0 ? trial_weights(path) : trial_weights();
         if (o.end == trial_end::failed && options_.retry_failed) ended_.erase(o.point);
         else ended_.insert_or_assign(o.point, std::move(o));
@@ -84,12 +88,12 @@ TENON_INLINE bool search_record::is_among_best(const trial_outcome& o) const {
 TENON_INLINE trial_weights search_record::kept(int point,
                                                const std::shared_ptr<const safetensors_file>& weights) const {
     if (!weights) return {};
-    if (!file_) return trial_weights(weights);
+    if (!has_file()) return trial_weights(weights);
     std::vector<any_array> values;
     for (const safetensors_file::tensor& t : weights->tensors()) values.push_back(weights->load(t.name));
     std::vector<named_array> named;
     for (std::size_t i = 0; i < values.size(); ++i) named.push_back({weights->tensors()[i].name, values[i]});
-    const std::string path = file_->weights_path(point);
+    const std::string path = weights_beside(options_.file, point);
     write_safetensors(path, named, weights->metadata());
     return trial_weights(path);
 }
@@ -100,7 +104,7 @@ TENON_INLINE void search_record::enter(trial_outcome o) {
     const std::vector<trial_outcome> all = ranked();
     for (auto i = static_cast<std::size_t>(options_.keep); i < all.size(); ++i) {
         trial_weights& dropped = ended_.at(all[i].point).weights;
-        if (file_ && dropped) ::unlink(dropped.path().c_str());
+        if (has_file() && dropped) ::unlink(dropped.path().c_str());
         dropped = {};
     }
 }
