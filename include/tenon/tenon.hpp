@@ -85,6 +85,7 @@
 #include <tenon/train/staleness.hpp>         // of what asynchronous workers compute with
 #include <tenon/train/schedules.hpp>         // learning rates that follow the global step
 #include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/replicate.hpp>         // one model's replicas in one graph, which share its variables
 #include <tenon/train/all_reduce.hpp>        // sums over devices
 #include <tenon/train/processes.hpp>         // the processes of one program, which train together
 #include <tenon/train/mirrored.hpp>          // one model on several devices
