@@ -47,7 +47,10 @@ public:
     any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
         return replica_ == 0 ? value : initialized_value_of(variable);
     }
-    any_tensor here(const any_tensor& variable) override { return variable; }
+    any_tensor here(const any_tensor& variable) override {
+        taken_.insert(variable.node()); // a layer has it already
+        return variable;
+    }
     any_tensor original(const any_tensor& variable) override { return variable; }
 
 private:
