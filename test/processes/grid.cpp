@@ -112,6 +112,7 @@ struct searching {
 };
 
 int search_as_told(const std::string& file, const std::string& cluster) {
+    tn::stop_on_signals();
     tn::grid_search search(numbers(), tn::devices_of(tn::cluster::from_json(cluster), {"worker"}), with(file));
     std::mutex guard;
     search.run([&](const settings& s, tn::trial& t) {
@@ -122,7 +123,7 @@ int search_as_told(const std::string& file, const std::string& cluster) {
             std::fflush(stdout);
         });
     });
-    return search.is_complete() ? 0 : 1;
+    return tn::stop_signal() ? 128 + tn::stop_signal() : search.is_complete() ? 0 : 1;
 }
 
 } // namespace
@@ -155,6 +156,7 @@ TEST_CASE(
     }
     CHECK(killed >= 3);
     tn::grid_search after(numbers(), tn::devices_of(tn::task()), with(file));
+    after.run([](const settings&, tn::trial&) { FAIL("nothing is left"); }); // but to tidy up
     same_results(after.results(), results_alone());
     for (const auto& r : after.best(2)) {
         const tn::graph g;
@@ -165,6 +167,29 @@ TEST_CASE(
         CHECK(static_cast<double>(sess.run(tn::mean(w))()) == r.score);
     }
     CHECK(folder.file_count() == 3); // weights of no others are left
+}
+
+TEST_CASE(
+    "a search that is asked to end by a signal ends, keeps what had ended, and goes on when it is started again") {
+    processes all(1, 1);
+    const temporary_folder folder;
+    const std::string file = folder / "numbers.jsonl";
+    int before = 0;
+    {
+        searching s(file, all.cluster);
+        for (int i = 0; i < 4; ++i) CHECK(s.next_begun() == i);
+        const int status = s.end(SIGTERM);
+        CHECK(WIFEXITED(status));
+        before = static_cast<int>(tn::grid_search(numbers(), tn::devices_of(tn::task()), with(file)).results().size());
+        CHECK(before >= 3); // those before the last that it has begun
+        if (before < points) CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+    }
+    searching s(file, all.cluster);
+    int begun = 0;
+    while (s.next_begun() >= 0) ++begun;
+    CHECK(s.end(0) == 0);
+    CHECK(begun == points - before);
+    same_results(tn::grid_search(numbers(), tn::devices_of(tn::task()), with(file)).results(), results_alone());
 }
 
 TEST_CASE(

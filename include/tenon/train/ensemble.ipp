@@ -227,7 +227,7 @@ TENON_INLINE aggregator_core::~aggregator_core() {
 
 TENON_INLINE untyped_answer aggregator_core::ask(const any_array& x, double timeout) {
     const double seconds = state_->seconds_of(timeout);
-    const std::lock_guard one(state_->asking);
+    const std::lock_guard turn(state_->asking);
     const auto until = state::after(seconds);
     std::int64_t number = 0;
     {
@@ -252,7 +252,7 @@ TENON_INLINE untyped_answer aggregator_core::ask(const any_array& x, double time
 
 TENON_INLINE untyped_answer aggregator_core::collect(std::int64_t number, double timeout) {
     const double seconds = state_->seconds_of(timeout);
-    const std::lock_guard one(state_->asking);
+    const std::lock_guard turn(state_->asking);
     const auto until = state::after(seconds);
     {
         const std::lock_guard lock(state_->guard);

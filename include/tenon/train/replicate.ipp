@@ -132,17 +132,17 @@ average_gradients(const std::vector<std::vector<gradient_and_variable>>& replica
     for (const gradient_and_variable& first : replicas[0]) {
         std::vector<any_tensor> gradients;
         for (std::size_t i = 0; i < replicas.size(); ++i) {
-            const auto same = std::find_if(replicas[i].begin(), replicas[i].end(), [&](const gradient_and_variable& g) {
+            const auto its = std::find_if(replicas[i].begin(), replicas[i].end(), [&](const gradient_and_variable& g) {
                 return g.variable.node() == first.variable.node();
             });
-            if (same == replicas[i].end() || replicas[i].size() != replicas[0].size() || !same->gradient.node())
+            if (its == replicas[i].end() || replicas[i].size() != replicas[0].size() || !its->gradient.node())
                 throw invalid_argument_error("average_gradients: replica 0 has gradients of " +
                                              std::to_string(replicas[0].size()) + " variables, among them " +
                                              detail::shown_variable(first.variable) + ", replica " + std::to_string(i) +
                                              " of " + std::to_string(replicas[i].size()) +
-                                             (same == replicas[i].end() ? ", which it is none of" : "") +
+                                             (its == replicas[i].end() ? ", which it is none of" : "") +
                                              "; give the same variables to compute_gradients for each");
-            gradients.push_back(same->gradient);
+            gradients.push_back(its->gradient);
         }
         means.push_back({detail::mean_gradient(gradients, parts, first.variable), first.variable});
     }

@@ -53,6 +53,7 @@ public:
 private:
     bool is_better(const trial_outcome& a, const trial_outcome& b) const;
     void take(const grid_file_content& c);
+    void drop_weights(); // of those that are not among the best
     std::vector<std::string> points_;
     search_record_options options_;
     grid_identity identity_;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <random>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -32,6 +35,20 @@ TENON_INLINE void search_record::begin() {
     if (!has_file()) return;
     file_.emplace(options_.file, identity_);
     take(file_->content());
+    drop_weights();
+    // What programs that were killed have left: weights of points that had not ended, or were not yet dropped, or not all written.
+    std::set<std::string> kept;
+    for (const auto& [point, o] : ended_)
+        if (o.weights) kept.insert(std::filesystem::path(o.weights.path()).filename().string());
+    const std::filesystem::path beside(weights_beside(options_.file, 0));
+    const std::string begins = beside.filename().string().substr(0, beside.filename().string().rfind("0."));
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(
+             beside.has_parent_path() ? beside.parent_path() : std::filesystem::path("."), none)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(begins) && name.find(".safetensors") != std::string::npos && !kept.contains(name))
+            std::filesystem::remove(entry.path(), none);
+    }
 }
 
 TENON_INLINE void search_record::take(const grid_file_content& c) {
@@ -101,6 +118,10 @@ TENON_INLINE trial_weights search_record::kept(int point,
 TENON_INLINE void search_record::enter(trial_outcome o) {
     if (file_) file_->append(o);
     ended_.insert_or_assign(o.point, std::move(o));
+    drop_weights();
+}
+
+TENON_INLINE void search_record::drop_weights() {
     const std::vector<trial_outcome> all = ranked();
     for (auto i = static_cast<std::size_t>(options_.keep); i < all.size(); ++i) {
         trial_weights& dropped = ended_.at(all[i].point).weights;

@@ -88,7 +88,7 @@ struct search_core::state : std::enable_shared_from_this<search_core::state> {
         return "point " + std::to_string(point) + " (" + record.text(point) + ")";
     }
     void tell(const std::string& line) const {
-        const std::lock_guard one(telling);
+        const std::lock_guard lock(telling);
         const std::string whole = options.name + ": " + line;
         if (options.log) options.log(whole);
         else std::fprintf(stderr, "%s\n", whole.c_str());
