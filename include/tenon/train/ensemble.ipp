@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -80,11 +81,7 @@ struct aggregator_core::state {
         // 0: members that were not asked. Other runs are of aggregators before this one.
         return a.run == 0 ? a.number >= wanted_unasked : a.run == run && a.number >= wanted;
     }
-    bool has_come(const member& m, std::int64_t of, std::int64_t number) const {
-        // Behind it there is none of an earlier number.
-        return m.came && (m.came->run != of || m.came->number >= number);
-    }
-    void wait_for_answers(std::int64_t of, std::int64_t number, clock::time_point until);
+    void wait_for_answers(clock::time_point until);
     untyped_answer taken(std::int64_t of, std::int64_t number, double seconds);
     double seconds_of(double timeout) const {
         if (timeout == 0) return options.timeout;
@@ -166,14 +163,12 @@ TENON_INLINE void aggregator_core::state::collect_from(member& m) {
     }
 }
 
-TENON_INLINE void aggregator_core::state::wait_for_answers(std::int64_t of, std::int64_t number,
-                                                           clock::time_point until) {
+// Of what has come none is late, and there is none of an earlier number behind it.
+TENON_INLINE void aggregator_core::state::wait_for_answers(clock::time_point until) {
     std::unique_lock lock(guard);
     changed.wait_until(lock, until, [&] {
-        if (failure) return true;
-        for (const member& m : members)
-            if (!has_come(m, of, number)) return false;
-        return true;
+        return failure ||
+               std::all_of(members.begin(), members.end(), [](const member& m) { return m.came.has_value(); });
     });
 }
 
@@ -240,7 +235,7 @@ TENON_INLINE untyped_answer aggregator_core::ask(const any_array& x, double time
     which.data<std::int64_t>()[0] = number;
     std::vector<pending_step<operation>> asked;
     for (const state::member& m : state_->members) asked.push_back(m.ask.start_for(seconds, run, which, x));
-    state_->wait_for_answers(state_->run, number, until);
+    state_->wait_for_answers(until);
     for (const auto& step : asked) step.stop();
     for (const auto& step : asked) try { // of a member that has not taken the one before
             step.get();
@@ -268,7 +263,7 @@ TENON_INLINE untyped_answer aggregator_core::collect(std::int64_t number, double
             }
         state_->changed.notify_all();
     }
-    state_->wait_for_answers(0, number, until);
+    state_->wait_for_answers(until);
     return state_->taken(0, number, seconds);
 }
 
