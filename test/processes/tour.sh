@@ -96,7 +96,7 @@ said_by 12_fifo_queue | grep -v '^enqueue, closed' >said
 is_as_said || fail "two processes do not share the queues"
 grep -q '^enqueue, closed: queue "tuples" is closed' put || fail "a closed queue takes elements"
 
-# TOUR 22, on data that are soon read: what a table has.
+# TOUR 22 (examples/training_at_scale.cpp), on data that are soon read: what a table has.
 idx() { # NAME, BYTES OF ITS SIZES, RANK, BYTES
     { printf "\\x00\\x00\\x08\\x0$3$2"; head -c "$4" /dev/urandom | tr '\000-\377' '\000-\011\000-\011\000-\011\000-\011'; } >"data/$1"
 }
@@ -105,13 +105,17 @@ for part in train t10k; do # 1,000 images each
     idx $part-images-idx3-ubyte '\x00\x00\x03\xe8\x00\x00\x00\x1c\x00\x00\x00\x1c' 3 784000
     idx $part-labels-idx1-ubyte '\x00\x00\x03\xe8' 1 1000
 done
-timeout 100 "${program[22_training]}" --data data --epochs 4 --ps 2 --workers 2 >out 2>err || fail "22_training ended with status $?"
+timeout 150 "${program[training_at_scale]}" --data data --epochs 2 >out 2>err || fail "training_at_scale ended with status $?"
 number='[0-9]+(\.[0-9]+)?'
-for row in "alone" "in-graph, asynchronous" "between-graph, asynchronous"; do
-    grep -qE "^$row +$number % +$number +$number +$number +$number$" out || fail "22_training has no row \"$row\""
+for row in "alone" "in-graph, asynchronous" "in-graph, synchronous" "between-graph, asynchronous" "between-graph, synchronous" \
+    "synchronous, slow one, backup" "all-reduce" "split by columns and rows" "pipeline, 4 micro-batches" "convolutional, alone" \
+    "convolutional, split by layers" "convolutional, by channels"; do
+    grep -qE "^$row +$number % +$number +$number +$number +$number +$number( |$)" out || fail "training_at_scale has no row \"$row\""
 done
-grep -qE '^alone .* 0\.00 +0\.00$' out || fail "a network that is alone has stale variables, or moves bytes"
-grep -qE '^between-graph.* 2\.[0-9]+$' out || fail "a worker does not read and update each parameter once a step"
+grep -qE '^alone .* 0\.00 +0 ' out || fail "a network that is alone has stale variables, or moves bytes"
+# 10 steps an epoch, each of which reads and updates 266,610 parameters; synchronous, by both workers.
+grep -qE '^between-graph, asynchronous.* 2[12] +[0-9.]+$' out || fail "a worker does not read and update each parameter once a step"
+grep -qE '^between-graph, synchronous.* 4[23] +[0-9.]+$' out || fail "synchronous workers do not read and give each parameter once a step"
 
 [ $failed -eq 0 ] && echo "passed"
 exit $failed

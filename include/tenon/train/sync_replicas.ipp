@@ -30,8 +30,8 @@ namespace detail {
 
 /// One operation's, and what is run beside it.
 struct sync_training {
-    untyped::step_ledger ledger;
     untyped::step_ledger::token token;
+    untyped::step_ledger::standing state;
     operation apply, join, leave, finish, discard;
     any_tensor why; // fed to leave and finish
     // A step that pauses it until it is stopped; one that waits until it does; and one that begins anew.
@@ -359,8 +359,8 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
         const detail::no_controls by_itself;
         return std::tuple(rests, told.dequeue()[0], told.dequeue_some(0, 1)[0]);
     }();
-    state_->trainings.push_back({ledger, token, applied, ledger.join(over), ledger.leave(why), ledger.leave(why, true),
-                                 ledger.discard(), why, paused, is_paused, clear});
+    state_->trainings.push_back({token, ledger.state(), applied, ledger.join(over), ledger.leave(why),
+                                 ledger.leave(why, true), ledger.discard(), why, paused, is_paused, clear});
     return group({token.step.operation()}, o.name);
 }
 
@@ -394,13 +394,13 @@ TENON_INLINE tensor<bool, shape<>> sync_replicas::counted() const {
     return tensor<bool, shape<>>::unchecked(state_->last().token.counted);
 }
 TENON_INLINE tensor<std::int64_t, shape<>> sync_replicas::step() const {
-    return tensor<std::int64_t, shape<>>::unchecked(state_->last().ledger.state().step);
+    return tensor<std::int64_t, shape<>>::unchecked(state_->last().state.step);
 }
 TENON_INLINE tensor<std::int64_t, shape<>> sync_replicas::present() const {
-    return tensor<std::int64_t, shape<>>::unchecked(state_->last().ledger.state().present);
+    return tensor<std::int64_t, shape<>>::unchecked(state_->last().state.present);
 }
 TENON_INLINE tensor<std::int64_t, shape<dyn>> sync_replicas::dropped() const {
-    return tensor<std::int64_t, shape<dyn>>::unchecked(state_->last().ledger.state().dropped);
+    return tensor<std::int64_t, shape<dyn>>::unchecked(state_->last().state.dropped);
 }
 
 } // namespace tenon
