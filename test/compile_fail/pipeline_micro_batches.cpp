@@ -1,7 +1,7 @@
 // Micro-batches that do not divide the rows, where both are known to the compiler.
 // error[gcc]: pipeline: the number of micro-batches does not divide the rows: float\[10, 3\] x \[4\]
 // error[clang]: micro_batches_rule, tenon::fault::in_own_words, .*do_not_divide.*size<10>
-// error[clang]: pipeline_of<4, 
+// error[clang]: pipeline_of<4,
 // lines: 24
 #include <tenon/tenon.hpp>
 

@@ -63,7 +63,8 @@ public:
     }
     /// The same of another's set.
     void unite_with(int of, const position_sets& others, int other) {
-        for (std::size_t w = 0; w < words_; ++w) bits_[static_cast<std::size_t>(of) * words_ + w] |= others.row(other)[w];
+        for (std::size_t w = 0; w < words_; ++w)
+            bits_[static_cast<std::size_t>(of) * words_ + w] |= others.row(other)[w];
     }
     /// What is in the set of `first` and in those of all others.
     set common(int first, std::span<const int> of) const {

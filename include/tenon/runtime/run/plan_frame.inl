@@ -152,7 +152,7 @@ struct plan::frame {
     std::vector<device_memory> arenas;           // by device
     std::unique_ptr<shared_arenas::set> taken{}; // or those, of a frame that is taken
     std::vector<const void*> arenas_before{};    // where its pointers lead
-    std::map<int, any_array> texts;    // strings between nodes, by value: objects, which an arena's bytes are not
+    std::map<int, any_array> texts; // strings between nodes, by value: objects, which an arena's bytes are not
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<kernel_run> runs;
