@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/graph/replica_device_setter.hpp>
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
@@ -80,7 +81,8 @@ constexpr int steps = 5;
 
 // Of rows[i] rows each, one after another; weights where they differ.
 std::vector<tn::any_array> trained_by_replicas(const std::vector<int>& rows, const some_optimizer& how,
-                                               const std::vector<tn::device_name>& on, const tn::session_options& o,
+                                               const std::vector<tn::device_name>& on,
+                                               const std::function<tn::session(const tn::graph&)>& open,
                                                const tn::replicate_options& r) {
     const tn::graph g;
     const tn::graph_scope in(g);
@@ -98,7 +100,7 @@ std::vector<tn::any_array> trained_by_replicas(const std::vector<int>& rows, con
         r);
     const tn::operation train = how()->apply_gradients(tn::average_gradients(gradients, weights));
     CHECK(g.collection(tn::trainable_variables).size() == 4);
-    tn::session sess(g, o);
+    tn::session sess = open(g);
     sess.run(tn::initialize_variables());
     for (int s = 0; s < steps; ++s) {
         std::vector<tn::fed_value> fed;
@@ -148,10 +150,40 @@ TEST_CASE(
              {std::vector<int>{4, 4, 4}, std::vector<int>{5, 1, 3}, std::vector<int>{2}}) {
             const int n = static_cast<int>(rows.size());
             const auto alone = trained_alone(rows, how);
-            check_equal(trained_by_replicas(rows, how, devices(n), with_cpus(n), {}), alone);
-            check_equal(trained_by_replicas(rows, how, devices(n, "gpu"), with_gpus(n), {.variables = "/cpu:0"}),
+            check_equal(trained_by_replicas(rows, how, devices(n),
+                                            [&](const tn::graph& g) { return tn::session(g, with_cpus(n)); }, {}),
+                        alone);
+            check_equal(trained_by_replicas(rows, how, devices(n, "gpu"),
+                                            [&](const tn::graph& g) { return tn::session(g, with_gpus(n)); },
+                                            {.variables = "/cpu:0"}),
                         alone);
         }
+}
+
+TEST_CASE("SEMANTICS 40: so do replicas on workers whose variables a setter deals out to parameter servers") {
+    const some_optimizer how = [] { return std::make_unique<tn::adam>(0.05); };
+    const std::vector<int> rows = {3, 5};
+    const auto on_tasks = [](const tn::graph& g) {
+        std::vector<tn::task> tasks;
+        for (const char* job : {"worker", "ps"})
+            for (int i = 0; i < 2; ++i) {
+                tn::task_options o;
+                o.job = job;
+                o.index = i;
+                tasks.emplace_back(o);
+            }
+        tn::session sess(tasks, g);
+        std::vector<std::string> where;
+        for (const tn::any_tensor& v : g.collection(tn::trainable_variables))
+            where.push_back(to_string(sess.explain_placement(v).nodes.front().device));
+        const std::string ps = "/job:ps/replica:0/task:";
+        CHECK(where == std::vector<std::string>{ps + "0/device:CPU:0", ps + "1/device:CPU:0", ps + "0/device:CPU:0",
+                                                ps + "1/device:CPU:0"});
+        return sess;
+    };
+    check_equal(trained_by_replicas(rows, how, {"/job:worker/task:0", "/job:worker/task:1"}, on_tasks,
+                                    {.place_variables = tn::replica_device_setter(2)}),
+                trained_alone(rows, how));
 }
 
 TEST_CASE("SEMANTICS 40: sparse gradients stay sparse, and train as one device does") {

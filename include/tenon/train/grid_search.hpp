@@ -63,7 +63,8 @@ struct grid_search_options {
     double device_timeout = 60;
     /// Seconds that a step has to end when a stop is requested. Then its session is closed.
     double stop_grace = 5;
-    /// Of the trials' sessions. An op that a GPU has no kernel for runs on the CPU.
+    /// Of the trials' sessions. An op that a GPU has no kernel for runs on the CPU. Of servers a session uses the trial's task, and those
+    /// that device_filters names.
     session_options session{.allow_soft_placement = true};
     /// The search's threads are this one's, and a stop that it asks for is one of the search. A signal is, too (train/stop_signal.hpp).
     coordinator* threads = nullptr;

@@ -44,7 +44,7 @@ TENON_INLINE bool search_core::state::take_point(worker& w, int& point) {
 TENON_INLINE bool search_core::state::is_there(const worker& w, double seconds) const {
     if (w.device.here) return true;
     session_options o = options.session;
-    if (o.device_filters.empty()) o.device_filters = {task_filter(w.device.name)};
+    o.device_filters.push_back(task_filter(w.device.name));
     o.open_timeout = seconds;
     try {
         const tenon::session s(w.device.target, graph(), o);

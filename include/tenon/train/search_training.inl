@@ -29,7 +29,7 @@ TENON_INLINE tenon::session& search_core::training::session() {
     std::shared_ptr<tenon::session> made;
     if (on_.here) made = std::make_shared<tenon::session>(*on_.here, graph::current(), o);
     else {
-        if (o.device_filters.empty()) o.device_filters = {task_filter(on_.name)};
+        o.device_filters.push_back(task_filter(on_.name));
         made = std::make_shared<tenon::session>(on_.target, graph::current(), o);
     }
     const std::lock_guard lock(of_.guard);
