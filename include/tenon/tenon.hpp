@@ -106,6 +106,9 @@
 #include <tenon/train/trial.hpp>             // one of them, and what has become of it
 #include <tenon/train/grid_search.hpp>       // a grid over all devices, a network a device at a time
 
+#include <tenon/serve/served_model.hpp> // a model as those see it who ask it
+#include <tenon/serve/model_server.hpp> // a function on every device, which answers a stream of requests
+
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches
 #include <tenon/data/progress.hpp>    // a line that tells how far it is

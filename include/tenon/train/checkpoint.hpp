@@ -58,6 +58,14 @@ load_report load_variables(session& s, const std::string& path, const load_optio
 load_report load_variables(session& s, const safetensors_file& file, const load_options& o = {});
 
 namespace detail {
+/// What load_variables does but for its step: the file is read and held against the variables; none has changed.
+struct prepared_load {
+    load_report report;
+    std::vector<fed_value> feeds;
+    std::vector<operation> assignments;
+};
+prepared_load prepare_load(session& s, const safetensors_file& file, const load_options& o);
+
 /// The first few of them.
 std::string joined(const std::vector<std::string>& names, const char* between);
 /// Those that were given, or all that the graph has, each of them a variable; `what` is for messages.

@@ -129,10 +129,7 @@ TENON_INLINE safetensors_file copy_variables(session& s, const std::string& name
     return safetensors_file(std::move(memory), name);
 }
 
-TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
-    return load_variables(s, read_safetensors(path), o);
-}
-TENON_INLINE load_report load_variables(session& s, const safetensors_file& file, const load_options& o) {
+TENON_INLINE detail::prepared_load detail::prepare_load(session& s, const safetensors_file& file, const load_options& o) {
     std::map<const node*, detail::whole_variable> wholes;
     std::vector<any_tensor> variables;
     for (detail::whole_variable& w :
@@ -149,24 +146,31 @@ TENON_INLINE load_report load_variables(session& s, const safetensors_file& file
         const safetensors_file::tensor* const t = file.find(name_in_file(name));
         return t ? &t->type : nullptr;
     };
-    load_report report;
+    prepared_load all;
     const std::vector<any_tensor> found =
-        detail::match_variables("load_variables", file.name(), variables, type_of, names, o.partial, report);
-    std::vector<fed_value> feeds;
-    std::vector<operation> assignments;
+        detail::match_variables("load_variables", file.name(), variables, type_of, names, o.partial, all.report);
     for (const any_tensor& v : found) {
         any_array value = file.load(name_in_file(v.node()->name));
         const detail::whole_variable& w = wholes.at(v.node());
         for (std::size_t p = 0; p < w.parts.size(); ++p) {
-            const std::vector<any_tensor> all = detail::loading_assignments(w.parts[p]);
-            feeds.push_back({any_tensor(all.front().node()->inputs[1]),
-                             w.parts.size() == 1 ? value.share()
-                                                 : value.slice(w.first[p], w.first[p] + w.parts[p].extents()[0].size)});
-            for (const any_tensor& a : all) assignments.push_back(a.operation());
+            const std::vector<any_tensor> to = detail::loading_assignments(w.parts[p]);
+            all.feeds.push_back({any_tensor(to.front().node()->inputs[1]),
+                                 w.parts.size() == 1
+                                     ? value.share()
+                                     : value.slice(w.first[p], w.first[p] + w.parts[p].extents()[0].size)});
+            for (const any_tensor& a : to) all.assignments.push_back(a.operation());
         }
     }
-    if (!assignments.empty()) s.run_untyped(std::move(feeds), {}, assignments);
-    return report;
+    return all;
+}
+
+TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
+    return load_variables(s, read_safetensors(path), o);
+}
+TENON_INLINE load_report load_variables(session& s, const safetensors_file& file, const load_options& o) {
+    detail::prepared_load all = detail::prepare_load(s, file, o);
+    if (!all.assignments.empty()) s.run_untyped(std::move(all.feeds), {}, all.assignments);
+    return std::move(all.report);
 }
 
 } // namespace tenon
