@@ -96,6 +96,7 @@ private:
     void tell_in_order(std::uint64_t client);
     static void tell(const request& r);
     bool end_early(const request& r, std::exception_ptr why, std::uint64_t serving_metrics::*counted);
+    void take_out(const request& r, std::exception_ptr why);
     void late(const request& r);
     void fail_waiting(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] std::string lost_devices() const; // the caller holds the guard

@@ -205,6 +205,14 @@ TENON_INLINE void local_model::tell_in_order(std::uint64_t number) {
     }
 }
 
+// It is over, and will be told so whatever its client has asked before. The caller holds the guard.
+TENON_INLINE void local_model::take_out(const request& r, std::exception_ptr why) {
+    r->at_ = local_request::state::over;
+    r->answer_.failure = std::move(why);
+    if (const auto at = clients_.find(r->client_); at != clients_.end() && std::exchange(r->is_listed_, false))
+        std::erase(at->second.asked, r);
+}
+
 // One that is late, or not wanted, is told so at once, whatever its client has asked before.
 TENON_INLINE bool local_model::end_early(const request& r, std::exception_ptr why,
                                          std::uint64_t serving_metrics::*counted) {
@@ -212,11 +220,8 @@ TENON_INLINE bool local_model::end_early(const request& r, std::exception_ptr wh
         const std::lock_guard lock(guard_);
         if (r->at_ == local_request::state::over) return false;
         if (r->at_ == local_request::state::waiting && queue_.remove(r.get())) room_.notify_one();
-        r->at_ = local_request::state::over;
-        r->answer_.failure = std::move(why);
+        take_out(r, std::move(why));
         ++(counts_.*counted);
-        if (const auto at = clients_.find(r->client_); at != clients_.end() && std::exchange(r->is_listed_, false))
-            std::erase(at->second.asked, r);
     }
     idle_.notify_all();
     tell(r);
@@ -242,15 +247,16 @@ TENON_INLINE void local_model::fail_waiting(std::unique_lock<std::mutex>& lock) 
     for (const auto& q : queue_.remove_all()) all.push_back(std::static_pointer_cast<local_request>(q));
     const std::string why = closing_ ? "model '" + signature_.name + "' was closed before the request was computed"
                                      : "model '" + signature_.name + "': no device is left:" + lost_devices();
-    for (const request& r : all) {
-        r->at_ = local_request::state::over;
-        ++(closing_ ? counts_.cancelled : counts_.failed);
-        r->answer_.failure =
-            closing_ ? std::make_exception_ptr(cancelled_error(why)) : std::make_exception_ptr(unavailable_error(why));
-    }
+    const std::exception_ptr failure =
+        closing_ ? std::make_exception_ptr(cancelled_error(why)) : std::make_exception_ptr(unavailable_error(why));
+    for (const request& r : all) take_out(r, failure);
+    (closing_ ? counts_.cancelled : counts_.failed) += all.size();
     room_.notify_all();
     lock.unlock();
-    answered(all);
+    for (const request& r : all) {
+        tell(r);
+        tell_in_order(r->client_);
+    }
     lock.lock();
     idle_.notify_all();
 }
