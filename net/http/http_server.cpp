@@ -21,7 +21,7 @@ http_server::http_server(http_facts& of, const http_options& o, const request_li
     site_(of, {o.token, !o.tls.certificate_chain.empty()}, [w = waker_] { w->wake(); }) {
     try {
         loop_.emplace(address_, tls_of(o), limits, waker_,
-                      [this](const std::string& head, bool is_last) { return site_.answer(head, is_last); });
+                      [this](received_request& r, bool is_last) { return site_.answer(r.head, is_last); });
     } catch (const unavailable_error& e) {
         throw unavailable_error(o.said_by + "=\"" + o.where + "\": " + e.what() +
                                 "; port 0 is any that is free, of which the log tells");

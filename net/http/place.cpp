@@ -30,4 +30,10 @@ std::string http_address(const http_options& o) {
                                   ", or give a port alone, which only this machine reaches");
 }
 
+bool is_own_name(std::string host) {
+    if (!host.empty() && host.front() == '[') return true;
+    host = host.substr(0, host.rfind(':'));
+    return host == "localhost" || (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
 } // namespace tenon::net

@@ -20,4 +20,8 @@ struct http_options {
 /// token, or by plain connections that nobody asked for by name.
 std::string http_address(const http_options& o);
 
+/// Whether a request's Host is an address or localhost. A name that somebody else has made lead here is neither: so a page from elsewhere
+/// that a browser here has open reads nothing.
+bool is_own_name(std::string host);
+
 } // namespace tenon::net

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <net/http/request_head.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
 
@@ -44,16 +45,20 @@ private:
 
 constexpr char too_long[] =
     "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+constexpr char go_on_sending[] = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr char not_told[] = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 struct connection_of_one {
-    enum class step { shaking_hands, reading, asking, writing, over };
+    enum class step { shaking_hands, reading, reading_body, asking, writing, over };
 
     step at = step::shaking_hands;
     clock::time_point until; // what it does now
     std::unique_ptr<byte_stream> stream;
-    std::string head, response;
-    std::size_t written = 0;
+    std::string input; // what came and is no part of a request yet
+    received_request request;
+    std::string response;
+    std::size_t written = 0, body_bytes = 0;
+    bool has_more = false; // of what came, which was left for later
 
     short events() const noexcept {
         switch (at) {
@@ -85,7 +90,8 @@ struct request_loop::state {
     std::mutex guard; // of what the accepting thread leaves
     std::vector<connected_socket> came;
 
-    std::list<connection_of_one> open; // the oldest first; of the thread alone
+    std::list<connection_of_one> open; // the oldest first; of the thread alone, as what follows
+    std::size_t body_bytes = 0;        // of those that are there or announced
 
     socket_service sockets;
     std::unique_ptr<listener> listens;
@@ -130,8 +136,11 @@ struct request_loop::state {
             const clock::time_point now = clock::now();
             auto r = ready.begin();
             for (auto c = open.begin(); c != open.end();) {
-                const bool is_ready = (++r)->revents != 0 || (is_woken && c->at == step::asking);
-                if (is_ready || now >= c->until) go_on(*c, now);
+                const short events = (++r)->revents;
+                const bool is_ready = events != 0 || c->has_more || (is_woken && c->at == step::asking);
+                if (c->at == step::asking && (events & (POLLERR | POLLHUP)) != 0) c->at = step::over; // it has gone
+                else if (is_ready || now >= c->until) go_on(*c, now);
+                if (c->at == step::over) body_bytes -= c->body_bytes;
                 c = c->at == step::over ? open.erase(c) : std::next(c);
             }
         }
@@ -160,8 +169,9 @@ struct request_loop::state {
             c.until = clock::now() + limits.to_ask;
             open.push_back(std::move(c));
             if (open.size() <= limits.connections) continue;
-            const auto oldest =
+            auto oldest =
                 std::find_if(open.begin(), open.end(), [](const connection_of_one& o) { return o.at != step::asking; });
+            body_bytes -= oldest->body_bytes;
             open.erase(oldest);
         }
     }
@@ -174,9 +184,16 @@ struct request_loop::state {
             return;
         }
         if (c.at == step::shaking_hands) shake_hands(c);
-        if (c.at == step::reading) read(c);
-        if (c.at == step::asking) ask(c, is_late);
-        if (c.at == step::writing) write(c);
+        bool comes_again = true; // what came with a request may be the next
+        for (int n = 0; comes_again && n < 16; ++n) {
+            comes_again = false;
+            if (c.at == step::reading) read(c);
+            if (c.at == step::reading_body) read_body(c);
+            if (c.at == step::asking) ask(c, is_late && n == 0);
+            if (c.at == step::writing) comes_again = write(c);
+        }
+        c.has_more = comes_again;
+        if (comes_again) woken->wake(); // after the others
     }
 
     static void shake_hands(connection_of_one& c) {
@@ -185,32 +202,80 @@ struct request_loop::state {
         else if (o != outcome::blocked) c.at = step::over;
     }
 
-    void read(connection_of_one& c) const {
-        std::array<std::byte, 4096> some;
-        for (;;) {
-            const byte_stream::result r = c.stream->read(some, {});
-            if (r.what == outcome::blocked) return;
-            if (r.what != outcome::done) {
-                c.at = step::over;
-                return;
-            }
-            const std::size_t before = c.head.size();
-            c.head.append(reinterpret_cast<const char*>(some.data()), r.bytes);
-            const std::size_t end = c.head.find("\r\n\r\n", before < 3 ? 0 : before - 3);
-            if (end != std::string::npos && end + 4 <= limits.head_bytes) {
-                c.head.resize(end + 4);
-                c.at = step::asking;
-                c.until = clock::now() + limits.to_answer;
-                return;
-            }
-            if (c.head.size() >= limits.head_bytes) return respond(c, too_long);
+    // Whether there is more than there was; else it is over, or blocked.
+    static bool read_some(connection_of_one& c) {
+        std::array<std::byte, 16384> some;
+        const byte_stream::result r = c.stream->read(some, {});
+        if (r.what != outcome::done) {
+            if (r.what != outcome::blocked) c.at = step::over;
+            return false;
         }
+        c.input.append(reinterpret_cast<const char*>(some.data()), r.bytes);
+        return true;
+    }
+
+    void read(connection_of_one& c) {
+        std::size_t looked_at = 0;
+        do {
+            if (limits.body_bytes > 0 && looked_at == 0 && !c.input.empty())
+                c.until = std::min(c.until, clock::now() + limits.to_ask); // it has begun
+            const std::size_t end = c.input.find("\r\n\r\n", looked_at < 3 ? 0 : looked_at - 3);
+            if (end != std::string::npos && end + 4 <= limits.head_bytes) return take_head(c, end + 4);
+            if (c.input.size() >= limits.head_bytes) return respond(c, too_long);
+            looked_at = c.input.size();
+        } while (read_some(c));
+    }
+
+    void take_head(connection_of_one& c, std::size_t size) {
+        c.request = {c.input.substr(0, size)};
+        if (limits.body_bytes == 0) {
+            c.input.clear();
+            return begin_to_ask(c);
+        }
+        c.input.erase(0, size);
+        body_said said = body_of_head(c.request.head, limits.body_bytes);
+        if (said.refused.empty() && said.bytes > limits.all_body_bytes - body_bytes)
+            said.refused = "503 Service Unavailable";
+        if (!said.refused.empty())
+            return respond(c, "HTTP/1.1 " + said.refused + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        c.body_bytes = said.bytes;
+        body_bytes += said.bytes;
+        if (said.waits_to_be_told) {
+            c.request.head = without_expectation(c.request.head);
+            if (c.input.empty() && said.bytes > 0) {
+                std::string text = go_on_sending;
+                const iovec all{text.data(), text.size()};
+                if (c.stream->write({&all, 1}).bytes != text.size()) { // so few bytes, and nothing before them
+                    c.at = step::over;
+                    return;
+                }
+            }
+        }
+        c.at = step::reading_body;
+        c.until = clock::now() + limits.to_send_body;
+    }
+
+    void read_body(connection_of_one& c) {
+        while (c.input.size() < c.body_bytes)
+            if (!read_some(c)) return;
+        if (c.input.size() == c.body_bytes) c.request.body = std::exchange(c.input, {});
+        else {
+            c.request.body = c.input.substr(0, c.body_bytes);
+            c.input.erase(0, c.body_bytes);
+        }
+        begin_to_ask(c);
+    }
+
+    void begin_to_ask(connection_of_one& c) {
+        c.at = step::asking;
+        c.until = clock::now() + limits.to_answer;
     }
 
     void ask(connection_of_one& c, bool is_last) const {
         try {
-            if (auto text = answer(c.head, is_last)) respond(c, std::move(*text));
+            if (auto text = answer(c.request, is_last)) respond(c, std::move(*text));
         } catch (...) {
+            c.request.is_last = true;
             respond(c, not_told);
         }
     }
@@ -221,15 +286,24 @@ struct request_loop::state {
         c.until = clock::now() + limits.to_read_it;
     }
 
-    static void write(connection_of_one& c) {
+    // Whether all of it is written, and the connection goes on.
+    bool write(connection_of_one& c) {
         while (c.written < c.response.size() || c.stream->unflushed()) {
             const iovec rest{c.response.data() + c.written, c.response.size() - c.written};
             const byte_stream::result r = c.stream->write({&rest, 1});
             c.written += r.bytes;
-            if (r.what == outcome::blocked) return;
+            if (r.what == outcome::blocked) return false;
             if (r.what != outcome::done) break;
         }
-        c.at = step::over; // its end sends what the system has, and says that there is no more
+        const bool goes_on = limits.body_bytes > 0 && !c.request.is_last && c.written == c.response.size();
+        c.at =
+            goes_on ? step::reading : step::over; // its end sends what the system has, and says that there is no more
+        body_bytes -= std::exchange(c.body_bytes, 0);
+        c.request = {};
+        c.response = {};
+        c.written = 0;
+        c.until = clock::now() + limits.to_come_again;
+        return goes_on;
     }
 };
 

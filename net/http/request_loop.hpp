@@ -8,8 +8,8 @@
 
 #include <net/transport/tls.hpp>
 
-/// Connections that bring one request each. What they may take is bounded, in bytes, number and time, so that nobody who is slow,
-/// or says too much, holds up who is not.
+/// Connections that bring requests: one each, whose body nobody looks at, or one after another, with bodies. What they may take is bounded,
+/// in bytes, number and time, so that nobody who is slow, or says too much, holds up who is not.
 
 namespace tenon::net {
 
@@ -20,14 +20,28 @@ struct request_limits {
     std::chrono::milliseconds to_ask{5000};    ///< for the whole head, hands that are shaken included
     std::chrono::milliseconds to_answer{2000}; ///< then it is answered with what there is
     std::chrono::milliseconds to_read_it{30000};
+    /// Of a body; 0: none is looked at, and the connection ends with the response.
+    std::size_t body_bytes = 0;
+    std::size_t all_body_bytes = 0; ///< of all connections together; more is answered 503
+    std::chrono::milliseconds to_send_body{30000};
+    std::chrono::milliseconds to_come_again{60000}; ///< for the first byte of a further request
+};
+
+/// A request that came whole.
+struct received_request {
+    std::string head; ///< with its empty line
+    std::string body{};
+    /// What was begun for it; ends when it is answered, or who asked has gone.
+    std::shared_ptr<void> begun{};
+    bool is_last = true; ///< set by who answers: the connection ends with the response
 };
 
 /// Two threads of its own: one accepts, one does all else.
 class request_loop {
 public:
-    /// The response to a request's head; nothing: not yet. It is asked again after wake(), and with `is_last` when its time is over,
+    /// The response to a request; nothing: not yet. It is asked again after wake(), and with `is_last` when its time is over,
     /// when it must answer. Called by one thread; it does not wait.
-    using answerer = std::function<std::optional<std::string>(const std::string& head, bool is_last)>;
+    using answerer = std::function<std::optional<std::string>(received_request& r, bool is_last)>;
 
     /// Has a request that waits looked at again. Any thread, also after the loop has ended.
     class waker {

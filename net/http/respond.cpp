@@ -51,7 +51,10 @@ http_request request_of(const httplib::Request& r) {
             header("Authorization"),
             header("Cookie"),
             r.get_param_value("token"),
-            r.has_param("token")};
+            r.has_param("token"),
+            header("Content-Type"),
+            header("Content-Encoding"),
+            header("Inference-Header-Content-Length")};
 }
 
 class by_httplib final : public responder, private httplib::Server {
@@ -70,20 +73,23 @@ public:
         });
     }
 
-    std::string respond(const std::string& head) override {
+    std::string respond(const std::string& head, bool* goes_on) override {
         memory_stream stream(head);
-        process(*this, stream);
+        const bool ends = process(*this, stream, goes_on == nullptr);
+        if (goes_on) *goes_on = !ends;
         return std::move(stream.response);
     }
 
 private:
     // Its versions differ in whether they are told addresses.
-    template <class S> static void process(S& self, memory_stream& stream) {
-        bool closed = true;
+    template <class S> static bool process(S& self, memory_stream& stream, bool is_last) {
+        bool closed = is_last;
+        bool read = false;
         const std::function<void(httplib::Request&)> all_of_it = [](httplib::Request& r) { r.ranges.clear(); };
         if constexpr (requires { self.process_request(stream, true, closed, all_of_it); })
-            (void)self.process_request(stream, true, closed, all_of_it);
-        else (void)self.process_request(stream, std::string(), 0, std::string(), 0, true, closed, all_of_it);
+            read = self.process_request(stream, is_last, closed, all_of_it);
+        else read = self.process_request(stream, std::string(), 0, std::string(), 0, is_last, closed, all_of_it);
+        return closed || !read;
     }
 
     const handler handler_;

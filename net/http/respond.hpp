@@ -16,6 +16,8 @@ struct http_request {
     std::string host, authorization, cookies; ///< headers
     std::string token;                        ///< the query's
     bool has_token = false;                   ///< the query has one
+    std::string content_type = {}, content_encoding = {},
+                inference_header = {}; ///< headers: the last one Inference-Header-Content-Length
 };
 
 struct http_reply {
@@ -34,8 +36,8 @@ public:
     virtual ~responder() = default;
 
     /// `head`: a request up to its empty line. What is no request is answered so; a body is not looked at, of HEAD none is sent. The
-    /// connection ends after each response. By one thread at a time.
-    virtual std::string respond(const std::string& head) = 0;
+    /// connection ends after each response, unless it may go on and `goes_on` is then true. By one thread at a time.
+    virtual std::string respond(const std::string& head, bool* goes_on = nullptr) = 0;
 
 protected:
     responder() = default;

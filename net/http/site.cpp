@@ -4,6 +4,7 @@
 
 #include <net/http/metrics.hpp>
 #include <net/http/page.hpp>
+#include <net/http/place.hpp>
 #include <net/http/status_json.hpp>
 
 namespace tenon::net {
@@ -11,13 +12,6 @@ namespace tenon::net {
 namespace {
 
 http_reply words(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
-
-// A name that somebody else has made lead here is none of these: so a page from elsewhere that a browser here has open reads nothing.
-bool is_own_name(std::string host) {
-    if (!host.empty() && host.front() == '[') return true;
-    host = host.substr(0, host.rfind(':'));
-    return host == "localhost" || (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos);
-}
 
 } // namespace
 

@@ -47,7 +47,7 @@ template <class R> auto output_of(const R& r) {
         else return ill_shaped{};
     }
 }
-template <class R> auto outputs_of(const R& r) {
+template <class R> auto model_outputs_of(const R& r) {
     if constexpr (std::is_same_v<R, std::vector<any_tensor>>) return r;
     else if constexpr (is_tuple<R>) return std::apply([](const auto&... o) { return std::tuple(output_of(o)...); }, r);
     else return std::tuple(output_of(r));
@@ -61,27 +61,27 @@ template <class... T> struct fetches_for<std::tuple<T...>> { using type = fetch_
 template <> struct fetches_for<std::vector<any_tensor>> { using type = fetch_list<std::vector<any_tensor>>; };
 
 template <class Body, class... X>
-using model_outputs_t = decltype(outputs_of(std::declval<Body&>()(std::declval<const X&>()...)));
+using model_outputs_t = decltype(model_outputs_of(std::declval<Body&>()(std::declval<const X&>()...)));
 
 /// The first dimension is that of rows, in all of them.
-template <class T> constexpr bool has_rows() {
+template <class T> constexpr bool has_batch() {
     if constexpr (!Typed<T>) return true; // seen when it is made
     else if constexpr (T::shape_type::rank == 0) return false;
     else return !T::shape_type::extents[0].is_number();
 }
-template <class A, class B> constexpr bool same_rows() {
+template <class A, class B> constexpr bool same_batch() {
     if constexpr (!Typed<A> || !Typed<B>) return true;
-    else if constexpr (!has_rows<A>() || !has_rows<B>()) return true;
+    else if constexpr (!has_batch<A>() || !has_batch<B>()) return true;
     else {
         constexpr extent a = A::shape_type::extents[0], b = B::shape_type::extents[0];
         return !a.is_named() || !b.is_named() || a == b;
     }
 }
-template <class First, class... X> constexpr bool rows_agree() { return (same_rows<First, X>() && ...); }
-template <class Outputs> inline constexpr bool outputs_have_rows = true;
-template <class... T> inline constexpr bool outputs_have_rows<std::tuple<T...>> = (has_rows<T>() && ...);
+template <class First, class... X> constexpr bool batches_agree() { return (same_batch<First, X>() && ...); }
+template <class Outputs> inline constexpr bool outputs_have_batch = true;
+template <class... T> inline constexpr bool outputs_have_batch<std::tuple<T...>> = (has_batch<T>() && ...);
 template <class X, class Outputs> inline constexpr bool outputs_agree = true;
-template <class X, class... T> inline constexpr bool outputs_agree<X, std::tuple<T...>> = rows_agree<X, X, T...>();
+template <class X, class... T> inline constexpr bool outputs_agree<X, std::tuple<T...>> = batches_agree<X, X, T...>();
 
 model_parts begin_parts(const std::vector<any_tensor>& feeds, const model_server_options& o);
 
@@ -91,7 +91,7 @@ model_parts build_model(const feed_list<X...>& fed, Body& body, const model_serv
     model_parts parts = begin_parts(fed.tensors, o);
     const auto call = [&] {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return untyped_outputs(outputs_of(body(typed<X>(fed.tensors[I])...)));
+            return untyped_outputs(model_outputs_of(body(typed<X>(fed.tensors[I])...)));
         }
         (std::index_sequence_for<X...>{});
     };
@@ -165,13 +165,13 @@ private:
     template <class Body> static is_checked checked() {
         using outputs = detail::model_outputs_t<Body, X...>;
         static_assert(
-            (detail::has_rows<X>() && ...),
+            (detail::has_batch<X>() && ...),
             "tenon::model_server: the first dimension of what is fed is the rows of a request, a named size or "
             "tn::dyn: placeholder<float, shape<batch, 784>>(\"x\")");
-        static_assert(detail::outputs_have_rows<outputs>,
+        static_assert(detail::outputs_have_batch<outputs>,
                       "tenon::model_server: the first dimension of what the function returns must be the rows of the "
                       "batch: it is a number, or there is none");
-        static_assert(detail::rows_agree<X..., X...>() &&
+        static_assert(detail::batches_agree<X..., X...>() &&
                           detail::outputs_agree<std::tuple_element_t<0, std::tuple<X...>>, outputs>,
                       "tenon::model_server: the first dimensions of what is fed and returned have different names");
         return {};

@@ -1,0 +1,71 @@
+#include <net/http/request_head.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace tenon::net {
+
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_same(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::string_view without_blanks(std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    return text;
+}
+
+// Calls f(line with its end, name, value) for each header.
+template <class F> void each_header(std::string_view head, F&& f) {
+    std::size_t at = head.find("\r\n");
+    while (at != std::string_view::npos) {
+        const std::size_t begin = at + 2;
+        at = head.find("\r\n", begin);
+        if (at == std::string_view::npos || at == begin) return;
+        const std::string_view line = head.substr(begin, at - begin);
+        const std::size_t colon = line.find(':');
+        if (colon == std::string_view::npos) f(begin, at + 2, line, std::string_view());
+        else f(begin, at + 2, line.substr(0, colon), without_blanks(line.substr(colon + 1)));
+    }
+}
+
+} // namespace
+
+body_said body_of_head(std::string_view head, std::size_t most) {
+    body_said said;
+    bool has_length = false;
+    each_header(head, [&](std::size_t, std::size_t, std::string_view name, std::string_view value) {
+        // A blank before the colon hides a header from one reader and not from another.
+        if (!name.empty() && (name.back() == ' ' || name.back() == '\t' || name.front() == ' ' || name.front() == '\t'))
+            said.refused = "400 Bad Request";
+        if (is_same(name, "Transfer-Encoding")) said.refused = "411 Length Required";
+        if (is_same(name, "Expect") && is_same(value, "100-continue")) said.waits_to_be_told = true;
+        if (!is_same(name, "Content-Length")) return;
+        std::size_t bytes = 0;
+        const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), bytes);
+        if (has_length || value.empty() || end != value.data() + value.size() || wrong == std::errc::invalid_argument)
+            said.refused = "400 Bad Request";
+        else if ((wrong != std::errc() || bytes > most) && said.refused.empty()) said.refused = "413 Payload Too Large";
+        else said.bytes = bytes;
+        has_length = true;
+    });
+    if (!said.refused.empty()) said.bytes = 0;
+    return said;
+}
+
+std::string without_expectation(const std::string& head) {
+    std::string all;
+    std::size_t kept = 0;
+    each_header(head, [&](std::size_t begin, std::size_t end, std::string_view name, std::string_view) {
+        if (!is_same(name, "Expect")) return;
+        all.append(head, kept, begin - kept);
+        kept = end;
+    });
+    return all.append(head, kept);
+}
+
+} // namespace tenon::net
