@@ -22,6 +22,7 @@ inline call_turn turn_of(std::uint8_t v, const bytes& body) {
     switch (static_cast<verb>(v)) {
     case verb::run_step:
     case verb::run_part:
+    case verb::ask_model: // whose first member is its client
     case verb::serve_data: return {session_of(body), true};
     case verb::extend_graph:
     case verb::make_callable:

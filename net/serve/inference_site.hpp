@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,28 +10,13 @@
 #include <net/http/request_loop.hpp>
 #include <net/http/respond.hpp>
 #include <net/http/shown_token.hpp>
+#include <net/serve/model_table.hpp>
 #include <net/serve/open_inference.hpp>
 #include <tenon/serve/served_model.hpp>
 
 /// What is answered where, of the Open Inference Protocol: docs/serving.md has the paths.
 
 namespace tenon::net {
-
-/// The models that there are. Thread-safe.
-class model_table {
-public:
-    void add(const any_served_model& m);
-    void remove(const std::string& name);
-    /// An empty handle where there is none.
-    any_served_model find(const std::string& name) const;
-    std::vector<any_served_model> all() const;
-    /// "there are 'a', 'b'"
-    std::string named() const;
-
-private:
-    mutable std::mutex guard_;
-    std::map<std::string, any_served_model> models_;
-};
 
 struct inference_site_options {
     std::string token = {}; ///< empty: nothing has to be shown

@@ -329,7 +329,8 @@ inference_response inference_response_of(const inference_request& r, const model
                    {"shape", shape_of(a.extents())}};
         if (o.is_binary) {
             const std::string packed_bytes = bytes_of(a);
-            one.push_back({"parameters", object{{"binary_data_size", static_cast<std::uint64_t>(packed_bytes.size())}}});
+            one.push_back(
+                {"parameters", object{{"binary_data_size", static_cast<std::uint64_t>(packed_bytes.size())}}});
             binary += packed_bytes;
             made.has_binary = true;
         } else one.push_back({"data", elements_of(a)});

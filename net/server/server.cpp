@@ -14,6 +14,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/net/server.hpp>
+#include <tenon/net/serving.hpp>
 #include <tenon/input.hpp> // a server knows all ops of the library
 
 namespace tenon {
@@ -182,6 +183,9 @@ bool server::stop(double seconds) {
     s.changed.notify_all();
     return s.drained;
 }
+
+void net::serve_model(server& s, const any_served_model& m) { core_of(s).models().add(m); }
+void net::withdraw_model(server& s, const std::string& model) { core_of(s).models().remove(model); }
 
 net::server_core& net::core_of(const server& s) { return *s.live().core; }
 

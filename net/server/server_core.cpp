@@ -231,6 +231,8 @@ void server_core::answer(link_number link, verb which, message&& m, time_point d
                                });
                        });
         break;
+    case verb::describe_model:
+    case verb::ask_model: asked_.called(link, which, std::move(m), std::move(answer)); break;
     case verb::stop_server:
         answer_later<stop_server>(m, std::move(answer),
                                   [&](stop_server&& c, replier& to) { answer_stop(c, deadline, std::move(to)); });
@@ -288,6 +290,7 @@ void server_core::refused(link_number link, std::uint8_t v, bytes body, const st
 void server_core::cancelled(link_number link, std::uint64_t request) {
     worker_->cancelled(link, request);
     master_->cancelled(link, request);
+    asked_.cancelled(link, request);
 }
 
 void server_core::peer_lost(link_number link, const std::string& why) {
@@ -303,6 +306,7 @@ void server_core::peer_lost(link_number link, const std::string& why) {
         }
     }
     master_->peer_lost(link);
+    asked_.peer_lost(link);
     worker_->peer_lost(link, why);
     if (!task.empty()) {
         worker_->task_lost(task, incarnation, error_code::unavailable, why);

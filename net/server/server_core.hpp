@@ -10,6 +10,7 @@
 #include <net/link/gate.hpp>
 #include <net/link/service.hpp>
 #include <net/master/master.hpp>
+#include <net/serve/asked_models.hpp>
 #include <net/server/attendance.hpp>
 #include <net/server/roll.hpp>
 #include <net/worker/peers.hpp>
@@ -66,6 +67,8 @@ public:
         return collectives_->make(jobs, name, seconds);
     }
     const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
+    /// Those that its clients may ask.
+    model_table& models() noexcept { return asked_.models(); }
 
     /// Has the tasks that hold variables know that this one takes part in the run; as attendance::begin. Once.
     void attend(std::vector<std::pair<std::string, int>> holders, duration limit);
@@ -114,6 +117,7 @@ private:
     std::shared_ptr<collectives> collectives_;
     std::unique_ptr<worker> worker_;
     std::unique_ptr<master> master_;
+    asked_models asked_;
     net::roll roll_;
     std::unique_ptr<attendance> attendance_;
     std::atomic<attendance*> attends_{nullptr}; // it, as the links' threads see it

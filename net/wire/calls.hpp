@@ -54,8 +54,15 @@ namespace tenon::net {
     NOTE(collective_here)                \
     NOTE(collective_part)                \
     NOTE(collective_end)
+// Of clients too, who ask models that are served.
+#define TENON_NET_MODEL_CALLS(CALL, NOTE) \
+    CALL(describe_model)                  \
+    CALL(ask_model)
 // Their order is their number on the wire.
-#define TENON_NET_CALLS(CALL, NOTE) TENON_NET_CLIENT_CALLS(CALL, NOTE) TENON_NET_TASK_CALLS(CALL, NOTE)
+#define TENON_NET_CALLS(CALL, NOTE)    \
+    TENON_NET_CLIENT_CALLS(CALL, NOTE) \
+    TENON_NET_TASK_CALLS(CALL, NOTE)   \
+    TENON_NET_MODEL_CALLS(CALL, NOTE)
 
 enum class verb : std::uint8_t {
 #define TENON_NET_VERB(NAME) NAME,

@@ -280,4 +280,49 @@ struct give_data {
     }
 };
 
+/// A model that is served here, by name; not_found_error, naming those that there are.
+struct describe_model {
+    std::string model;
+    struct reply {
+        std::vector<std::string> input_names, output_names;
+        std::vector<tensor_type> inputs, outputs;
+        std::int64_t largest_batch = 0, version = 0;
+        std::string why_not_ready; ///< empty: it answers
+        size_names names;          ///< of these types; no bytes of its own
+        static constexpr void fields(auto&& field) {
+            field("input_names", &reply::input_names);
+            field("output_names", &reply::output_names);
+            field("inputs", &reply::inputs);
+            field("outputs", &reply::outputs);
+            field("largest_batch", &reply::largest_batch);
+            field("version", &reply::version);
+            field("why_not_ready", &reply::why_not_ready);
+            field("names", &reply::names);
+        }
+    };
+    static constexpr void fields(auto&& field) { field("model", &describe_model::model); }
+};
+
+/// A request to it.
+struct ask_model {
+    std::uint64_t client = 0; ///< of this link: its answers come in the order of what it asks
+    std::string model;
+    double timeout = 0; ///< seconds, 0: none
+    std::vector<any_array> inputs;
+    struct reply {
+        std::int64_t version = 0;
+        std::vector<any_array> outputs;
+        static constexpr void fields(auto&& field) {
+            field("version", &reply::version);
+            field("outputs", &reply::outputs);
+        }
+    };
+    static constexpr void fields(auto&& field) {
+        field("client", &ask_model::client);
+        field("model", &ask_model::model);
+        field("timeout", &ask_model::timeout);
+        field("inputs", &ask_model::inputs);
+    }
+};
+
 } // namespace tenon::net
