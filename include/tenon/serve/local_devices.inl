@@ -187,6 +187,21 @@ TENON_INLINE void local_model::lose(device& d, std::vector<request> batch, const
     lock.lock();
 }
 
+// A session that needs no task of which only other devices are, and those are lost.
+TENON_INLINE std::shared_ptr<session> local_model::reopened(const device& d, const std::vector<std::string>& lost) {
+    session_options o = options_.session;
+    const auto is_on = [](const std::string& name, const std::string& task) {
+        const device_name a(name), b(task);
+        return a.job == b.job && a.task == b.task;
+    };
+    if (o.device_filters.empty() && !lost.empty())
+        for (const std::string& t : tasks_)
+            if (is_on(d.counts.device, t) ||
+                std::none_of(lost.begin(), lost.end(), [&](const std::string& l) { return is_on(l, t); }))
+                o.device_filters.push_back(t);
+    return std::make_shared<session>(*target_, graph_, o);
+}
+
 // Asks a lost device again and again, with rows of zeros; false where the server ends first.
 TENON_INLINE bool local_model::come_back(device& d, std::unique_lock<std::mutex>& lock) {
     for (;;) {
@@ -206,12 +221,15 @@ TENON_INLINE bool local_model::come_back(device& d, std::unique_lock<std::mutex>
                 fed.push_back(any_array::zeros(f.element(), sizes));
             }
             std::string checkpoint;
+            std::vector<std::string> lost;
             {
                 const std::lock_guard own(guard_);
                 checkpoint = counts_.checkpoint;
+                for (const auto& other : devices_)
+                    if (other->counts.lost && other.get() != &d) lost.push_back(other->counts.device);
             }
             if (target_) {
-                on = std::make_shared<session>(*target_, graph_, options_.session);
+                on = reopened(d, lost);
                 if (options_.copy_variables && !checkpoint.empty()) {
                     replacement ignored;
                     const std::lock_guard alone(replacing_);

@@ -91,6 +91,7 @@ private:
     std::int64_t padded(std::int64_t rows) const;
     void lose(device& d, std::vector<request> batch, const std::string& why, std::unique_lock<std::mutex>& lock);
     bool come_back(device& d, std::unique_lock<std::mutex>& lock);
+    std::shared_ptr<session> reopened(const device& d, const std::vector<std::string>& lost);
     // The end of requests.
     void answered(const std::vector<request>& all);
     void tell_in_order(std::uint64_t client);
@@ -112,6 +113,7 @@ private:
     model_signature signature_;
     std::shared_ptr<session> session_;
     std::optional<std::string> target_; // where it opens sessions itself
+    std::vector<std::string> tasks_;    // that there were then
     graph graph_;
     std::vector<any_tensor> feeds_;
     std::vector<std::unique_ptr<device>> devices_;

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/serve/batch_rows.hpp>
@@ -39,6 +40,11 @@ inline batching_policy policy_of(const model_server_options& o) {
     return {o.largest_batch,
             std::chrono::duration_cast<serving_clock::duration>(std::chrono::duration<double>(o.longest_wait)),
             o.capacity};
+}
+
+// As session_options::device_filters name it.
+inline std::string task_of_device(const device_name& d) {
+    return "/job:" + std::string(d.job.str()) + "/task:" + std::to_string(d.task);
 }
 
 inline const model_server_options& checked(const model_server_options& o) {
@@ -87,6 +93,10 @@ TENON_INLINE local_model::local_model(std::shared_ptr<session> s, const std::str
         devices_.back()->counts.device = parts.devices[i];
     }
     if (!session_) session_ = std::make_shared<session>(*target_, graph_, options_.session);
+    if (target_ && !target_->empty())
+        for (const device_attributes& a : session_->list_logical_devices())
+            if (std::string t = task_of_device(a.name); std::find(tasks_.begin(), tasks_.end(), t) == tasks_.end())
+                tasks_.push_back(std::move(t));
     for (const auto& d : devices_) d->on = session_;
     counts_.version = 1;
 }

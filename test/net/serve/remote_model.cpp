@@ -1,0 +1,146 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/server/servers.hpp>
+#include <tenon/net/serving.hpp>
+
+#include "../../serve/gated.hpp"
+
+// S47: a model is asked from other processes over tenon://.
+
+using namespace net_test;
+using serve_test::batch;
+using serve_test::comes;
+using serve_test::gate;
+using serve_test::rows;
+using serve_test::rows4;
+namespace tn = tenon;
+
+namespace {
+
+template <class E, class F> std::string error_of(F&& f) {
+    try {
+        f();
+    } catch (const E& e) {
+        return e.what();
+    }
+    return "nothing was thrown";
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+using inputs = tn::model_inputs<tn::component<float, rows4>>;
+using outputs = tn::model_outputs<tn::component<float, tn::shape<batch>>>;
+
+// Sums of rows, when the gate lets a batch through.
+struct summing {
+    explicit summing(tn::model_server_options o = {}, bool is_gated = false) :
+        scope(g), x(tn::placeholder<float, rows4>("x")) {
+        o.name = "sums";
+        if (is_gated) held.emplace();
+        server.emplace(
+            sess.emplace(g), tn::feeds(x),
+            [&](auto v) {
+                const auto s = tn::sum<1>(v);
+                return held ? held->after(s).materialize() : (s + 0.0f).materialize();
+            },
+            o);
+    }
+    tn::graph g;
+    tn::graph_scope scope;
+    tn::tensor<float, rows4> x;
+    std::optional<gate> held;
+    std::optional<tn::session> sess;
+    std::optional<
+        tn::model_server<tn::feed_list<tn::tensor<float, rows4>>, tn::fetch_list<tn::tensor<float, tn::shape<batch>>>>>
+        server;
+};
+
+} // namespace
+
+TEST_CASE("S47: a model of another process is asked as one's own: typed, in order, with versions and errors") {
+    const clients_that quick_clients;
+    summing served({.largest_batch = 4});
+    tn::server here = tn::server::create_local_server(quick());
+    tn::net::serve_model(here, *served.server);
+    CHECK_THROWS_AS(tn::net::serve_model(here, *served.server), tn::already_exists_error);
+
+    const tn::any_served_model any = tn::net::remote_model(here.target(), "sums");
+    CHECK(any.signature().inputs[0].name == "x");
+    CHECK(to_string(any.signature().inputs[0].type) == "float[batch, 4]");
+    CHECK(any.signature().largest_batch == 4);
+    CHECK(any.metrics().version == 1);
+    CHECK(any.why_not_ready().empty());
+    const auto there = any.as<inputs, outputs>();
+    std::vector<tn::pending_answer<tn::tensor<float, tn::shape<batch>>>> asked;
+    for (int i = 0; i < 100; ++i) asked.push_back(there.start(rows(1 + i % 4, static_cast<float>(i))));
+    for (int i = 99; i >= 0; --i) {
+        const auto& a = asked[static_cast<std::size_t>(i)];
+        const auto [y] = a.get();
+        CHECK(y.extent(0) == 1 + i % 4);
+        CHECK(y(0) == 4 * static_cast<float>(i) + 0.75f);
+        CHECK(a.version() == 1);
+        if (i == 99)
+            for (const auto& before : asked) CHECK(before.has_ended()); // in the order in which they were asked
+    }
+    CHECK(has(error_of<tn::invalid_argument_error>([&] {
+                  (void)there(tn::array<float>(tn::extents{1, 5}));
+              }),
+              "float[1, 5] does not fit float[batch, 4]"));
+    CHECK(has(error_of<tn::not_found_error>([&] { (void)tn::net::remote_model(here.target(), "none"); }),
+              "no model 'none' is served here; there is 'sums'"));
+    CHECK(has(error_of<tn::invalid_argument_error>(
+                  [&] { (void)any.as<tn::model_inputs<tn::component<std::int32_t, rows4>>, outputs>(); }),
+              "asked for as int32[batch, 4]"));
+    tn::net::withdraw_model(here, "sums");
+    CHECK_THROWS_AS((void)there(rows(1, 0)), tn::not_found_error);
+}
+
+TEST_CASE(
+    "S47: over tenon:// a full queue refuses, a late request is told so, and one that is stopped is not computed") {
+    const clients_that quick_clients;
+    summing served({.largest_batch = 1, .capacity = 2, .wait_when_full = true}, true);
+    tn::server here = tn::server::create_local_server(quick());
+    tn::net::serve_model(here, *served.server);
+    const auto there = tn::net::remote_model(here.target(), "sums").as<inputs, outputs>();
+    const auto begun = there.start(rows(1, 0));
+    REQUIRE(comes([&] { return served.server->metrics().computing == 1; }));
+    const auto late = there.start_for(0.05, rows(1, 1)), stopped = there.start(rows(1, 2));
+    REQUIRE(comes([&] { return served.server->metrics().waiting == 2 || late.has_ended(); }));
+    CHECK_THROWS_AS(late.get(), tn::deadline_exceeded_error);
+    const auto more = there.start(rows(1, 3));
+    REQUIRE(comes([&] { return served.server->metrics().waiting == 2; }));
+    const auto refused = there.start(rows(1, 4)); // a remote asker never holds up the server's threads
+    CHECK_THROWS_AS(refused.get(), tn::resource_exhausted_error);
+    stopped.stop();
+    CHECK_THROWS_AS(stopped.get(), tn::cancelled_error);
+    CHECK(comes([&] { return served.server->metrics().cancelled == 1; }));
+    served.held->open(*served.sess, 2);
+    CHECK(std::get<0>(begun.get())(0) == 0.75f);
+    CHECK(std::get<0>(more.get())(0) == 12.75f);
+    CHECK(served.server->metrics().batches == 2);
+}
+
+TEST_CASE("S47: what a client that has gone had asked, and was not begun, is not computed; others are answered") {
+    const clients_that quick_clients;
+    summing served({.largest_batch = 1}, true);
+    tn::server here = tn::server::create_local_server(quick());
+    tn::net::serve_model(here, *served.server);
+    const auto stays = tn::net::remote_model(here.target(), "sums").as<inputs, outputs>();
+    {
+        const auto leaves = tn::net::remote_model(here.target(), "sums").as<inputs, outputs>();
+        const auto begun = leaves.start(rows(1, 0));
+        REQUIRE(comes([&] { return served.server->metrics().computing == 1; }));
+        (void)leaves.start(rows(1, 1));
+        (void)leaves.start(rows(1, 2));
+        REQUIRE(comes([&] { return served.server->metrics().waiting == 2; }));
+    }
+    CHECK(comes([&] { return served.server->metrics().waiting == 0; }));
+    const auto other = stays.start(rows(1, 3));
+    served.held->open(*served.sess, 2);
+    CHECK(std::get<0>(other.get())(0) == 12.75f);
+    CHECK(comes([&] { return served.server->metrics().batches == 2; }));
+    CHECK(served.server->metrics().cancelled == 2);
+}
