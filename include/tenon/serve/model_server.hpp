@@ -168,12 +168,14 @@ private:
             (detail::has_batch<X>() && ...),
             "tenon::model_server: the first dimension of what is fed is the rows of a request, a named size or "
             "tn::dyn: placeholder<float, shape<batch, 784>>(\"x\")");
-        static_assert(detail::outputs_have_batch<outputs>,
-                      "tenon::model_server: the first dimension of what the function returns must be the rows of the "
-                      "batch: it is a number, or there is none");
-        static_assert(detail::batches_agree<X..., X...>() &&
-                          detail::outputs_agree<std::tuple_element_t<0, std::tuple<X...>>, outputs>,
-                      "tenon::model_server: the first dimensions of what is fed and returned have different names");
+        if constexpr ((detail::has_batch<X>() && ...)) {
+            static_assert(detail::outputs_have_batch<outputs>,
+                          "tenon::model_server: the first dimension of what the function returns must be the rows of "
+                          "the batch: it is a number, or there is none");
+            static_assert(detail::batches_agree<X..., X...>() &&
+                              detail::outputs_agree<std::tuple_element_t<0, std::tuple<X...>>, outputs>,
+                          "tenon::model_server: the first dimensions of what is fed and returned have different names");
+        }
         return {};
     }
     template <class Body>

@@ -1,0 +1,251 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/http/http_client.hpp>
+#include <net/http/request_head.hpp>
+#include <net/transport/certificates.hpp>
+#include <tenon/net/serving.hpp>
+
+#include "../../serve/gated.hpp"
+
+// S47: a model is asked by HTTP, as clients of the Open Inference Protocol do.
+
+using namespace net_test;
+using serve_test::batch;
+using serve_test::comes;
+using serve_test::gate;
+using serve_test::rows4;
+namespace tn = tenon;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+const std::string ok = "HTTP/1.1 200 OK";
+
+struct served {
+    explicit served(tn::net::inference_options o = {}, bool is_gated = false, tn::model_server_options m = {}) :
+        scope(g), x(tn::placeholder<float, rows4>("x")), http(o) {
+        if (is_gated) held.emplace();
+        m.name = "sums";
+        m.outputs = {"sum"};
+        server.emplace(
+            sess.emplace(g), tn::feeds(x),
+            [&](auto v) {
+                const auto s = tn::sum<1>(v);
+                return held ? held->after(s).materialize() : (s + 0.0f).materialize();
+            },
+            m);
+        http.add(*server);
+    }
+    tn::graph g;
+    tn::graph_scope scope;
+    tn::tensor<float, rows4> x;
+    std::optional<gate> held;
+    std::optional<tn::session> sess;
+    std::optional<
+        tn::model_server<tn::feed_list<tn::tensor<float, rows4>>, tn::fetch_list<tn::tensor<float, tn::shape<batch>>>>>
+        server;
+    tn::net::inference_server http;
+};
+
+const std::string one_row = R"({"inputs":[{"name":"x","shape":[1,4],"datatype":"FP32","data":[1,2,3,4]}]})";
+std::string post(const served& s, const std::string& path, const std::string& body, const std::string& headers = {}) {
+    return answer_to(s.http.address(), "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+                                           headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                                           body);
+}
+std::string read(const served& s, const std::string& path, const std::string& headers = {}) {
+    return get(s.http.address(), path, "Connection: close\r\n" + headers);
+}
+
+// A connection that brings several requests.
+struct kept {
+    explicit kept(const std::string& address) : socket(address) {}
+    void send(const std::string& text) { socket.write(to_bytes(text)); }
+    // The next response, by its Content-Length.
+    std::string receive() {
+        for (;;) {
+            const std::size_t end = left.find("\r\n\r\n");
+            const std::size_t at = left.find("Content-Length: ");
+            if (end != std::string::npos && at < end) {
+                const std::size_t size = end + 4 + std::stoul(left.substr(at + 16));
+                if (left.size() >= size) {
+                    const std::string one = left.substr(0, size);
+                    left.erase(0, size);
+                    return one;
+                }
+            }
+            std::array<std::byte, 4096> some;
+            const std::size_t n = socket.read(some);
+            if (n == 0) return std::exchange(left, {});
+            left.append(reinterpret_cast<const char*>(some.data()), n);
+        }
+    }
+    raw_socket socket;
+    std::string left;
+};
+
+} // namespace
+
+TEST_CASE("S47: /v2 says what there is, and whether it answers") {
+    served s;
+    CHECK(has(body_of(read(s, "/v2")), R"("name":"tenon")"));
+    CHECK(has(body_of(read(s, "/v2")), "binary_tensor_data"));
+    CHECK(status_of(read(s, "/v2/health/live")) == ok);
+    CHECK(status_of(read(s, "/v2/health/ready")) == ok);
+    CHECK(has(body_of(read(s, "/v2/models/sums")), R"("inputs":[{"name":"x","datatype":"FP32","shape":[-1,4]}])"));
+    CHECK(status_of(read(s, "/v2/models/sums/ready")) == ok);
+    CHECK(status_of(read(s, "/v2/models/sums/versions/1/ready")) == ok);
+    CHECK(status_of(read(s, "/v2/models/sums/versions/1")) == ok);
+    CHECK(has(read(s, "/v2/models/sums/versions/2"), R"(404 Not Found)"));
+    CHECK(has(body_of(read(s, "/v2/models/other")), R"({"error":"there is no model 'other'; there is 'sums'"})"));
+    CHECK(has(body_of(read(s, "/v2/models/sums/config")), "max_batch_size"));
+    CHECK(has(body_of(read(s, "/metrics")), "tenon_serving_waiting{model=\"sums\"} 0"));
+    CHECK(status_of(read(s, "/elsewhere")) == "HTTP/1.1 404 Not Found");
+    CHECK(status_of(post(s, "/v2/models/sums", "{}")) == "HTTP/1.1 405 Method Not Allowed");
+    CHECK(status_of(read(s, "/v2/models/sums/infer")) == "HTTP/1.1 405 Method Not Allowed");
+    (void)s.server->close();
+    CHECK(has(status_of(read(s, "/v2/health/ready")), "503"));
+    CHECK(has(status_of(read(s, "/v2/models/sums/ready")), "503"));
+    CHECK_THROWS_AS(s.http.add(*s.server), tn::already_exists_error);
+    s.http.remove("sums");
+    CHECK_THROWS_AS(s.http.remove("sums"), tn::not_found_error);
+    CHECK(has(status_of(read(s, "/v2/models/sums")), "404"));
+}
+
+TEST_CASE("S47: requests are answered, one after another on a connection, and refused with the right codes") {
+    served s;
+    const std::string a = post(s, "/v2/models/sums/infer", one_row);
+    CHECK(status_of(a) == ok);
+    CHECK(
+        body_of(a) ==
+        R"({"model_name":"sums","model_version":"1","outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":[10.0]}]})");
+    CHECK(has(status_of(post(s, "/v2/models/sums/versions/1/infer", one_row)), "200"));
+    CHECK(has(status_of(post(s, "/v2/models/sums/versions/9/infer", one_row)), "404"));
+    CHECK(has(status_of(post(s, "/v2/models/none/infer", one_row)), "404"));
+    const std::string bad =
+        post(s, "/v2/models/sums/infer", R"({"inputs":[{"name":"x","shape":[1,3],"datatype":"FP32","data":[1,2,3]}]})");
+    CHECK(status_of(bad) == "HTTP/1.1 400 Bad Request");
+    CHECK(has(body_of(bad), "float[1, 3] does not fit float[batch, 4]"));
+    CHECK(has(status_of(post(s, "/v2/models/sums/infer", "what")), "400"));
+    CHECK(has(status_of(post(s, "/v2/models/sums/infer", one_row, "Content-Encoding: gzip\r\n")), "415"));
+    CHECK(has(status_of(post(s, "/v2/models/sums/infer", one_row, "Inference-Header-Content-Length: 5x\r\n")), "400"));
+
+    kept k(s.http.address());
+    const std::string request =
+        "POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(one_row.size()) +
+        "\r\n\r\n" + one_row;
+    for (int i = 0; i < 3; ++i) {
+        k.send(request);
+        CHECK(has(k.receive(), "[10.0]"));
+    }
+    std::string many; // sent without waiting
+    for (int i = 0; i < 50; ++i) many += request;
+    k.send(many);
+    for (int i = 0; i < 50; ++i) CHECK(has(k.receive(), "[10.0]"));
+    for (const char c : request) k.send(std::string(1, c)); // byte by byte
+    CHECK(has(k.receive(), "[10.0]"));
+    k.send("POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: " +
+           std::to_string(one_row.size()) + "\r\n\r\n");
+    std::array<std::byte, 25> told;
+    std::size_t n = 0;
+    while (n < told.size()) n += k.socket.read(std::span(told).subspan(n));
+    CHECK(std::string(reinterpret_cast<const char*>(told.data()), n) == "HTTP/1.1 100 Continue\r\n\r\n");
+    k.send(one_row);
+    CHECK(status_of(k.receive()) == ok);
+}
+
+TEST_CASE("S47: bodies have limits, and what two readers could read differently is refused") {
+    served s({.body_bytes = 1000});
+    const auto head = [&](const std::string& headers) {
+        return status_of(answer_to(s.http.address(),
+                                   "POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n"));
+    };
+    CHECK(head("Content-Length: 1001\r\n") == "HTTP/1.1 413 Payload Too Large");
+    CHECK(head("Content-Length: 99999999999999999999999\r\n") == "HTTP/1.1 413 Payload Too Large");
+    CHECK(head("Transfer-Encoding: chunked\r\n") == "HTTP/1.1 411 Length Required");
+    CHECK(head("Content-Length: 5\r\nContent-Length: 6\r\n") == "HTTP/1.1 400 Bad Request");
+    CHECK(head("Content-Length: -5\r\n") == "HTTP/1.1 400 Bad Request");
+    CHECK(head("Content-Length: 5 6\r\n") == "HTTP/1.1 400 Bad Request");
+    CHECK(head("Content-Length : 5\r\n") == "HTTP/1.1 400 Bad Request");
+    CHECK(head("X: " + std::string(10000, 'a') + "\r\n") == "HTTP/1.1 431 Request Header Fields Too Large");
+    CHECK(status_of(read(s, "/v2/health/live")) == ok);
+}
+
+TEST_CASE("S47: a full queue is 503, a late request 504; who goes is not computed for; others are answered meanwhile") {
+    served s({}, true, {.largest_batch = 1, .capacity = 2, .wait_when_full = true});
+    const std::string request = "POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
+    const auto whole = [&](const std::string& body) {
+        return request + std::to_string(body.size()) + "\r\n\r\n" + body;
+    };
+    kept begun(s.http.address()), waiting(s.http.address());
+    begun.send(whole(one_row));
+    REQUIRE(comes([&] { return s.server->metrics().computing == 1; }));
+    waiting.send(whole(one_row));
+    {
+        const std::string late = post(s, "/v2/models/sums/infer",
+                                      one_row.substr(0, one_row.size() - 1) + R"(,"parameters":{"timeout":20000}})");
+        CHECK(status_of(late) == "HTTP/1.1 504 Gateway Timeout");
+        CHECK(has(late, "longer than 0.02 s"));
+    }
+    {
+        kept goes(s.http.address());
+        goes.send(whole(one_row));
+        REQUIRE(comes([&] { return s.server->metrics().waiting == 2; }));
+        const std::string full = post(s, "/v2/models/sums/infer", one_row);
+        CHECK(status_of(full) == "HTTP/1.1 503 Service Unavailable");
+        CHECK(has(full, "Retry-After: 1"));
+        CHECK(has(full, "2 requests wait"));
+    }
+    CHECK(status_of(read(s, "/v2/health/ready")) == ok);
+    s.held->open(*s.sess, 3);
+    CHECK(has(begun.receive(), "[10.0]"));
+    CHECK(has(waiting.receive(), "[10.0]"));
+}
+
+TEST_CASE("S47: a token is wanted where there is one, but for health; by a foreign name nothing is told without") {
+    served s({.token = "secret"});
+    CHECK(status_of(read(s, "/v2/health/live")) == ok);
+    CHECK(has(status_of(read(s, "/v2/models/sums")), "401"));
+    CHECK(status_of(read(s, "/v2/models/sums", "Authorization: Bearer secret\r\n")) == ok);
+    CHECK(has(status_of(post(s, "/v2/models/sums/infer", one_row)), "401"));
+    CHECK(status_of(post(s, "/v2/models/sums/infer", one_row, "Authorization: Bearer secret\r\n")) == ok);
+    served open;
+    CHECK(has(status_of(answer_to(open.http.address(),
+                                  "GET /v2/models/sums HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")),
+              "421"));
+    CHECK_THROWS_AS(tn::net::inference_server({.where = "0.0.0.0:0"}), tn::permission_denied_error);
+    CHECK_THROWS_AS(tn::net::inference_server({.where = "nowhere"}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::net::inference_server({.request_timeout = 0}), tn::invalid_argument_error);
+}
+
+// Waits for the client that test/net/serve/python_client.sh runs; nothing without it.
+TEST_CASE("a model for a Python client") {
+    const char* const folder = std::getenv("TENON_INFERENCE_FOLDER");
+    if (!folder) return;
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, rows4>("x");
+    const auto ids = tn::placeholder<std::int64_t, tn::shape<batch>>("ids");
+    const auto names = tn::placeholder<std::string, tn::shape<batch>>("names");
+    tn::session sess;
+    tn::model_server server(
+        sess, tn::feeds(x, ids, names),
+        [](auto v, auto i, auto n) {
+            return std::tuple(v * 2.0f, i + std::int64_t{1}, tn::identity(n), tn::sum<1>(v) > 2.0f);
+        },
+        {.name = "all", .outputs = {"twice", "next", "same", "large"}, .largest_batch = 8, .longest_wait = 0.001});
+    tn::net::inference_server http;
+    http.add(server);
+    const std::string at = std::string(folder) + "/address";
+    std::ofstream(at + ".new") << http.address();
+    std::rename((at + ".new").c_str(), at.c_str());
+    CHECK(comes([&] { return std::ifstream(std::string(folder) + "/done").good(); }));
+    CHECK(server.metrics().answered > 0);
+}
