@@ -56,6 +56,7 @@ TENON_INLINE void local_model::run_batch(device& d, std::vector<request> batch, 
     std::vector<std::vector<any_array>> outputs;
     std::exception_ptr failure;
     std::string lost;
+    bool is_each = false; // each was run alone
     try {
         outputs = compute(d, batch);
     } catch (const error& e) {
@@ -66,25 +67,27 @@ TENON_INLINE void local_model::run_batch(device& d, std::vector<request> batch, 
     }
     if (failure && lost.empty() && batch.size() > 1) {
         try {
+            is_each = true;
             run_each(d, batch, version);
-            failure = nullptr;
         } catch (const error& e) { // the device was lost meanwhile
             lost = e.what();
         }
-    } else if (lost.empty())
+    }
+    const clock::time_point ended = clock::now();
+    const clock::duration took = ended - began;
+    lock.lock();
+    if (lost.empty() && !is_each)
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            const std::lock_guard own(guard_);
-            if (batch[i]->at_ == local_request::state::over) continue; // it was late
-            batch[i]->at_ = local_request::state::over;
-            batch[i]->answer_.failure = failure;
+            local_request& r = *batch[i];
+            if (r.at_ == local_request::state::over) continue; // it was late
+            r.at_ = local_request::state::over;
+            r.answer_.failure = failure;
             ++(failure ? counts_.failed : counts_.answered);
             if (failure) continue;
-            batch[i]->answer_.outputs = std::move(outputs[i]);
-            batch[i]->answer_.version = version;
-            counts_.latency.add(std::chrono::duration<double>(clock::now() - batch[i]->arrived).count());
+            r.answer_.outputs = std::move(outputs[i]);
+            r.answer_.version = version;
+            counts_.latency.add(std::chrono::duration<double>(ended - r.arrived).count());
         }
-    const clock::duration took = clock::now() - began;
-    lock.lock();
     --computing_;
     counts_.computing -= batch.size();
     if (lost.empty()) {
@@ -99,9 +102,7 @@ TENON_INLINE void local_model::run_batch(device& d, std::vector<request> batch, 
         step_ = std::max(took, step_ - step_ / 8); // the longest of the last few
     } else lose(d, batch, lost, lock);
     idle_.notify_all();
-    lock.unlock();
-    answered(batch);
-    lock.lock();
+    answered(batch, lock);
 }
 
 // Of a batch that failed each request alone: which of them is at fault is seen so. Throws where the device is lost.

@@ -93,8 +93,8 @@ private:
     bool come_back(device& d, std::unique_lock<std::mutex>& lock);
     std::shared_ptr<session> reopened(const device& d, const std::vector<std::string>& lost);
     // The end of requests.
-    void answered(const std::vector<request>& all);
-    void tell_in_order(std::uint64_t client);
+    void answered(const std::vector<request>& all, std::unique_lock<std::mutex>& lock);
+    void tell_in_order(std::uint64_t client, std::unique_lock<std::mutex>& lock);
     static void tell(const request& r);
     bool end_early(const request& r, std::exception_ptr why, std::uint64_t serving_metrics::*counted);
     void take_out(const request& r, std::exception_ptr why);

@@ -17,7 +17,9 @@ namespace tenon::detail {
 TENON_INLINE local_request::local_request(std::shared_ptr<local_model> of, std::uint64_t client,
                                           std::vector<any_array> inputs, shared_function<void(model_answer&&)> then) :
     of_(std::move(of)), client_(client), inputs_(std::move(inputs)), then_(std::move(then)) {}
-TENON_INLINE local_request::~local_request() { of_->limits_.remove(*this); }
+TENON_INLINE local_request::~local_request() {
+    if (seconds_ > 0) of_->limits_.remove(*this);
+}
 
 TENON_INLINE void local_request::due() noexcept {
     if (const auto self = weak_from_this().lock()) of_->late(self);
@@ -181,38 +183,38 @@ TENON_INLINE std::string local_model::lost_devices() const {
 // The end of requests.
 
 TENON_INLINE void local_model::tell(const request& r) {
-    r->of_->limits_.remove(*r);
+    if (r->seconds_ > 0) r->of_->limits_.remove(*r);
     r->then_(std::move(r->answer_));
 }
 
-// They are over, and their answers are there.
-TENON_INLINE void local_model::answered(const std::vector<request>& all) {
-    std::set<std::uint64_t> clients;
-    for (const request& r : all) clients.insert(r->client_);
-    for (const std::uint64_t c : clients) tell_in_order(c);
+// They are over, and their answers are there. The caller holds the guard, before and after, not meanwhile.
+TENON_INLINE void local_model::answered(const std::vector<request>& all, std::unique_lock<std::mutex>& lock) {
+    std::uint64_t last = 0;
+    for (const request& r : all)
+        if (r->client_ != last) tell_in_order(last = r->client_, lock);
 }
 
-// One thread at a time tells a client, so that no answer overtakes another.
-TENON_INLINE void local_model::tell_in_order(std::uint64_t number) {
-    std::unique_lock lock(guard_);
+// One thread at a time tells a client, so that no answer overtakes another. The caller holds the guard, before and after.
+TENON_INLINE void local_model::tell_in_order(std::uint64_t number, std::unique_lock<std::mutex>& lock) {
+    const auto at = clients_.find(number);
+    if (at == clients_.end() || at->second.is_telling) return;
+    asker& c = at->second; // which stays while it is told
+    std::vector<request> next;
     for (;;) {
-        const auto at = clients_.find(number);
-        if (at == clients_.end() || at->second.is_telling) return;
-        asker& c = at->second;
-        if (c.asked.empty()) {
-            clients_.erase(at);
-            return;
+        while (!c.asked.empty() && c.asked.front()->at_ == local_request::state::over) {
+            next.push_back(std::move(c.asked.front()));
+            c.asked.pop_front();
+            next.back()->is_listed_ = false;
         }
-        if (c.asked.front()->at_ != local_request::state::over) return;
-        const request r = std::move(c.asked.front());
-        c.asked.pop_front();
-        r->is_listed_ = false;
+        if (next.empty()) break;
         c.is_telling = true;
         lock.unlock();
-        tell(r);
+        for (const request& r : next) tell(r);
+        next.clear();
         lock.lock();
-        clients_[number].is_telling = false;
+        c.is_telling = false;
     }
+    if (c.asked.empty()) clients_.erase(number);
 }
 
 // It is over, and will be told so whatever its client has asked before. The caller holds the guard.
@@ -235,7 +237,8 @@ TENON_INLINE bool local_model::end_early(const request& r, std::exception_ptr wh
     }
     idle_.notify_all();
     tell(r);
-    tell_in_order(r->client_);
+    std::unique_lock lock(guard_);
+    tell_in_order(r->client_, lock);
     return true;
 }
 
@@ -263,11 +266,9 @@ TENON_INLINE void local_model::fail_waiting(std::unique_lock<std::mutex>& lock) 
     (closing_ ? counts_.cancelled : counts_.failed) += all.size();
     room_.notify_all();
     lock.unlock();
-    for (const request& r : all) {
-        tell(r);
-        tell_in_order(r->client_);
-    }
+    for (const request& r : all) tell(r);
     lock.lock();
+    answered(all, lock);
     idle_.notify_all();
 }
 
