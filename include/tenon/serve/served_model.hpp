@@ -118,7 +118,7 @@ private:
 /// Of a model whose types are known at run time only: get() gives a list of arrays.
 using any_pending_answer = pending_answer<std::vector<any_tensor>>;
 
-/// What a model takes and gives, by components, or the types of tensors or arrays:
+/// What a model takes and gives, by components, or the types of tensors:
 ///     served_model<model_inputs<component<float, shape<batch, 784>>>, model_outputs<component<float, shape<batch, 10>>>>
 namespace detail {
 template <class C> using tensor_of_component = tensor<typename component_t<C>::element, typename component_t<C>::shape>;
