@@ -335,3 +335,49 @@ TEST_CASE("S47: a handle asks for types, and says what the model has where they 
               }),
               "model 'm': input 'x' is float[batch, 4], and is asked for as float[batch, 5]"));
 }
+
+TEST_CASE(
+    "S47: variables that the function makes are the same on all devices, or copies that begin and are loaded alike") {
+    for (const bool copies : {false, true}) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<float, rows4>("x");
+        tn::session sess({.cpu_devices = 3});
+        int calls = 0;
+        tn::model_server server(
+            sess, tn::feeds(x),
+            [&](auto v) {
+                const float device = static_cast<float>(calls++);
+                const auto w = tn::variable<float, tn::shape<4, 3>>("w", tn::uniform(-1, 1));
+                const auto y = matmul(tn::nn::dense<4>()(v), w);
+                return std::tuple(y, tn::sum<1>(v) * 0.0f + device);
+            },
+            {.devices = {"/cpu:0", "/cpu:1", "/cpu:2"}, .copy_variables = copies, .largest_batch = 1});
+        CHECK(calls == 3);
+        CHECK(g.collection(tn::global_variables).size() == 3); // w, and the layer's two
+        sess.run(tn::initialize_variables());
+        tn::array<float> first;
+        std::vector<bool> seen(3);
+        CHECK(comes([&] {
+            std::vector<decltype(server.start(rows(1, 1)))> asked;
+            for (int i = 0; i < 20; ++i) asked.push_back(server.start(rows(1, 1)));
+            for (const auto& a : asked) {
+                const auto [y, device] = a.get();
+                seen[static_cast<std::size_t>(device(0))] = true;
+                if (first.size() == 0) first = y.copy();
+                CHECK(all_close(y, first));
+            }
+            return seen == std::vector<bool>(3, true);
+        }));
+    }
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, rows4>("x");
+    tn::session sess({.cpu_devices = 2});
+    int calls = 0;
+    const auto another = [&](auto v) { return v * tn::variable(calls++ == 0 ? "a" : "b", 1.0f); };
+    CHECK(has(error_of<tn::invalid_argument_error>([&] {
+                  tn::model_server(sess, tn::feeds(x), another, {.devices = {"/cpu:0", "/cpu:1"}});
+              }),
+              "makes a variable \"b\", float[], for one device, and none of this name for the first"));
+}

@@ -10,6 +10,7 @@
 #include <tenon/graph/scope.hpp>
 #include <tenon/serve/model_server_options.hpp>
 #include <tenon/serve/served_model.hpp>
+#include <tenon/serve/shared_variables.hpp>
 #include <tenon/train/mirrored.hpp>
 
 /// A function of tensors on every device, which answers a stream of requests (SEMANTICS 47).
@@ -104,11 +105,15 @@ model_parts build_model(const feed_list<X...>& fed, Body& body, const model_serv
             parts.outputs.push_back(call());
         }
         calls.finish();
-    } else
+    } else {
+        shared_variables shared;
+        const variable_policy_scope all(&shared);
         for (const device_name& d : o.devices) {
             const device_scope there(d);
+            shared.begin_call();
             parts.outputs.push_back(call());
         }
+    }
     return parts;
 }
 

@@ -18,8 +18,8 @@ struct model_server_options {
     std::string name = "model";
     /// Where it runs; two names are of two devices, of whatever tasks. Empty: once, where the scopes say.
     std::vector<device_name> devices{};
-    /// True: variables that the function makes, and those of layers it calls first, are copied to each device, as
-    /// tn::mirrored_strategy does. False: all devices read one. Those that were made before are shared either way.
+    /// True: each device has copies of the variables that the function makes, and of those of layers it calls, as tn::mirrored_strategy
+    /// makes them. False: all devices read the same ones, which are where the first device, or a scope of the function, has them.
     bool copy_variables = false;
     /// Names of the outputs; empty: those of their tensors on the first device.
     std::vector<std::string> outputs{};
