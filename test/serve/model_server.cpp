@@ -135,7 +135,11 @@ TEST_CASE("S47: a request of another shape or element type is refused before it 
     CHECK(has(error_of<bad>([&] { (void)any({}); }), "a request has 0 arrays, and there are 1 inputs"));
     CHECK(server.metrics().invalid == 5);
     CHECK(server.metrics().accepted == 0);
-    CHECK(std::get<0>(server(rows(4, 0))).extent(0) == 4);
+    const array4 good = rows(4, 0);
+    CHECK(std::get<0>(server(good)).extent(0) == 4);
+    CHECK(good.is_unique()); // it is the asker's alone again
+    std::vector<float> memory(8, 1.0f);
+    CHECK(std::get<0>(server(array4::view(memory, {2, 4}))).extent(0) == 2);
 }
 
 TEST_CASE("S47: a request that fails does not fail its neighbours in the batch") {

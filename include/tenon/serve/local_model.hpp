@@ -39,7 +39,7 @@ private:
 
     const std::shared_ptr<local_model> of_;
     const std::uint64_t client_;
-    const std::vector<any_array> inputs_;
+    std::vector<any_array> inputs_; // until it is told, in its turn
     const shared_function<void(model_answer&&)> then_;
     double seconds_ = 0;        // its time limit; 0: none
     state at_ = state::waiting; // under the model's guard, as what follows

@@ -209,7 +209,10 @@ TENON_INLINE void local_model::tell_in_order(std::uint64_t number, std::unique_l
         if (next.empty()) break;
         c.is_telling = true;
         lock.unlock();
-        for (const request& r : next) tell(r);
+        for (const request& r : next) {
+            r->inputs_.clear(); // its batch has ended: they are the asker's alone again
+            tell(r);
+        }
         next.clear();
         lock.lock();
         c.is_telling = false;

@@ -131,7 +131,8 @@ template <class Inputs, class Outputs> class served_model;
 /// A model by which types are known at run time only. A handle: copies ask the same model. The answers to what one thread asks come in
 /// the order in which it asked, and so do those of one client(). (One that was late, stopped, or cannot be computed any more is told so at once.) Thread-safe.
 ///
-/// Arrays are the request's too until it is answered, and are not to be written meanwhile; of a view the memory stays so long.
+/// Arrays are the request's too until it is answered, or where it was late until its batch has ended, and are not to be written meanwhile.
+/// A view's elements are copied.
 class any_served_model {
 public:
     any_served_model() = default;

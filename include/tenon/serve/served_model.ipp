@@ -79,6 +79,8 @@ TENON_INLINE void answer_slot::stop() noexcept {
 
 TENON_INLINE std::shared_ptr<answer_slot> start_request(served_model_state& m, std::uint64_t client,
                                                         std::vector<any_array> inputs, double seconds) {
+    for (any_array& a : inputs) // a late request's asker may have gone, and its memory, while the batch is computed
+        if (a && a.is_view()) a = a.copy();
     auto slot = std::make_shared<answer_slot>();
     slot->set_request(
         m.ask(client, std::move(inputs), seconds, true, [slot](model_answer&& a) { slot->put(std::move(a)); }));
