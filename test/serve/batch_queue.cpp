@@ -135,3 +135,40 @@ TEST_CASE("S47: random requests: all are taken once, in their order, in batches 
         }
     }
 }
+
+TEST_CASE(
+    "S47, P18: at half of what the devices can do, 99 of 100 are answered within the longest wait and two steps") {
+    // Time is made up: a step takes 1 ms, whatever it has; requests of one row come at random.
+    constexpr serving_clock::duration step = 1ms;
+    for (const int devices : {1, 2, 4})
+        for (const serving_clock::duration longest : {serving_clock::duration(0), serving_clock::duration(2ms)}) {
+            constexpr std::int64_t largest = 32;
+            batch_queue q({.largest_batch = largest, .longest_wait = longest, .capacity = 100000});
+            std::mt19937_64 random(9);
+            std::exponential_distribution<double> gap(0.5 * static_cast<double>(largest * devices) / 1e6); // ns
+            std::vector<time_point> free_at(static_cast<std::size_t>(devices), start);
+            std::vector<serving_clock::duration> took;
+            time_point next = start;
+            while (took.size() < 50000) {
+                // What comes first: a request, or a device that is free and has a batch.
+                auto device = std::min_element(free_at.begin(), free_at.end());
+                const time_point due = q.due(step);
+                const time_point begins = due == time_point::max() ? due : std::max(*device, due);
+                if (begins > next) {
+                    q.push(request(0, 1, next - start));
+                    next += std::chrono::nanoseconds(1 + static_cast<std::int64_t>(gap(random)));
+                    continue;
+                }
+                const time_point now = std::max(begins, start);
+                const auto batch = q.take(now, step);
+                REQUIRE_FALSE(batch.empty());
+                time_point last = now;
+                for (const auto& r : batch) last = std::max(last, r->arrived);
+                *device = last + step;
+                for (const auto& r : batch) took.push_back(*device - r->arrived);
+            }
+            std::sort(took.begin(), took.end());
+            CAPTURE(devices);
+            CHECK(took[took.size() * 99 / 100] <= longest + 2 * step);
+        }
+}
