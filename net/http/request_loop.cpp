@@ -59,10 +59,11 @@ struct connection_of_one {
     std::string response;
     std::size_t written = 0, body_bytes = 0;
     bool has_more = false; // of what came, which was left for later
+    short watched = 0;     // while it waits for an answer
 
     short events() const noexcept {
         switch (at) {
-        case step::asking: return 0; // that it has gone is seen when it is answered
+        case step::asking: return watched; // else that it has gone is seen when it is answered
         case step::writing: return POLLOUT;
         default: return static_cast<short>(stream->read_waits_for_write() ? POLLIN | POLLOUT : POLLIN);
         }
@@ -138,7 +139,8 @@ struct request_loop::state {
             for (auto c = open.begin(); c != open.end();) {
                 const short events = (++r)->revents;
                 const bool is_ready = events != 0 || c->has_more || (is_woken && c->at == step::asking);
-                if (c->at == step::asking && (events & (POLLERR | POLLHUP)) != 0) c->at = step::over; // it has gone
+                if (c->at == step::asking && (events & (POLLERR | POLLHUP | POLLRDHUP)) != 0)
+                    c->at = step::over; // it has gone
                 else if (is_ready || now >= c->until) go_on(*c, now);
                 if (c->at == step::over) body_bytes -= c->body_bytes;
                 c = c->at == step::over ? open.erase(c) : std::next(c);
@@ -167,6 +169,7 @@ struct request_loop::state {
                 continue;
             }
             c.until = clock::now() + limits.to_ask;
+            if (limits.body_bytes > 0) c.watched = POLLRDHUP; // what it asked may be long, and need not be computed
             open.push_back(std::move(c));
             if (open.size() <= limits.connections) continue;
             auto oldest =

@@ -203,8 +203,10 @@ TEST_CASE("S47: a full queue is 503, a late request 504; who goes is not compute
         CHECK(has(full, "Retry-After: 1"));
         CHECK(has(full, "2 requests wait"));
     }
+    CHECK(comes([&] { return s.server->metrics().waiting == 1; })); // of the one that has gone nothing is computed
+    CHECK(s.server->metrics().cancelled == 1);
     CHECK(status_of(read(s, "/v2/health/ready")) == ok);
-    s.held->open(*s.sess, 3);
+    s.held->open(*s.sess, 2);
     CHECK(has(begun.receive(), "[10.0]"));
     CHECK(has(waiting.receive(), "[10.0]"));
 }
