@@ -13,7 +13,7 @@ namespace tenon::net {
 
 namespace {
 
-constexpr double open_seconds = 10;
+constexpr double open_seconds = 10, ready_seconds = 1;
 // A server that is there says itself that a request is late: it has so much more.
 constexpr std::chrono::seconds grace{1};
 
@@ -38,10 +38,11 @@ class remote_model_state final : public tenon::detail::served_model_state {
 public:
     remote_model_state(transport& t, peer_options to, const std::string& model) :
         transport_(t), server_(peer::make(t, std::move(to))), held_(std::make_shared<size_names>()) {
-        describe_model::reply r = described(model);
+        describe_model::reply r = described(model, open_seconds);
         if (r.input_names.size() != r.inputs.size() || r.output_names.size() != r.outputs.size())
             throw data_loss_error("model '" + model + "' of " + server_->name() + " is described wrongly");
         *held_ = std::move(r.names);
+        *version_ = r.version;
         signature_.name = model;
         signature_.largest_batch = r.largest_batch;
         signature_.names = held_;
@@ -67,11 +68,12 @@ public:
         c.timeout = seconds;
         c.inputs = std::move(inputs);
         const call_time until{seconds > 0 ? transport_.now() + seconds_of(seconds) : never, grace};
-        sent->set_call(call(*server_, c, until, [then, held = held_](answer a) {
+        sent->set_call(call(*server_, c, until, [then, held = held_, last = version_](answer a) {
             model_answer given;
             try {
                 ask_model::reply r = read_answer<ask_model>(std::move(a));
                 given.version = r.version;
+                last->store(r.version, std::memory_order_relaxed);
                 given.outputs = std::move(r.outputs);
             } catch (...) {
                 given.failure = std::current_exception();
@@ -81,27 +83,29 @@ public:
         return sent;
     }
 
+    // Nobody waits for another process here: the version is that of the last answer.
     serving_metrics metrics() const override {
         serving_metrics m;
-        m.version = described(signature_.name).version;
+        m.version = version_->load(std::memory_order_relaxed);
         return m;
     }
     std::string why_not_ready() const override {
         try {
-            return described(signature_.name).why_not_ready;
+            return described(signature_.name, ready_seconds).why_not_ready;
         } catch (const error& e) {
             return e.what();
         }
     }
 
 private:
-    describe_model::reply described(const std::string& model) const {
-        return net::ask(*server_, describe_model{model}, transport_.now() + seconds_of(open_seconds));
+    describe_model::reply described(const std::string& model, double seconds) const {
+        return net::ask(*server_, describe_model{model}, transport_.now() + seconds_of(seconds));
     }
 
     transport& transport_;
     const std::shared_ptr<peer> server_;
     const std::shared_ptr<size_names> held_;
+    const std::shared_ptr<std::atomic<std::int64_t>> version_ = std::make_shared<std::atomic<std::int64_t>>(0);
     model_signature signature_;
 };
 

@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <net/link/peer.hpp>
 #include <net/link/service.hpp>
 #include <net/wire/rows.hpp>
 #include <net/worker/step_counts.hpp>
+#include <tenon/serve/serving_metrics.hpp>
 
 /// What is told by HTTP, as a server knows it.
 
@@ -35,6 +37,8 @@ public:
     /// Empty where it serves and has reached what it needs; else why not.
     virtual std::string why_not_ready() = 0;
     virtual bool is_stopping() = 0;
+    /// What the models count that its clients may ask, by their names.
+    virtual std::vector<std::pair<std::string, serving_metrics>> served() { return {}; }
 };
 
 } // namespace tenon::net

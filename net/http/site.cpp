@@ -5,6 +5,7 @@
 #include <net/http/metrics.hpp>
 #include <net/http/page.hpp>
 #include <net/http/place.hpp>
+#include <net/http/serving_metrics.hpp>
 #include <net/http/status_json.hpp>
 
 namespace tenon::net {
@@ -84,7 +85,8 @@ http_reply site::page_for(const http_request& r) {
     }
     if (r.path == "/status.json") return status();
     if (r.path == "/metrics")
-        return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(of_.own(), of_.totals())};
+        return {200, "text/plain; version=0.0.4; charset=utf-8",
+                metrics_text(of_.own(), of_.totals()) + serving_metrics_text(of_.served())};
     return words(404, "there are /, /status.json, /metrics, /healthz and /readyz");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <net/http/place.hpp>
+#include <net/http/serving_metrics.hpp>
 #include <net/http/status_json.hpp>
 #include <tenon/core/error.hpp>
 

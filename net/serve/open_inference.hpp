@@ -47,7 +47,5 @@ std::string model_config_json(const model_signature& model);
 std::string model_statistics_json(const std::vector<std::pair<model_signature, serving_metrics>>& models);
 std::string repository_index_json(const std::vector<std::pair<std::string, std::int64_t>>& models);
 std::string error_json(const std::string& why);
-/// For Prometheus: text format 0.0.4.
-std::string serving_metrics_text(const std::vector<std::pair<std::string, serving_metrics>>& models);
 
 } // namespace tenon::net

@@ -22,6 +22,11 @@ public:
     }
     std::string why_not_ready() override { return of_.why_not_ready(); }
     bool is_stopping() override { return of_.is_stopping(); }
+    std::vector<std::pair<std::string, serving_metrics>> served() override {
+        std::vector<std::pair<std::string, serving_metrics>> all;
+        for (const any_served_model& m : of_.models().all()) all.emplace_back(m.signature().name, m.metrics());
+        return all;
+    }
 
 private:
     transport& transport_;

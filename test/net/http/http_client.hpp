@@ -39,6 +39,7 @@ struct made_up_facts : tenon::net::http_facts {
     }
     std::string why_not_ready() override { return trouble; }
     bool is_stopping() override { return row.stopping; }
+    std::vector<std::pair<std::string, tenon::serving_metrics>> served() override { return models; }
 
     tenon::net::task_row row = [] {
         tenon::net::task_row r;
@@ -49,6 +50,7 @@ struct made_up_facts : tenon::net::http_facts {
         return r;
     }();
     tenon::net::task_totals counted;
+    std::vector<std::pair<std::string, tenon::serving_metrics>> models;
     std::string trouble;
     bool tells = true;
     int asked = 0;

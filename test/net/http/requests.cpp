@@ -49,6 +49,9 @@ TEST_CASE("pages: health, readiness with the reason, metrics, status, and one pa
     CHECK(status_of(metrics) == ok);
     CHECK(has(metrics, "Content-Type: text/plain; version=0.0.4"));
     CHECK(has(metrics, "tenon_build_info{version=\"1\",task=\"/job:worker/task:0\"} 1\n"));
+    CHECK_FALSE(has(metrics, "tenon_serving"));
+    s.facts.models.emplace_back("m", tenon::serving_metrics());
+    CHECK(has(s.get("/metrics"), "tenon_serving_waiting{model=\"m\"} 0\n"));
     const std::string status = s.get("/status.json");
     CHECK(status_of(status) == ok);
     CHECK(has(status, "Content-Type: application/json"));

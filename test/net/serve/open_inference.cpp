@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <net/http/serving_metrics.hpp>
 #include <net/serve/open_inference.hpp>
 #include <tenon/core/array.hpp>
 #include <tenon/core/error.hpp>

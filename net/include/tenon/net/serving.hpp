@@ -66,7 +66,8 @@ void serve_model(server& s, const any_served_model& m);
 void withdraw_model(server& s, const std::string& model);
 
 /// A model that a server serves, "tenon://host:port". unavailable_error where none answers, not_found_error where it has no such model,
-/// naming those that it has. Requests go over one link; a task that is lost fails them with unavailable_error, and may be asked again.
+/// naming those that it has. Requests go over one link; a task that is lost fails them with unavailable_error, and may be asked again. Of
+/// its metrics() the version is known, of the last answer.
 any_served_model remote_model(const std::string& target, const std::string& model);
 
 } // namespace tenon::net

@@ -1,4 +1,4 @@
-#include <net/serve/open_inference.hpp>
+#include <net/http/serving_metrics.hpp>
 
 #include <tenon/core/number_text.hpp>
 
@@ -23,6 +23,7 @@ std::string label(const std::string& text) {
 
 std::string serving_metrics_text(const std::vector<std::pair<std::string, serving_metrics>>& models) {
     std::string text;
+    if (models.empty()) return text;
     const auto head = [&](const char* name, const char* type, const char* help) {
         text += "# HELP " + std::string(name) + " " + help + "\n# TYPE " + name + " " + type + "\n";
     };
