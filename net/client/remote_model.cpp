@@ -17,20 +17,22 @@ constexpr double open_seconds = 10, ready_seconds = 1;
 // A server that is there says itself that a request is late: it has so much more.
 constexpr std::chrono::seconds grace{1};
 
-// A request that was sent; whoever asked may have gone by the time it is answered.
+// A request that was sent; whoever asked may have gone by the time it is answered. It is let go of by threads of the link, which must not
+// be the last that hold that: it holds none.
 class sent_request final : public tenon::detail::asked_request {
 public:
-    explicit sent_request(std::shared_ptr<peer> to) : to_(std::move(to)) {}
+    explicit sent_request(const std::shared_ptr<peer>& to) : to_(to) {}
     void set_call(std::uint64_t call) noexcept { call_ = call; }
     void stop() noexcept override {
         try {
-            if (const std::uint64_t call = call_) to_->cancel(call, grace);
+            const std::shared_ptr<peer> to = to_.lock();
+            if (const std::uint64_t call = call_; to && call) to->cancel(call, grace);
         } catch (...) { // no memory: it goes on
         }
     }
 
 private:
-    const std::shared_ptr<peer> to_;
+    const std::weak_ptr<peer> to_;
     std::atomic<std::uint64_t> call_{0};
 };
 

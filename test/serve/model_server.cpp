@@ -385,3 +385,79 @@ TEST_CASE(
               }),
               "makes a variable \"b\", float[], for one device, and none of this name for the first"));
 }
+
+TEST_CASE("S47: whatever clients do, each request is answered once, as it ended, and the counts add up") {
+    for (unsigned seed = 0; seed < 6; ++seed) {
+        const network n;
+        tn::session sess({.cpu_devices = 2});
+        tn::model_server server(sess, tn::feeds(n.x), [&](auto in) { return n(in); },
+                                {.devices = {"/cpu:0", "/cpu:1"},
+                                 .largest_batch = 6,
+                                 .longest_wait = seed % 2 == 0 ? 0 : 0.0005,
+                                 .capacity = 8,
+                                 .wait_when_full = seed % 3 == 0});
+        sess.run(tn::initialize_variables());
+        const tn::array<float> w = sess.run(n.w);
+        std::atomic<std::uint64_t> ok{0}, late{0}, cancelled{0}, refused{0}, invalid{0}, closed{0}, other{0};
+        std::vector<std::thread> clients;
+        for (unsigned t = 0; t < 4; ++t)
+            clients.emplace_back([&, t] {
+                std::mt19937_64 random(seed * 100 + t);
+                struct asked {
+                    decltype(server.start(rows(1, 0))) answer;
+                    array4 x;
+                };
+                std::vector<asked> all;
+                const auto counted = [&](auto&& f) {
+                    try {
+                        f();
+                    } catch (const tn::deadline_exceeded_error&) {
+                        ++late;
+                    } catch (const tn::cancelled_error&) {
+                        ++cancelled;
+                    } catch (const tn::resource_exhausted_error&) {
+                        ++refused;
+                    } catch (const tn::invalid_argument_error&) {
+                        ++invalid;
+                    } catch (const tn::failed_precondition_error&) {
+                        ++closed;
+                    } catch (const tn::error&) {
+                        ++other;
+                    }
+                };
+                for (int i = 0; i < 150; ++i) {
+                    const auto count = static_cast<std::int64_t>(1 + random() % 7); // 7 are too many
+                    const double limit = random() % 3 == 0 ? 1e-4 * static_cast<double>(random() % 10) : 0;
+                    counted([&] {
+                        array4 x = rows(count, static_cast<float>(i) / 16 - 4);
+                        auto a = server.start_for(limit, x);
+                        if (random() % 8 == 0) a.stop();
+                        all.push_back({std::move(a), std::move(x)});
+                    });
+                    if (t == 0 && seed >= 4 && i == 100) (void)server.close(0);
+                }
+                for (const asked& a : all)
+                    counted([&] {
+                        const auto [y] = a.answer.get();
+                        for (std::int64_t r = 0; r < y.extent(0); ++r)
+                            for (std::int64_t c = 0; c < 3; ++c)
+                                if (std::abs(static_cast<double>(y(r, c)) - expected(a.x, w, r, c)) > 1e-4) ++other;
+                        ++ok;
+                    });
+            });
+        for (std::thread& t : clients) t.join();
+        const tn::serving_metrics m = server.metrics();
+        CAPTURE(seed);
+        CHECK(other == 0);
+        CHECK(ok + late + cancelled + refused + invalid + closed == 600);
+        CHECK(m.answered == ok);
+        CHECK(m.late == late);
+        CHECK(m.cancelled == cancelled);
+        CHECK(m.refused == refused);
+        CHECK(m.invalid == invalid);
+        CHECK(m.failed == 0);
+        CHECK(m.waiting == 0);
+        CHECK(m.computing == 0);
+        CHECK(m.latency.count() == ok);
+    }
+}

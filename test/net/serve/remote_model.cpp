@@ -144,3 +144,29 @@ TEST_CASE("S47: what a client that has gone had asked, and was not begun, is not
     CHECK(comes([&] { return served.server->metrics().batches == 2; }));
     CHECK(served.server->metrics().cancelled == 2);
 }
+
+TEST_CASE("S47: a server that is lost fails what it was asked, by name; once it is back it is asked again by the same "
+          "handle") {
+    const clients_that quick_clients;
+    summing served({.largest_batch = 4}, true);
+    servers all(1, 1);
+    tn::net::serve_model(all.at("ps", 0), *served.server);
+    const auto there = tn::net::remote_model(all.target("ps", 0), "sums").as<inputs, outputs>();
+    const auto pending = there.start(rows(1, 0));
+    REQUIRE(comes([&] { return served.server->metrics().computing == 1; }));
+    all.stop("ps", 0);
+    CHECK(has(error_of<tn::unavailable_error>([&] { (void)pending.get(); }), all.cluster.address("ps", 0)));
+    CHECK(has(error_of<tn::unavailable_error>([&] { (void)there.run_for(20, rows(1, 0)); }), "cannot be reached"));
+    CHECK_FALSE(there.why_not_ready().empty());
+    served.held->open(*served.sess, 10);
+    all.start("ps", 0);
+    CHECK_THROWS_AS((void)there(rows(1, 0)), tn::error); // it serves no model yet, or is another one than it was
+    tn::net::serve_model(all.at("ps", 0), *served.server);
+    CHECK(comes([&] {
+        try {
+            return std::get<0>(there(rows(1, 1)))(0) == 4.75f;
+        } catch (const tn::error&) {
+            return false;
+        }
+    }));
+}
