@@ -63,7 +63,7 @@ TENON_INLINE void local_model::load(session& s, const std::string& checkpoint, r
         }
     };
     if (!name.ends_with(".json")) {
-        prepared_load all = prepare_load(s, checkpoint, {.variables = own});
+        prepared_load all = prepare_load(s, read_safetensors(checkpoint), {.variables = own});
         between_batches(
             [&] {
                 (void)s.run_untyped(std::move(all.feeds), {}, all.assignments);
