@@ -346,6 +346,17 @@ TEST_CASE(
     CHECK(search.progress().left == 2);
 }
 
+TEST_CASE("a trial that has no session yet when a stop is requested gets none, and its point is not ended") {
+    tn::grid_search search(numbers({1, 2}), tn::devices_of(tn::task()), quiet({.stop_grace = 0}));
+    search.run([&](const number&, tn::trial& t) {
+        search.request_stop();
+        CHECK_THROWS_AS((void)t.session(), tn::cancelled_error);
+        (void)t.session();
+    });
+    CHECK(search.results().empty());
+    CHECK(search.progress().left == 2);
+}
+
 TEST_CASE("a search that goes on with its file trains what has not ended, whatever the last line was cut off at") {
     const temporary_folder folder;
     const std::string file = folder / "rates.jsonl", whole_file = folder / "whole.jsonl";

@@ -33,6 +33,8 @@ TENON_INLINE tenon::session& search_core::training::session() {
         made = std::make_shared<tenon::session>(on_.target, graph::current(), o);
     }
     const std::lock_guard lock(of_.guard);
+    if (of_.stopping) // those that are open may have been closed already
+        throw cancelled_error("trial::session: a stop of the search was requested");
     open = std::move(made);
     return *open;
 }
