@@ -36,8 +36,8 @@ void train(const settings&, tn::trial& t) {
     // On the device, as a training set is that fits.
     const auto x = tn::variable("x", tn::constant(data.images.share()), {.trainable = false});
     const auto y = tn::constant(data.labels.share());
-    const auto logits = tn::nn::sequential(tn::nn::dense<300>(tn::nn::relu), tn::nn::dense<100>(tn::nn::relu),
-                                           tn::nn::dense<10>())(x);
+    const auto logits =
+        tn::nn::sequential(tn::nn::dense<300>(tn::nn::relu), tn::nn::dense<100>(tn::nn::relu), tn::nn::dense<10>())(x);
     const auto loss = tn::nn::cross_entropy(logits, y);
     const auto minimize = tn::gradient_descent(0.01f).minimize(loss);
     tn::session& sess = t.session();

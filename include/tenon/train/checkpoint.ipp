@@ -129,7 +129,8 @@ TENON_INLINE safetensors_file copy_variables(session& s, const std::string& name
     return safetensors_file(std::move(memory), name);
 }
 
-TENON_INLINE detail::prepared_load detail::prepare_load(session& s, const safetensors_file& file, const load_options& o) {
+TENON_INLINE detail::prepared_load detail::prepare_load(session& s, const safetensors_file& file,
+                                                        const load_options& o) {
     std::map<const node*, detail::whole_variable> wholes;
     std::vector<any_tensor> variables;
     for (detail::whole_variable& w :

@@ -26,7 +26,8 @@ namespace {
 struct model {
     model(int replica, int aggregate, int total, double rate = 0.125) :
         sync(tn::gradient_descent(rate), {.aggregate = aggregate, .total = total, .replica = replica}) {
-        const auto dealt = tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:" + std::to_string(replica)}));
+        const auto dealt =
+            tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:" + std::to_string(replica)}));
         step.emplace(tn::global_step()); // on ps 0
         v.emplace(tn::variable<double, tn::shape<3>>("v", tn::zeros()));
         w.emplace(tn::variable<double, tn::shape<3>>("w", tn::zeros()));
@@ -109,7 +110,8 @@ TEST_CASE("S28, 41: a worker that goes, whoever it is, stops nobody; the others'
     }
 }
 
-TEST_CASE("S41, 46, at random: servers are stopped and started again while replicas train; no gradient is applied twice or half") {
+TEST_CASE("S41, 46, at random: servers are stopped and started again while replicas train; no gradient is applied "
+          "twice or half") {
     for (unsigned seed = 1; seed <= 3; ++seed) {
         CAPTURE(seed);
         const temporary_folder folder;
