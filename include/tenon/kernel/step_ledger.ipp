@@ -54,6 +54,8 @@ struct step_ledger::book {
         std::int64_t dropped = 0; // of all
         std::string failed;       // why it can go on no more
         bool finished = false;
+        std::int64_t came = 0, went = 0;               // its process, and when it had finished: numbers of events
+        std::chrono::steady_clock::time_point since{}; // too few are left for the step that it waits for
     };
     struct committed {
         std::int64_t replica = 0, ticket = 0;
@@ -74,7 +76,8 @@ struct step_ledger::book {
     line tokens, appliers, pauses, done;
     std::exception_ptr failed;
     std::int64_t present = 0, finished = 0; // replicas
-    bool look = false;                      // what waits for tokens may have them, or fail
+    std::int64_t events = 0;
+    bool look = false; // what waits for tokens may have them, or fail
 
     // Tickets from here on are larger than those of a ledger that stood here before, whose gradients other tasks may still have.
     void renew() noexcept {
@@ -100,6 +103,7 @@ struct step_ledger::book {
             r.ticket = 0;
             r.failed.clear();
             set(r.present, present, false);
+            r.came = ++events;
             look = true;
         }
         // What was known is not later than what is so; a ledger that was made anew learns of it.
@@ -112,10 +116,9 @@ struct step_ledger::book {
         is = to;
     }
     void enter(replica& r) noexcept {
-        if (present == 0) // after all have left: another run of the program
+        if (r.finished) // another run of the program
             for (auto& [number, each] : replicas) set(each.finished, finished, false);
         set(r.present, present, true);
-        set(r.finished, finished, false);
         r.failed.clear();
     }
     // Who stands by to apply, and is gone, takes part no more.
@@ -159,8 +162,22 @@ struct step_ledger::book {
         return description.aggregate > 0 ? description.aggregate : std::max<std::int64_t>(1, present);
     }
     bool enough() const noexcept { return !chosen.empty() || static_cast<std::int64_t>(commits.size()) >= wanted(); }
-    // Of a number that is fixed: how many can still come.
-    bool too_few() const noexcept { return description.total - finished < description.aggregate && !enough(); }
+    // Of a number that is fixed: whether those that can still come are too few for one who waits. Others that had finished before he
+    // came may do so in a run that begins again: they have some time to.
+    bool too_few(ledger_attempt& a) noexcept {
+        using clock = std::chrono::steady_clock;
+        constexpr std::chrono::seconds grace(20);
+        if (description.total - finished >= description.aggregate || enough()) {
+            replicas[a.replica_].since = {};
+            return false;
+        }
+        replica& r = replicas[a.replica_];
+        const auto since = std::count_if(replicas.begin(), replicas.end(),
+                                         [&](const auto& o) { return o.second.finished && o.second.went > r.came; });
+        if (description.total - since < description.aggregate) return true;
+        if (r.since == clock::time_point{}) r.since = clock::now();
+        return clock::now() - r.since >= grace;
+    }
     line& line_of(const ledger_attempt& a) noexcept {
         return a.what_ == ledger_attempt::kind::token   ? tokens
                : a.what_ == ledger_attempt::kind::apply ? appliers
@@ -210,7 +227,7 @@ struct step_ledger::book {
             r.token = a.step = step;
             a.counted = r.counted;
             end(tokens, a);
-        } else if (too_few())
+        } else if (too_few(a))
             fail([&](const std::string& in) {
                 return end_of_data_error(in + "step " + std::to_string(step) + " will not be complete: it averages " +
                                          std::to_string(description.aggregate) + " gradients, and of " +
@@ -318,6 +335,7 @@ TENON_INLINE void step_ledger::await(ledger_attempt& a, std::int64_t replica, st
         a.what_ = ledger_attempt::kind::token;
         a.replica_ = replica;
         a.process_ = process;
+        book_->replicas[replica].since = {};
         a.waits_ = true;
         book_->tokens.push(a);
         book_->give(a);
@@ -378,6 +396,7 @@ TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process,
         book::replica& r = book_->of(replica, process, book_->step);
         book_->set(r.present, book_->present, false);
         book_->set(r.finished, book_->finished, finished);
+        if (finished) r.went = ++book_->events;
         r.failed = reason;
         book_->look = true;
         for (ledger_attempt *a = book_->appliers.first, *next = nullptr; a; a = next) {
@@ -407,6 +426,7 @@ TENON_INLINE void step_ledger::discard() {
 }
 
 TENON_INLINE step_ledger::standing step_ledger::state() const {
+    book_->change([&] { book_->look = true; }); // time may have passed (too_few)
     const std::lock_guard lock(book_->guard);
     standing s{std::max<std::int64_t>(0, book_->step), book_->present, book_->counted, 0};
     for (const auto& [number, r] : book_->replicas) s.dropped += r.dropped;

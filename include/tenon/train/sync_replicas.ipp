@@ -91,10 +91,13 @@ private:
     struct one {
         one(session& s, const sync_training& t) :
             apply(s.callable(feeds(), fetches(t.apply))),
+            look(s.callable_untyped({}, {t.state.step})),
             discard(s.callable(feeds(), fetches(t.discard))),
             leave(s.callable_untyped({t.why}, {}, {t.leave})),
             finish(s.callable_untyped({t.why}, {}, {t.finish})) {}
-        step apply, discard;
+        step apply;
+        untyped_callable look; // that time passes
+        step discard;
         untyped_callable leave, finish;
         std::optional<pending_step<operation>> pending; // under the guard
         std::thread thread;
@@ -111,6 +114,8 @@ private:
                     o.pending = now;
                     if (ends_) now.stop();
                 }
+                constexpr double often = 5;
+                while (!now.wait_for(often)) o.look({});
                 now.get();
                 failures = 0;
             } catch (const lost_task_error&) {
