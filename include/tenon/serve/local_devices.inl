@@ -108,6 +108,10 @@ TENON_INLINE void local_model::run_batch(device& d, std::vector<request> batch, 
 // Of a batch that failed each request alone: which of them is at fault is seen so. Throws where the device is lost.
 TENON_INLINE void local_model::run_each(device& d, const std::vector<request>& batch, std::int64_t version) {
     for (const request& r : batch) {
+        {
+            const std::lock_guard lock(guard_);
+            if (r->at_ == local_request::state::over) continue; // it was late
+        }
         model_answer a;
         try {
             a.outputs = std::move(compute(d, {r})[0]);
@@ -127,6 +131,16 @@ TENON_INLINE void local_model::run_each(device& d, const std::vector<request>& b
     }
 }
 
+// Seconds after which nobody waits for a batch any more; 0: somebody has no limit. A little more than that, so that requests say
+// themselves that they are late.
+TENON_INLINE double local_model::limit_of(const std::vector<request>& batch) {
+    constexpr double slack = 0.05;
+    clock::time_point last = clock::time_point::min();
+    for (const request& r : batch) last = std::max(last, r->deadline);
+    if (last == clock::time_point::max()) return 0;
+    return std::max(0.0, std::chrono::duration<double>(last - clock::now()).count()) + slack;
+}
+
 // The outputs of each request.
 TENON_INLINE std::vector<std::vector<any_array>> local_model::compute(device& d, const std::vector<request>& batch) {
     std::int64_t rows = 0;
@@ -138,7 +152,7 @@ TENON_INLINE std::vector<std::vector<any_array>> local_model::compute(device& d,
         for (const request& r : batch) parts.push_back(&r->inputs_[i]);
         fed.push_back(joined_rows(parts, all_rows));
     }
-    std::vector<any_array> made = step_of(d, all_rows)(fed);
+    std::vector<any_array> made = step_of(d, all_rows).run_for(limit_of(batch), fed);
     for (std::size_t o = 0; o < made.size(); ++o)
         if (made[o].rank() == 0 || made[o].extents()[0].size != all_rows)
             throw failed_precondition_error("model '" + signature_.name + "': output '" + signature_.outputs[o].name +

@@ -87,6 +87,7 @@ private:
     void run_batch(device& d, std::vector<request> batch, std::int64_t version, std::unique_lock<std::mutex>& lock);
     void run_each(device& d, const std::vector<request>& batch, std::int64_t version);
     std::vector<std::vector<any_array>> compute(device& d, const std::vector<request>& batch);
+    static double limit_of(const std::vector<request>& batch);
     untyped_callable& step_of(device& d, std::int64_t rows);
     std::int64_t padded(std::int64_t rows) const;
     void lose(device& d, std::vector<request> batch, const std::string& why, std::unique_lock<std::mutex>& lock);
