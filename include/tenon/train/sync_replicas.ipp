@@ -99,7 +99,7 @@ private:
         untyped_callable look; // that time passes
         step discard;
         untyped_callable leave, finish;
-        std::optional<pending_step<operation>> pending; // under the guard
+        std::optional<pending_step<operation>> pending; // set by the thread, under the guard
         std::thread thread;
     };
 
@@ -108,15 +108,14 @@ private:
         constexpr int most_failures = 3; // one after another
         for (int failures = 0;;) {
             try {
-                pending_step<operation> now = o.apply.start_for(no_limit);
                 {
                     const std::lock_guard lock(guard_);
-                    o.pending = now;
-                    if (ends_) now.stop();
+                    if (ends_) return;
+                    o.pending = o.apply.start_for(no_limit);
                 }
                 constexpr double often = 5;
-                while (!now.wait_for(often)) o.look({});
-                now.get();
+                while (!o.pending->wait_for(often)) o.look({});
+                o.pending->get();
                 failures = 0;
             } catch (const lost_task_error&) {
                 return; // who runs steps is told, and opens another session
@@ -132,8 +131,6 @@ private:
             } catch (const std::exception& e) {
                 return (void)say(o.leave, e.what(), 1);
             }
-            const std::lock_guard lock(guard_);
-            if (ends_) return;
         }
     }
     // False where the session is closed or lost: then nobody waits.
