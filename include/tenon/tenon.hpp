@@ -39,6 +39,7 @@
 #include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
 #include <tenon/ops/gather.hpp>           // gather, and sparse gradients
 #include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
+#include <tenon/ops/top_k.hpp>            // the largest elements along an axis, and where they are
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool
