@@ -38,6 +38,7 @@
 #include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
 #include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
 #include <tenon/ops/gather.hpp>           // gather, and sparse gradients
+#include <tenon/ops/row_cache.hpp>        // rows of a table on other tasks, kept where they are used
 #include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
 #include <tenon/ops/top_k.hpp>            // the largest elements along an axis, and where they are
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
@@ -87,6 +88,7 @@
 #include <tenon/train/schedules.hpp>         // learning rates that follow the global step
 #include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
 #include <tenon/train/replicate.hpp>         // one model's replicas in one graph, which share its variables
+#include <tenon/train/compression.hpp>       // gradients that travel as their largest elements, or as 8 bits
 #include <tenon/train/all_reduce.hpp>        // sums over devices
 #include <tenon/train/processes.hpp>         // the processes of one program, which train together
 #include <tenon/train/mirrored.hpp>          // one model on several devices
