@@ -40,6 +40,10 @@ TEST_CASE("typed and untyped: products and reductions") {
     t.same("cummax", cummax<0>(x, {.reversed = true}), untyped::cummax(x, 0, {.reversed = true}));
     t.same("cummin", cummin<1>(x), untyped::cummin(x, 1));
     t.same("cumlogsumexp", cumlogsumexp<-1>(x), untyped::cumlogsumexp(x, -1));
+    const auto largest = top_k<2>(x);
+    const std::vector<any_tensor> largest_too = untyped::top_k(x, 2);
+    t.same("top_k", std::get<0>(largest), largest_too[0]);
+    t.same("top_k", std::get<1>(largest), largest_too[1]);
 }
 
 TEST_CASE("typed and untyped: sizes, order and parts") {

@@ -72,8 +72,10 @@ void check(const top_k_gradients& how);
 void check(const quantized_gradients& how);
 /// Elements of the blocks that a list of `elements` is taken apart into.
 std::int64_t block_length(std::int64_t elements, std::int64_t about) noexcept;
-/// Of a list whose size is known.
-quantized_list quantize(const any_tensor& list, std::int64_t about);
+/// Of a list whose size is known; `scales`, where it is given, are not less than those of its blocks.
+quantized_list quantize(const any_tensor& list, std::int64_t about, const any_tensor& scales = {});
+/// The scales of its blocks.
+any_tensor scales_of(const any_tensor& list, std::int64_t about);
 /// The list of `elements` again, of the scales' type.
 any_tensor dequantize(const quantized_list& q, std::int64_t elements);
 /// A variable of this type beside x, of this process alone, which begins as zeros.

@@ -56,21 +56,29 @@ TENON_INLINE std::int64_t block_length(std::int64_t elements, std::int64_t about
     return about;
 }
 
-// The integers, of what is seen as blocks along `axes`, and their scales. Where a scale is no number nor are the values that come of it.
-inline quantized_list quantize_along(const any_tensor& x, const index_list& axes) {
+// The largest absolute value along `axes`, by 127.
+inline any_tensor scales_along(const any_tensor& x, const index_list& axes) {
     constexpr double most = 127;
     const element_type type = compute_type(x.element());
     tape_writer size;
     size.write(size.apply(opcode::abs, size.read(x)), type);
-    const any_tensor largest = untyped::max(size.finish().front(), axes, true);
+    tape_writer s;
+    s.write(s.read(untyped::max(size.finish().front(), axes, true)) / most, type);
+    return s.finish().front();
+}
+// Where a scale is no number, or is infinite, nor are the values that come of it.
+inline any_tensor integers_of(const any_tensor& x, const any_tensor& scales) {
     tape_writer t;
-    const tape_value scale = t.read(largest) / most, zero = t.literal(0, type);
+    const tape_value scale = t.read(scales), zero = t.literal(0, scale.type);
     const tape_value q = t.apply(opcode::round, t.read(x) / scale);
     t.write(t.cast(t.apply(opcode::select, t.apply(opcode::greater, scale, zero), q, zero), element_type::int8),
             element_type::int8);
-    tape_writer s;
-    s.write(s.read(largest) / most, type);
-    return {t.finish().front(), s.finish().front()};
+    return t.finish().front();
+}
+inline any_tensor as_blocks(const any_tensor& list, std::int64_t about) {
+    const std::int64_t n = list.extents()[0].size, length = block_length(n, about), blocks = (n + length - 1) / length;
+    const any_tensor padded = blocks * length == n ? list : untyped::pad(list, {margin{0, blocks * length - n}});
+    return untyped::reshape(padded, extents{blocks, length});
 }
 inline any_tensor dequantize_blocks(const quantized_list& q, element_type as) {
     tape_writer t;
@@ -79,10 +87,13 @@ inline any_tensor dequantize_blocks(const quantized_list& q, element_type as) {
     return t.finish().front();
 }
 
-TENON_INLINE quantized_list quantize(const any_tensor& list, std::int64_t about) {
-    const std::int64_t n = list.extents()[0].size, length = block_length(n, about), blocks = (n + length - 1) / length;
-    const any_tensor padded = blocks * length == n ? list : untyped::pad(list, {margin{0, blocks * length - n}});
-    return quantize_along(untyped::reshape(padded, extents{blocks, length}), {1});
+TENON_INLINE any_tensor scales_of(const any_tensor& list, std::int64_t about) {
+    return scales_along(as_blocks(list, about), {1});
+}
+TENON_INLINE quantized_list quantize(const any_tensor& list, std::int64_t about, const any_tensor& scales) {
+    const any_tensor blocks = as_blocks(list, about);
+    const any_tensor s = scales.node() ? scales : scales_along(blocks, {1});
+    return {integers_of(blocks, s), s};
 }
 TENON_INLINE any_tensor dequantize(const quantized_list& q, std::int64_t elements) {
     const any_tensor blocks = dequantize_blocks(q, q.scales.element());
@@ -173,7 +184,8 @@ inline any_tensor quantize_rows(const row_gradient& rows, const gradient_and_var
         const follow_scope there(rows.values.node());
         index_list axes;
         for (int d = rows.indices.rank(); d < rows.values.rank(); ++d) axes.push_back(d);
-        return quantize_along(rows.values, axes);
+        const any_tensor scales = scales_along(rows.values, axes);
+        return quantized_list{integers_of(rows.values, scales), scales};
     }();
     const owned_scope there(g.variable);
     return gradient_of_rows({rows.indices, dequantize_blocks(q, rows.values.element())}, g.variable);

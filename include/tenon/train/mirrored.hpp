@@ -11,6 +11,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/train/all_reduce.hpp>
 #include <tenon/train/any_rows.hpp>
+#include <tenon/train/compression.hpp>
 #include <tenon/train/optimizers.hpp>
 
 /// Synchronous training on several devices of one machine, and in several processes of any machines: each has a copy of every variable
@@ -160,6 +161,12 @@ public:
     /// Gradients over processes go together up to so many bytes, in the order in which the backward pass gives them; larger ones by
     /// themselves. Of those that are computed from then on. 1 MiB; 0: each by itself.
     void set_bucket_bytes(std::int64_t bytes);
+
+    /// How dense gradients travel between processes: as integers of 8 bits with scales by block, of those computed from then on. All
+    /// processes say the same. Up to four processes send each other theirs, each with its own scales; more agree on the largest scales,
+    /// and have the integers added up as 16 bits (beyond 257 processes 32). What is rounded away is added to the next step's. They go by way
+    /// of the host; small gradients (least_elements), and those of rows, go as they would. Between devices of one process nothing changes.
+    void set_compression(const quantized_gradients& how);
 
     /// A batch taken apart along dimension 0, for each replica its part, on its device: [batch, 3] -> [dyn, 3]. Rows
     /// need not be a multiple of the replicas: the first ones get one more. What is fed is taken apart on the host,

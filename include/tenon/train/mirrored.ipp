@@ -42,6 +42,7 @@ public:
     std::string alone_since;                     // why there are no others, of a group of one
     chosen_process_sums sums;                    // of dense gradients, over those
     std::int64_t bucket_bytes = 1 << 20;
+    std::optional<quantized_gradients> compression; // between processes
     std::vector<mirrored_variable> variables;
 
     std::size_t replicas() const { return devices.size(); }
@@ -430,6 +431,67 @@ inline void mean_over_processes(const mirrored_state& s, std::vector<any_tensor*
     finish();
 }
 
+// The processes' values of x, [n, ..], each with sizes that are known: [processes, n, ..].
+inline any_tensor gathered_by_rank(const mirrored_state& s, const any_tensor& x) {
+    extents sizes{s.processes->size()};
+    for (const extent& e : x.extents()) sizes.push_back(e);
+    return untyped::reshape(add_collective(s.processes, collective_kind::gather, x), sizes);
+}
+// The mean of a gradient as integers of 8 bits. What each process has of it is weighed before it is rounded.
+inline any_tensor quantized_mean(const mirrored_state& s, const any_tensor& gradient, const any_tensor& variable,
+                                 const any_tensor& share) {
+    const quantized_gradients& how = *s.compression;
+    const std::int64_t n = variable.extents().elements();
+    const int processes = s.processes->size();
+    const element_type type = compute_type(gradient.element());
+    const any_tensor list = as_list(gradient);
+    tape_writer weigh;
+    const tape_value weight =
+        share.node() ? weigh.cast(weigh.read(share), type) : weigh.literal(1.0 / processes, type);
+    weigh.write(weigh.cast(weigh.read(list), type) * weight, type);
+    const any_tensor own = weigh.finish().front();
+    any_tensor left, sum = own;
+    if (how.error_feedback) {
+        left = add_local_variable("processes/" + variable.node()->name + "/residual", {type, extents{n}}, gradient);
+        sum = add_instruction(opcode::add, {own, left});
+    }
+
+    constexpr int most_gathered = 4; // beyond that the sum of 16-bit integers takes fewer bytes
+    quantized_list mine;
+    any_tensor mean;
+    if (processes <= most_gathered) {
+        mine = quantize(sum, how.block);
+        const std::vector<any_tensor> values = untyped::unstack(gathered_by_rank(s, mine.values), 0),
+                                      scales = untyped::unstack(gathered_by_rank(s, mine.scales), 0);
+        for (std::size_t p = 0; p < values.size(); ++p) {
+            const any_tensor its = dequantize({values[p], scales[p]}, n);
+            mean = p == 0 ? its : add_instruction(opcode::add, {mean, its});
+        }
+    } else {
+        const any_tensor scales = untyped::max(gathered_by_rank(s, scales_of(sum, how.block)), {0});
+        mine = quantize(sum, how.block, scales);
+        const element_type wide = processes <= 257 ? element_type::int16 : element_type::int32;
+        const any_tensor all = add_collective(s.processes, collective_kind::sum,
+                                              add_instruction(opcode::cast, {mine.values}, wide), {}, "gradients");
+        mean = dequantize({all, scales}, n);
+    }
+    std::vector<node*> kept;
+    if (left.node()) {
+        tape_writer t;
+        const tape_value rest = t.read(own) - t.read(dequantize(mine, n));
+        t.write(t.apply(opcode::select, t.apply(opcode::is_finite, rest), rest, t.literal(0, type)), type);
+        kept.push_back(untyped::assign_add(left, t.finish().front()).node());
+    }
+    const control_dependencies after(kept); // who uses the gradient has what is left kept
+    tape_writer t;
+    t.write(t.read(mean), gradient.element());
+    return untyped::reshape_like(untyped::identity(t.finish().front()), gradient);
+}
+inline bool is_compressed(const mirrored_state& s, const any_tensor& gradient, const any_tensor& variable) {
+    return s.compression && is_floating(gradient.element()) && variable.extents().is_static() &&
+           variable.extents().elements() >= std::max<std::int64_t>(s.compression->least_elements, 1);
+}
+
 // From the gradients of this process's replicas, of variables that gradients flow to, the means over all processes.
 inline void join_processes(const mirrored_state& s, std::vector<replica_gradients*> gradients,
                            const std::vector<any_tensor>& variables, const any_tensor& batch) {
@@ -439,12 +501,13 @@ inline void join_processes(const mirrored_state& s, std::vector<replica_gradient
     any_tensor share;
     for (std::size_t k = 0; k < gradients.size(); ++k) {
         any_tensor& g = gradients[k]->front();
-        if (!sparse_rows(g)) {
+        const bool is_sparse = sparse_rows(g).has_value();
+        if (!is_sparse && !is_compressed(s, g, variables[k])) {
             dense.push_back(&g);
             continue;
         }
         if (batch.node() && !share.node()) share = share_of_process(s, batch);
-        g = gather_sparse(s, g, variables[k], share);
+        g = is_sparse ? gather_sparse(s, g, variables[k], share) : quantized_mean(s, g, variables[k], share);
     }
     mean_over_processes(s, dense, batch);
 }
@@ -455,6 +518,10 @@ TENON_INLINE const std::shared_ptr<collective_group>& mirrored_strategy::process
 TENON_INLINE void mirrored_strategy::set_bucket_bytes(std::int64_t bytes) {
     if (bytes < 0) throw invalid_argument_error("mirrored_strategy: a bucket of " + std::to_string(bytes) + " bytes");
     live().bucket_bytes = bytes;
+}
+TENON_INLINE void mirrored_strategy::set_compression(const quantized_gradients& how) {
+    detail::check(how);
+    live().compression = how;
 }
 TENON_INLINE std::string mirrored_strategy::explained() const {
     const detail::mirrored_state& s = live();

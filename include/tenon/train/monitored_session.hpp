@@ -19,7 +19,8 @@
 /// **How it begins.** Where all variables (the collection global_variables) have values, it goes on with those, whoever gave them:
 /// they are newer than any checkpoint. Where one has none, the chief restores all from the last checkpoint, or, where there is none,
 /// initialises all: values of different moments are never mixed. Others wait until all have values, and say every few seconds for
-/// whom and for what.
+/// whom and for what. Variables of the collection local_variables (train/compression.hpp) are each process's own: it initialises those of
+/// them that have no value, and all where the others were restored or initialised.
 ///
 /// **The chief.** Of several that train the same variables the chief is who holds a lease, on the task of the first of them and by
 /// that task's clock. Those with `is_chief` claim it from the beginning; when its holder is gone, and its time has passed, the

@@ -16,6 +16,7 @@
 #include <tenon/train/coordinator.hpp>
 #include <tenon/train/leadership.hpp>
 #include <tenon/train/chief_limit.hpp>
+#include <tenon/train/compression.hpp>
 #include <tenon/train/monitored_session.hpp>
 #include <tenon/train/queue_runner.hpp>
 #include <tenon/train/saver.hpp>
@@ -85,6 +86,7 @@ struct monitored_session::state final : hook_context {
     void open_within(double seconds, const std::string& why);
     void open_once(double deadline);
     bool give_values(double deadline);
+    void give_local_values();
     void restore_or_initialize();
     void go_on_with_random_numbers();
     void say_what_is_waited_for(const std::vector<std::string>& missing);
@@ -135,6 +137,8 @@ struct monitored_session::state final : hook_context {
     const monitored_session_options options;
     tenon::graph graph = tenon::graph::current();
     std::vector<any_tensor> variables, checks;
+    std::vector<any_tensor> locals, local_checks; // local_variables
+    std::vector<operation> local_initializers;
     std::vector<any_tensor> global; // the step, or nothing
     operation initialize;
     std::optional<saver> saves;
@@ -188,6 +192,9 @@ TENON_INLINE void monitored_session::state::begin() {
     variables = graph.collection(global_variables);
     checks = detail::initialized_checks(variables);
     initialize = options.initializer ? options.initializer : initialize_variables();
+    locals = graph.collection(local_variables);
+    for (const any_tensor& v : locals) local_initializers.push_back(detail::initializer_of(v));
+    local_checks = detail::initialized_checks(locals);
     const bool shared = !options.target.empty() || !options.tasks.empty();
     if (!shared || variables.empty() || options.chief_lease == 0) return;
     detail::leadership_options o;
@@ -207,6 +214,7 @@ TENON_INLINE void monitored_session::state::open_once(double deadline) {
     if (leads) leads->join(*open);
     rebuilt = give_values(deadline);
     go_on_with_random_numbers();
+    give_local_values();
     if (options.local_initializer) open->run(options.local_initializer);
     if (!global.empty()) steps = open->run_untyped({}, global)[0].data<std::int64_t>()[0];
     if (options.start_queue_runners && !graph.collection(queue_runners).empty()) {
@@ -216,6 +224,14 @@ TENON_INLINE void monitored_session::state::open_once(double deadline) {
     ++opened;
     for (const auto& h : options.hooks) h->opened(*this, rebuilt);
     if (!save_timer.was_set()) save_timer.set(steps, now());
+}
+
+// What is this process's own begins anew where all variables do, and where its task was lost.
+TENON_INLINE void monitored_session::state::give_local_values() {
+    const std::vector<std::string> missing = detail::without_value(*open, locals, local_checks);
+    for (std::size_t i = 0; i < locals.size(); ++i)
+        if (rebuilt || std::find(missing.begin(), missing.end(), locals[i].node()->name) != missing.end())
+            open->run(local_initializers[i]);
 }
 
 // Whether the variables had none, and have now.
