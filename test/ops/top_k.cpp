@@ -23,7 +23,7 @@ namespace tn = tenon;
 namespace {
 
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 // The places of a row's elements, sorted in the plainest way.
 template <class T> std::vector<std::int32_t> sorted_places(const T* row, int n) {
@@ -73,7 +73,7 @@ TEST_CASE("top_k: a NaN is larger than all numbers, infinities are numbers, and 
     const auto [values, places] = tn::top_k<4>(x);
     const double inf = std::numeric_limits<double>::infinity();
     tn::session s;
-    const tn::array<double, tn::shape<6>> in{1, nan, -inf, inf, nan, 2};
+    const tn::array<double, tn::shape<6>> in{1, no_number, -inf, inf, no_number, 2};
     const auto p = s.run(tn::feed(x, in), places);
     CHECK(p == tn::array<std::int32_t, tn::shape<4>>{1, 4, 3, 5});
     const auto v = s.run(tn::feed(x, in), values);
@@ -97,9 +97,9 @@ TEST_CASE("top_k's gradient goes to the elements that were chosen, and can be di
 TEST_CASE("top_k refuses what it cannot give, when the graph is made, or in the step that tells the size") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents{2, 3}, "few");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::top_k(x, 4); }) ==
-          "top_k: there are fewer elements along the last axis than k: float[2, 3]");
+          "top_k: there are fewer elements along the last axis than k: float[2, 3] (inputs few)");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::top_k(x, 0); }) ==
-          "top_k: k must be 1 or more: float[2, 3]");
+          "top_k: k must be 1 or more: float[2, 3] (inputs few)");
     const auto known_late = tn::placeholder<float, tn::shape<tn::dyn>>("known_late");
     const auto values = std::get<0>(tn::top_k<3>(known_late));
     tn::session s;

@@ -297,12 +297,14 @@ TENON_INLINE any_tensor row_cache::gather(const any_tensor& indices) const {
 }
 TENON_INLINE any_tensor row_cache::count(int which) const {
     if (!counts_->node()) {
+        const tenon::detail::home_scope scope{graph(handle_.node()->graph)};
         const tenon::detail::no_controls apart;
         *counts_ = any_tensor({tenon::detail::use_row_cache<row_cache_counts_op>(handle_, {}, {}), 0});
     }
     return any_tensor(node_output{counts_->node(), which});
 }
 TENON_INLINE operation row_cache::clear() const {
+    const tenon::detail::home_scope scope{graph(handle_.node()->graph)};
     return operation(tenon::detail::use_row_cache<row_cache_clear_op>(handle_, {}, {}));
 }
 

@@ -461,8 +461,8 @@ inline any_tensor quantized_mean(const mirrored_state& s, const any_tensor& grad
     any_tensor mean;
     if (processes <= most_gathered) {
         mine = quantize(sum, how.block);
-        const std::vector<any_tensor> values = untyped::unstack(gathered_by_rank(s, mine.values), 0),
-                                      scales = untyped::unstack(gathered_by_rank(s, mine.scales), 0);
+        const std::vector<any_tensor> values = untyped::unstack(gathered_by_rank(s, mine.values), processes),
+                                      scales = untyped::unstack(gathered_by_rank(s, mine.scales), processes);
         for (std::size_t p = 0; p < values.size(); ++p) {
             const any_tensor its = dequantize({values[p], scales[p]}, n);
             mean = p == 0 ? its : add_instruction(opcode::add, {mean, its});

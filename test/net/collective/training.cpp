@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include <net/collective/each_worker.hpp>
@@ -45,12 +47,14 @@ trained train_alone(int steps) {
     return train(s, p.x, p.at, p.y, step, loss, steps, 0, 30);
 }
 
-trained train_together(const group& g, int steps, int begin, int end, std::int64_t bucket, int devices = 1) {
+trained train_together(const group& g, int steps, int begin, int end, std::int64_t bucket, int devices = 1,
+                       const std::optional<tn::quantized_gradients>& compression = {}) {
     problem p;
     std::vector<tn::device_name> names;
     for (int d = 0; d < devices; ++d) names.emplace_back("/cpu:" + std::to_string(d));
     tn::mirrored_strategy mirrored(g, names);
     mirrored.set_bucket_bytes(bucket);
+    if (compression) mirrored.set_compression(*compression);
     const auto losses = mirrored.run([&](auto x, auto at, auto y) { return loss_of<hidden>(x, at, y); },
                                      mirrored.distribute(p.x), mirrored.distribute(p.at), mirrored.distribute(p.y));
     const auto [step, loss] = mirrored.minimize(tn::momentum(0.05, 0.9), losses);
@@ -90,6 +94,67 @@ TEST_CASE("SEMANTICS 44: tasks that train together give what one gives for the j
                 CHECK(same_bits(results[0][k], results[1][k]));
             }
         }
+}
+
+TEST_CASE("8 bits between processes: the same bits on each, in each run, near what one gives for the joined batch; two send each "
+          "other their integers, five add them up") {
+    const trained alone = train_alone(8);
+    for (const int n : {2, 5}) {
+        CAPTURE(n);
+        std::vector<trained> results[2];
+        for (auto& r : results) {
+            r.resize(static_cast<std::size_t>(n));
+            servers s(1, n);
+            for (const std::string& said : each_worker(s, n, [&](int rank, const group&g) {
+                     const int each = 30 / n; // one has more, and weighs more
+                     r[static_cast<std::size_t>(rank)] =
+                         train_together(g, 8, rank * each, rank == n - 1 ? 30 : rank * each + each, 1 << 20, 1,
+                                        tn::quantized_gradients{.block = 64, .least_elements = 100});
+                 }))
+                CHECK(said == "");
+        }
+        for (std::size_t k = 0; k < results[0].size(); ++k) {
+            CHECK(same_bits(results[0][k], results[0][0]));
+            CHECK(same_bits(results[0][k], results[1][k]));
+        }
+        joint_training::check_close(results[0][0], alone, 0.02, 0.05);
+        CHECK_FALSE(same_bits(results[0][0], alone)); // they were rounded
+    }
+}
+
+TEST_CASE("error feedback between processes: steady gradients add up to what they are, however coarse the integers") {
+    servers s(1, 2);
+    std::vector<double> worst(2);
+    for (const std::string& said : each_worker(s, 2, [&](int rank, const group&g) {
+             const tn::graph own;
+             const tn::graph_scope scope(own);
+             const auto push = tn::placeholder<double, tn::shape<batch, 64>>("push");
+             tn::mirrored_strategy mirrored(g);
+             mirrored.set_compression({.block = 0, .least_elements = 1});
+             const auto losses = mirrored.run(
+                 [&](auto part) {
+                     const auto w = tn::variable<double, tn::shape<64>>("w", tn::zeros());
+                     return mean(tn::sum<1>(w * part));
+                 },
+                 mirrored.distribute(push));
+             const auto [step, loss] = mirrored.minimize(tn::gradient_descent(1), losses);
+             tn::session sess;
+             sess.run(tn::initialize_variables());
+             // One large element, whose scale rounds all others to zero; both processes see them.
+             tn::array<double, tn::shape<batch, 64>> row(1);
+             for (int i = 0; i < 64; ++i) row(0, i) = i == 0 ? 1000 : 0.01 * (i + rank);
+             for (int i = 0; i < 3000; ++i) sess.run(tn::feed(push, row), step);
+             const tn::any_array w = std::move(sess.run_untyped({}, own.collection(tn::trainable_variables))[0]);
+             for (int i = 1; i < 64; ++i) {
+                 const double all = -3000 * 0.01 * (i + 0.5); // the mean of both
+                 worst[static_cast<std::size_t>(rank)] =
+                     std::max(worst[static_cast<std::size_t>(rank)], std::abs(w.data<double>()[i] - all));
+             }
+         }))
+        CHECK(said == "");
+    // What is left is half a scale of each process: 500 / 127 / 2 twice.
+    CHECK(worst[0] <= 500.0 / 127 * (1 + 1e-9));
+    CHECK(worst[0] == worst[1]);
 }
 
 TEST_CASE("SEMANTICS 44: each of several tasks may have several devices") {
