@@ -35,7 +35,8 @@ struct model {
 
 } // namespace
 
-TEST_CASE("no row is used that is older than the bound, the least recently used go, and what is used is what was read: random "
+TEST_CASE("no row is used that is older than the bound, the least recently used go, and what is used is what was read: "
+          "random "
           "lookups and changes of the table against a model") {
     for (unsigned seed = 0; seed < 30; ++seed) {
         std::mt19937 random(seed);
@@ -108,7 +109,8 @@ TEST_CASE("several places of a graph look up in one step; one that comes again b
     CHECK(at(0) == 2);
 }
 
-TEST_CASE("rows that were read before an own change are not kept after it; an older value never takes a newer one's place") {
+TEST_CASE(
+    "rows that were read before an own change are not kept after it; an older value never takes a newer one's place") {
     tn::cached_rows cache("c", {{tn::element_type::float32, {rows, 1}}, 10, 5, 0});
     float out[1], first = 1, second = 2;
     const auto find = [&] { return cache.find(0, {5}, reinterpret_cast<std::byte*>(out)); };

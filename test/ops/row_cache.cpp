@@ -22,8 +22,10 @@ using ids_type = tn::array<std::int32_t, tn::shape<batch>>;
 
 // A worker that looks up rows of a table in parts on two parameter servers, and trains it.
 struct problem {
-    explicit problem(const tn::row_cache_options& o, int parts = 2, const tn::optimizer& how = tn::gradient_descent(0.5)) :
-        table(tn::variable<float, tn::shape<rows, width>>("table", tn::uniform(-1, 1, 7), {.partition = {.parts = parts}})),
+    explicit problem(const tn::row_cache_options& o, int parts = 2,
+                     const tn::optimizer& how = tn::gradient_descent(0.5)) :
+        table(tn::variable<float, tn::shape<rows, width>>("table", tn::uniform(-1, 1, 7),
+                                                          {.partition = {.parts = parts}})),
         cache(table, o),
         cached(cache.gather(ids)),
         direct(tn::gather(table, ids)) {
@@ -93,7 +95,8 @@ TEST_CASE("within the bound rows are used as they were read; after it they are t
     CHECK(hits > 100);
 }
 
-TEST_CASE("own gradients are seen at once: rows are forgotten, by any optimiser, or changed as gradient_descent changes them") {
+TEST_CASE("own gradients are seen at once: rows are forgotten, by any optimiser, or changed as gradient_descent "
+          "changes them") {
     std::mt19937 random(3);
     for (const bool written : {false, true}) {
         problem p({.capacity = rows, .staleness = 1000, .write_through = written ? 0.25 : 0}, 2,
@@ -114,7 +117,8 @@ TEST_CASE("own gradients are seen at once: rows are forgotten, by any optimiser,
     }
 }
 
-TEST_CASE("the table's gradient is gather's: sparse, and training by a cache of staleness 0 gives the same table to the bit") {
+TEST_CASE("the table's gradient is gather's: sparse, and training by a cache of staleness 0 gives the same table to "
+          "the bit") {
     std::vector<tn::array<float, tn::shape<rows, width>>> tables;
     for (const bool cached : {true, false}) {
         problem p({.capacity = 10}, 2, tn::adagrad(0.1));
@@ -131,9 +135,8 @@ TEST_CASE("what is counted adds up, and bytes that are saved are those that do n
     problem p({.capacity = 8, .staleness = 100});
     std::mt19937 random(5);
     for (int step = 0; step < 20; ++step) p.s->run(tn::feed(p.ids, p.some(random)), p.cached);
-    const auto [hits, misses, stale, evicted, held, saved] =
-        p.s->run(p.cache.hits(), p.cache.misses(), p.cache.stale(), p.cache.evicted(), p.cache.held(),
-                 p.cache.bytes_saved());
+    const auto [hits, misses, stale, evicted, held, saved] = p.s->run(
+        p.cache.hits(), p.cache.misses(), p.cache.stale(), p.cache.evicted(), p.cache.held(), p.cache.bytes_saved());
     CHECK(held.item() == 8);
     CHECK(stale.item() == 0);
     CHECK(evicted.item() == misses.item() - 8);
@@ -151,7 +154,8 @@ TEST_CASE("what is counted adds up, and bytes that are saved are those that do n
     CHECK(q.number(q.cache.misses()) == before);
 }
 
-TEST_CASE("a cache is on the worker's task, gathers of rows where the table's parts are, and no row is read of what is not asked") {
+TEST_CASE("a cache is on the worker's task, gathers of rows where the table's parts are, and no row is read of what is "
+          "not asked") {
     problem p({.capacity = 8, .staleness = 1});
     const ids_type at{1, 2, 59};
     int on_worker = 0;
@@ -183,7 +187,9 @@ TEST_CASE("two lookups of one cache in a step are of one step; indices may have 
 
 TEST_CASE("an index outside the table is refused, and what is no table; a step that fails leaves the cache usable") {
     problem p({.capacity = 8, .staleness = 9});
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { p.both({1, rows}); }),
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       p.both({1, rows});
+                   }),
                    "index 60 at [1] is out of range for the 60 rows of the table"));
     const auto [a, b] = p.both({1, 2, 1});
     CHECK(a == b);
@@ -196,8 +202,7 @@ TEST_CASE("an index outside the table is refused, and what is no table; a step t
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::row_cache(p.direct, {}); }),
                    "is no variable but a"));
     const auto numbers = tn::variable<std::int32_t, tn::shape<4, 2>>("numbers", tn::zeros());
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
-                       tn::untyped::row_cache(numbers, {.write_through = 0.1});
-                   }),
-                   "write_through is for tables of floating numbers"));
+    CHECK(contains(
+        message_of<tn::invalid_argument_error>([&] { tn::untyped::row_cache(numbers, {.write_through = 0.1}); }),
+        "write_through is for tables of floating numbers"));
 }

@@ -83,7 +83,8 @@ TEST_CASE("top_k: a NaN is larger than all numbers, infinities are numbers, and 
 TEST_CASE("top_k's gradient goes to the elements that were chosen, and can be differentiated again") {
     using tn::square, tn::sum;
     CHECK(tn::test::check_gradients([](auto x) { return sum(square(std::get<0>(tn::top_k<2>(x)))); },
-                          tn::test::drawn(tn::test::input<tn::shape<3, 5>>(), tn::test::values::distinct)) == "");
+                                    tn::test::drawn(tn::test::input<tn::shape<3, 5>>(), tn::test::values::distinct)) ==
+          "");
     const auto x = tn::placeholder<double, tn::shape<2, 3>>("x");
     const auto cubes = sum(tn::square(std::get<0>(tn::top_k<2>(x))) * std::get<0>(tn::top_k<2>(x)));
     const auto [g] = tn::gradients(cubes, x);
@@ -123,8 +124,9 @@ TEST_CASE("places outside a row are refused") {
             p.data<std::int32_t>()[0] = 0;
             p.data<std::int32_t>()[1] = wrong;
             feeds.push_back({places, std::move(p)});
-            CHECK(message_of<tn::invalid_argument_error>([&] { s.run_untyped(std::move(feeds), {asked}); })
-                      .find("place " + std::to_string(wrong) + " of row 1 is out of range for a last axis of size 3") !=
+            CHECK(message_of<tn::invalid_argument_error>([&] {
+                      s.run_untyped(std::move(feeds), {asked});
+                  }).find("place " + std::to_string(wrong) + " of row 1 is out of range for a last axis of size 3") !=
                   std::string::npos);
         }
 }

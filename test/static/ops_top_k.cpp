@@ -19,10 +19,9 @@ inline const tensor<std::int64_t, shape<batch>> ids;
 
 template <class X, class Y> inline constexpr bool is = std::is_same_v<X, Y>;
 
-static_assert(is<decltype(top_k<5>(x)),
-                 std::tuple<tensor<float, shape<batch, 5>>, tensor<std::int32_t, shape<batch, 5>>>>);
 static_assert(
-    is<decltype(top_k<1>(y)), std::tuple<tensor<half, shape<3, 1>>, tensor<std::int32_t, shape<3, 1>>>>);
+    is<decltype(top_k<5>(x)), std::tuple<tensor<float, shape<batch, 5>>, tensor<std::int32_t, shape<batch, 5>>>>);
+static_assert(is<decltype(top_k<1>(y)), std::tuple<tensor<half, shape<3, 1>>, tensor<std::int32_t, shape<3, 1>>>>);
 static_assert(is<decltype(std::declval<const row_cache<float, shape<1000, 16>>&>().gather(ids)),
                  tensor<float, shape<batch, 16>>>);
 

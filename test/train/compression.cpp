@@ -25,8 +25,7 @@ enum class way { plain, top_k, quantized };
 pairs small(const pairs& p, way how, bool feedback = true, std::int64_t least = 1, double fraction = 0.1,
             std::int64_t block = 16) {
     if (how == way::plain) return p;
-    if (how == way::top_k)
-        return tn::compressed(p, tn::top_k_gradients{fraction, feedback, least, 0});
+    if (how == way::top_k) return tn::compressed(p, tn::top_k_gradients{fraction, feedback, least, 0});
     return tn::compressed(p, tn::quantized_gradients{block, feedback, least, 0});
 }
 
@@ -72,8 +71,7 @@ TEST_CASE("error feedback: what was sent and what is left add up to the sum of t
             }
             if (how == way::top_k) CHECK(nonzero == 8); // a tenth of 77, rounded up
             const tn::any_array left = std::move(s.run_untyped({}, residuals(p.graph))[0]);
-            for (std::size_t i = 0; i < 77; ++i)
-                CHECK(std::abs(arrived[i] + left.data<double>()[i] - all[i]) < 1e-12);
+            for (std::size_t i = 0; i < 77; ++i) CHECK(std::abs(arrived[i] + left.data<double>()[i] - all[i]) < 1e-12);
         }
     }
 }
@@ -97,8 +95,7 @@ TEST_CASE("the largest elements are sent as they are; 8 bits are within half a s
         const double in = g.data<double>()[i], sent = out[0].data<double>()[i];
         CHECK(sent == (std::abs(in) >= sizes[7] ? in : 0.0));
         double largest = 0; // of its block, a row
-        for (int j = i / 11 * 11; j < i / 11 * 11 + 11; ++j)
-            largest = std::max(largest, std::abs(g.data<double>()[j]));
+        for (int j = i / 11 * 11; j < i / 11 * 11 + 11; ++j) largest = std::max(largest, std::abs(g.data<double>()[j]));
         CHECK(std::abs(out[1].data<double>()[i] - in) <= largest / 127 / 2 * (1 + 1e-12));
     }
 }
@@ -124,8 +121,7 @@ TEST_CASE("blocks: the nearest size without a remainder; lists that none divides
 
 TEST_CASE("what is infinite or no number reaches the variable as such, and is not kept for later") {
     for (const way how : {way::top_k, way::quantized})
-        for (const double wrong :
-             {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+        for (const double wrong : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
             fed_gradients p;
             const auto sent = small(p.given, how)[0].gradient;
             tn::session s(p.graph);
@@ -204,7 +200,8 @@ TEST_CASE("gradients of rows stay sparse: untouched, or each row as 8 bits; smal
     const auto b = tn::variable<float, tn::shape<16>>("b", tn::zeros());
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const pairs given = tn::optimizer::compute_gradients(sum(tn::square(gather(table, ids) + b)));
-    const pairs top = tn::compressed(given, tn::top_k_gradients{}), bits = tn::compressed(given, tn::quantized_gradients{});
+    const pairs top = tn::compressed(given, tn::top_k_gradients{}),
+                bits = tn::compressed(given, tn::quantized_gradients{});
     REQUIRE((top.size() == 3 && bits.size() == 3)); // two parts, and b
     CHECK(residuals(g).empty());
     for (std::size_t i = 0; i < 3; ++i) {
@@ -277,8 +274,7 @@ TEST_CASE("options that make no sense are refused before anything is added") {
     };
     CHECK(said(tn::top_k_gradients{.fraction = 0}) == "top_k_gradients: fraction is 0; give more than 0, up to 1");
     CHECK(contains(said(tn::top_k_gradients{.fraction = std::nan("")}), "give more than 0, up to 1"));
-    CHECK(said(tn::top_k_gradients{.least_elements = -1}) ==
-          "top_k_gradients: least_elements is -1; give 0 or more");
+    CHECK(said(tn::top_k_gradients{.least_elements = -1}) == "top_k_gradients: least_elements is -1; give 0 or more");
     CHECK(said(tn::quantized_gradients{.block = -2}) ==
           "quantized_gradients: block is -2; give a number of elements, or 0 for all");
     CHECK(said(tn::quantized_gradients{.replica = -1}) == "quantized_gradients: replica is -1; give 0 or more");

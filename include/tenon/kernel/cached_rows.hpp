@@ -61,7 +61,7 @@ public:
 
 private:
     struct slot {
-        std::int64_t row = 0, read = 0; // at which time of the clock
+        std::int64_t row = 0, read = 0;       // at which time of the clock
         std::int64_t before = -1, after = -1; // in the order of use
     };
     std::byte* bytes_of(std::int64_t at) noexcept;
@@ -73,13 +73,13 @@ private:
     const cached_rows_description is_;
     std::int64_t row_elements_ = 1, chunk_rows_ = 1;
     std::size_t row_bytes_ = 0;
-    mutable std::mutex guard_; // of what follows
+    mutable std::mutex guard_;      // of what follows
     std::vector<any_array> chunks_; // rows, chunk_rows_ each
     std::vector<slot> slots_;
     std::vector<std::int64_t> free_;
     std::unordered_map<std::int64_t, std::int64_t> slot_of_; // by row
-    std::int64_t first_ = -1, last_ = -1; // in the order of use
-    std::vector<std::int64_t> looked_up_; // places of the graph, in this step
+    std::int64_t first_ = -1, last_ = -1;                    // in the order of use
+    std::vector<std::int64_t> looked_up_;                    // places of the graph, in this step
     std::int64_t time_ = 0, changes_ = 0;
     cached_rows_counts counts_;
 };

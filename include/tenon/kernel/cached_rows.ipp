@@ -15,8 +15,9 @@ TENON_INLINE cached_rows::cached_rows(std::string name, cached_rows_description 
     for (int i = 1; i < is_.table.extents.rank(); ++i) row_elements_ *= is_.table.extents[i].size;
     row_bytes_ = static_cast<std::size_t>(row_elements_) * size_of(is_.table.element);
     constexpr std::int64_t chunk_bytes = 1 << 18;
-    chunk_rows_ = std::clamp<std::int64_t>(chunk_bytes / std::max<std::int64_t>(static_cast<std::int64_t>(row_bytes_), 1),
-                                           1, std::max<std::int64_t>(is_.capacity, 1));
+    chunk_rows_ =
+        std::clamp<std::int64_t>(chunk_bytes / std::max<std::int64_t>(static_cast<std::int64_t>(row_bytes_), 1), 1,
+                                 std::max<std::int64_t>(is_.capacity, 1));
 }
 
 TENON_INLINE void cached_rows::describe(resource_info& to) const {
@@ -46,7 +47,7 @@ TENON_INLINE void cached_rows::put_first(std::int64_t at) noexcept {
 }
 
 TENON_INLINE cached_rows::found cached_rows::find(std::int64_t place_of_graph, const std::vector<std::int64_t>& indices,
-                                              std::byte* rows) {
+                                                  std::byte* rows) {
     found f;
     f.from.assign(indices.size(), -1);
     std::unordered_map<std::int64_t, std::int64_t> asked; // places among the missing

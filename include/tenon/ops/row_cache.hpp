@@ -220,7 +220,8 @@ public:
     /// invalid_argument_error.
     template <OperandOrIllShaped I> auto gather(const I& indices) const {
         using axis = detail::constant_attributes<gather_op::attributes{0}>;
-        using verdict = detail::verdict_of<gather_op, axis, detail::operand_of_t<tensor<T, S>>, detail::operand_of_t<I>>;
+        using verdict =
+            detail::verdict_of<gather_op, axis, detail::operand_of_t<tensor<T, S>>, detail::operand_of_t<I>>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
         else
@@ -230,9 +231,9 @@ public:
 
     using number = tensor<std::int64_t, shape<>>;
     // Since the cache was made:
-    number hits() const { return number::unchecked(of_.hits()); }     ///< rows that were used from it
-    number misses() const { return number::unchecked(of_.misses()); } ///< asked for since they were not there
-    number stale() const { return number::unchecked(of_.stale()); }   ///< asked for since they were too old
+    number hits() const { return number::unchecked(of_.hits()); }       ///< rows that were used from it
+    number misses() const { return number::unchecked(of_.misses()); }   ///< asked for since they were not there
+    number stale() const { return number::unchecked(of_.stale()); }     ///< asked for since they were too old
     number evicted() const { return number::unchecked(of_.evicted()); } ///< that had to go for others
     number held() const { return number::unchecked(of_.held()); }       ///< that are there
     /// Bytes of rows that gather would have had come, and that did not.
@@ -311,8 +312,8 @@ TENON_INLINE operation row_cache::clear() const {
 } // namespace untyped
 
 TENON_INLINE void row_cache_complete_op::gradient(gradient_context& g) {
-    g.set(6, any_tensor({detail::use_row_cache<row_cache_change_op>(g.input(0), {g.input(7), g.output_gradient()}, {}),
-                         0}));
+    g.set(6, any_tensor(
+                 {detail::use_row_cache<row_cache_change_op>(g.input(0), {g.input(7), g.output_gradient()}, {}), 0}));
 }
 TENON_INLINE void row_cache_change_op::gradient(gradient_context& g) { g.set(2, g.output_gradient()); }
 

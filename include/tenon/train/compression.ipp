@@ -152,9 +152,9 @@ std::vector<any_tensor> encode_on_worker(const Codec& codec, const How& how, con
     const follow_scope there(g.gradient.node());
     const any_tensor list = computed_list(g.gradient, n);
     if (!how.error_feedback) return codec.encode(list);
-    const any_tensor left = add_local_variable(
-        "replica_" + std::to_string(how.replica) + "/" + original_variable(g.variable).node()->name + "/residual",
-        list.type(), g.gradient);
+    const any_tensor left = add_local_variable("replica_" + std::to_string(how.replica) + "/" +
+                                                   original_variable(g.variable).node()->name + "/residual",
+                                               list.type(), g.gradient);
     const any_tensor sum = add_instruction(opcode::add, {list, left});
     std::vector<any_tensor> sent = codec.encode(sum);
     tape_writer t;
@@ -173,8 +173,7 @@ any_tensor compress_one(const Codec& codec, const How& how, const gradient_and_v
     const owned_scope there(g.variable);
     const any_tensor like = g.variable.rank() == 1 ? g.variable : untyped::reshape(g.variable, extents{n});
     any_tensor list = codec.decode(sent, like);
-    if (list.element() != g.variable.element())
-        list = add_instruction(opcode::cast, {list}, g.variable.element());
+    if (list.element() != g.variable.element()) list = add_instruction(opcode::cast, {list}, g.variable.element());
     return g.variable.rank() == 1 ? list : untyped::reshape(list, g.variable.extents());
 }
 
@@ -208,8 +207,7 @@ std::vector<gradient_and_variable> compress(const std::vector<gradient_and_varia
             constexpr std::int64_t least_row = 8; // shorter ones are not worth their scale
             const extents row(g.variable.extents());
             if constexpr (std::is_same_v<How, quantized_gradients>)
-                if (row.elements() >= least_row * row[0].size && row[0].size > 0)
-                    g.gradient = quantize_rows(*rows, g);
+                if (row.elements() >= least_row * row[0].size && row[0].size > 0) g.gradient = quantize_rows(*rows, g);
         } else if (g.variable.extents().elements() >= std::max<std::int64_t>(how.least_elements, 1))
             g.gradient = compress_one(codec, how, g);
     }

@@ -446,8 +446,7 @@ inline any_tensor quantized_mean(const mirrored_state& s, const any_tensor& grad
     const element_type type = compute_type(gradient.element());
     const any_tensor list = as_list(gradient);
     tape_writer weigh;
-    const tape_value weight =
-        share.node() ? weigh.cast(weigh.read(share), type) : weigh.literal(1.0 / processes, type);
+    const tape_value weight = share.node() ? weigh.cast(weigh.read(share), type) : weigh.literal(1.0 / processes, type);
     weigh.write(weigh.cast(weigh.read(list), type) * weight, type);
     const any_tensor own = weigh.finish().front();
     any_tensor left, sum = own;

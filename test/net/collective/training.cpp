@@ -96,7 +96,8 @@ TEST_CASE("SEMANTICS 44: tasks that train together give what one gives for the j
         }
 }
 
-TEST_CASE("8 bits between processes: the same bits on each, in each run, near what one gives for the joined batch; two send each "
+TEST_CASE("8 bits between processes: the same bits on each, in each run, near what one gives for the joined batch; two "
+          "send each "
           "other their integers, five add them up") {
     const trained alone = train_alone(8);
     for (const int n : {2, 5}) {

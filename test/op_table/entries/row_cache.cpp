@@ -10,7 +10,8 @@ namespace {
 const std::string elsewhere = "ops/row_cache.cpp";
 
 entry of_row_cache(const char* op) {
-    return {.op = op, .no_gradient = "none flows through what is known of a cache", .cpu_only = true, .apart = elsewhere};
+    return {
+        .op = op, .no_gradient = "none flows through what is known of a cache", .cpu_only = true, .apart = elsewhere};
 }
 
 const add_entries caches{of_row_cache("row_cache"),

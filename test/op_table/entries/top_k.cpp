@@ -26,9 +26,9 @@ const add_entries largest{
                       const auto place = [&](const index& i) {
                           return sorted(in[0], i[0])[static_cast<std::size_t>(i[1])];
                       };
-                      return {tabulate({in[0].sizes[0], 2}, [&](const index& i) { return in[0](i[0], place(i)); }),
-                              tabulate({in[0].sizes[0], 2},
-                                       [&](const index& i) { return static_cast<double>(place(i)); })};
+                      return {
+                          tabulate({in[0].sizes[0], 2}, [&](const index& i) { return in[0](i[0], place(i)); }),
+                          tabulate({in[0].sizes[0], 2}, [&](const index& i) { return static_cast<double>(place(i)); })};
                   },
                   .not_empty = "m"}},
      .slopes = 1,

@@ -59,8 +59,8 @@ public:
         for (int k = 1; k < d.table.extents.rank(); ++k) sizes.push_back(d.table.extents[k]);
         any_array known = any_array::zeros(d.table.element, sizes);
         any_array from(element_type::int64, values[1].extents()), when(element_type::int64, extents{2});
-        const cached_rows::found f = of_->find(place_, list_of_indices(indices, values[1].data()),
-                                               static_cast<std::byte*>(known.data()));
+        const cached_rows::found f =
+            of_->find(place_, list_of_indices(indices, values[1].data()), static_cast<std::byte*>(known.data()));
         any_array missing(element_type::int64, extents{static_cast<std::int64_t>(f.missing.size())});
         std::copy(f.missing.begin(), f.missing.end(), missing.data<std::int64_t>());
         std::copy(f.from.begin(), f.from.end(), from.data<std::int64_t>());
@@ -119,7 +119,8 @@ public:
         const std::byte* const rows = r.input<std::byte>(5);
         for (std::int64_t i = 0; i < count_; ++i) {
             if (from[i] < 0) continue;
-            if (from[i] >= missing_) throw invalid_argument_error(name_ + ": no row was asked for at " + std::to_string(from[i]));
+            if (from[i] >= missing_)
+                throw invalid_argument_error(name_ + ": no row was asked for at " + std::to_string(from[i]));
             if (row_bytes_ > 0)
                 std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(i) * row_bytes_,
                             rows + static_cast<std::size_t>(from[i]) * row_bytes_, row_bytes_);
