@@ -167,6 +167,40 @@ TEST_CASE("a cache is on the worker's task, gathers of rows where the table's pa
     CHECK(on_worker >= 2);
 }
 
+TEST_CASE("a table that fits on no task is trained through a cache that is smaller than it") {
+    constexpr int many = 48'000, wide = 32; // 6.1 MB
+    constexpr std::size_t limit = 5'500'000;
+    for (const int parts : {1, 4}) {
+        const tn::task ps0({.memory_limit = limit, .job = "ps"}), ps1({.memory_limit = limit, .job = "ps", .index = 1}),
+            worker({.memory_limit = limit, .job = "worker"});
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto placed = tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:0"}));
+        const auto table = tn::variable<float, tn::shape<many, wide>>("table", tn::constant_value(0.5),
+                                                                      {.partition = {.parts = parts}});
+        const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
+        const tn::row_cache cache(table, {.capacity = 1000, .staleness = 5, .write_through = 0.1});
+        const auto found = cache.gather(ids);
+        const auto loss = sum(tn::square(found));
+        const tn::operation train = tn::gradient_descent(0.1).minimize(loss);
+        tn::session s({ps0, ps1, worker}, g);
+        const auto begin = [&] {
+            for (const tn::any_tensor& v : g.collection(tn::global_variables))
+                s.run(tn::untyped::initialize_variables({v}));
+        };
+        if (parts == 1) {
+            CHECK_THROWS_AS(begin(), tn::resource_exhausted_error);
+            continue;
+        }
+        begin();
+        const tn::array<std::int32_t, tn::shape<batch>> at{0, 47'999, 12'000, 36'000};
+        for (int step = 0; step < 60; ++step) s.run(tn::feed(ids, at), train);
+        CHECK(s.run(tn::feed(ids, at), loss).item() < 1e-6f);
+        s.run(cache.clear());
+        CHECK(s.run(tn::feed(ids, at), loss).item() < 1e-6f); // the table itself
+    }
+}
+
 TEST_CASE("two lookups of one cache in a step are of one step; indices may have any sizes, and be none") {
     const tn::graph g;
     const tn::graph_scope scope(g);

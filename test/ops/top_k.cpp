@@ -22,7 +22,6 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 // The places of a row's elements, sorted in the plainest way.
