@@ -17,9 +17,9 @@
 namespace tenon::detail {
 
 // An order of all values: NaNs first, and as equals. 16-bit floats are compared as floats.
-template <class T> bool is_larger(const T& a, const T& b) {
+template <class T> bool is_above(const T& a, const T& b) {
     if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
-        return is_larger(static_cast<float>(a), static_cast<float>(b));
+        return is_above(static_cast<float>(a), static_cast<float>(b));
     else if constexpr (std::is_floating_point_v<T>) return a > b || (std::isnan(a) && !std::isnan(b));
     else return a > b;
 }
@@ -54,7 +54,7 @@ public:
             for (std::int64_t i = 0; i < k_; ++i) best[i] = {x[i], static_cast<std::int32_t>(i)};
             std::make_heap(best, best + k_, comes_first);
             for (std::int64_t i = k_; i < l_.length; ++i) {
-                if (!is_larger(x[i], best->value)) continue; // of equal ones those before it stay
+                if (!is_above(x[i], best->value)) continue; // of equal ones those before it stay
                 std::pop_heap(best, best + k_, comes_first);
                 best[k_ - 1] = {x[i], static_cast<std::int32_t>(i)};
                 std::push_heap(best, best + k_, comes_first);
@@ -73,7 +73,7 @@ private:
         std::int32_t place;
     };
     static bool comes_first(const candidate& a, const candidate& b) {
-        return is_larger(a.value, b.value) || (!is_larger(b.value, a.value) && a.place < b.place);
+        return is_above(a.value, b.value) || (!is_above(b.value, a.value) && a.place < b.place);
     }
     double row_cost() const {
         const auto k = static_cast<double>(k_);
