@@ -6,7 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/partition.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/gradient_and_variable.hpp>
 
 /// What is done with gradients that a caller gives, before they are applied; included by .ipp files only.
 

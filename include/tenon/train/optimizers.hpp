@@ -5,6 +5,7 @@
 
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/state.hpp>
+#include <tenon/train/gradient_and_variable.hpp>
 #include <tenon/train/schedules.hpp>
 
 /// Optimisers: operations that change variables so that a loss becomes smaller.
@@ -27,12 +28,6 @@
 /// them decay: its own sparse form is as slow as the dense one, and moves rows that no example has named.
 
 namespace tenon {
-
-/// A variable and the gradient of a loss with respect to it: the same element type and sizes.
-struct gradient_and_variable {
-    any_tensor gradient;
-    any_tensor variable;
-};
 
 /// Step length: a number, or a floating scalar tensor, such as a schedule makes.
 class learning_rate {
