@@ -267,6 +267,7 @@ TEST_CASE("S41: of what replicas deposit, that under the named tickets is averag
     CHECK(a.average_of(two, 2, 0)[0].data<double>()[1] == 3); // again, as who was lost before he had applied it
     a.deposit(0, 20, 1, dense({7, 7}));
     CHECK_THROWS_AS(a.average_of(two, 2, 0), tn::aborted_error);
+    CHECK_THROWS_AS(a.average_of(two, 0, 0), tn::invalid_argument_error);
     const std::int64_t one[] = {20};
     CHECK(a.average_of(one, 1, 1)[0].data<double>()[0] == 7);
     tn::resource_info is;

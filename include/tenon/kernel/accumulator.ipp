@@ -299,6 +299,8 @@ TENON_INLINE void accumulator_resource::deposit(std::int64_t replica, std::int64
 
 TENON_INLINE std::vector<any_array> accumulator_resource::average_of(const std::int64_t* tickets, std::int64_t count,
                                                                      std::int64_t step) {
+    if (count < 1)
+        throw invalid_argument_error("accumulator \"" + name_ + "\": the average of no gradients is asked for");
     std::vector<std::vector<any_array>> shared; // a replica may deposit its next meanwhile
     {
         const std::lock_guard lock(parts_->guard);
