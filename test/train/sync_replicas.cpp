@@ -206,6 +206,48 @@ TEST_CASE("S41: sparse gradients, and those of variables in parts, are averaged 
     }
 }
 
+TEST_CASE("S41: a learning rate that follows the global step is that of the step that is applied, whoever applies it") {
+    tn::task task;
+    each_replica(3, [&](int r) {
+        const auto w = tn::variable("w", 0.0),
+                   factor = tn::variable<double, tn::shape<>>("factor", tn::constant_value(10), {.trainable = false});
+        const auto rate = tn::pow(factor * 1.0, tn::cast<double>(tn::global_step())); // 1, 10, 100, ..
+        const tn::sync_replicas sync(tn::gradient_descent(rate), {.aggregate = 3, .total = 3, .replica = r});
+        const auto train = sync.minimize(w + 0.0, {.variables = {w}});
+        tn::monitored_session s(as_replica(task, r, sync));
+        for (int i = 0; i < 5; ++i) s.run(train);
+        CHECK(s.session().run(w).item() == -11111);
+        s.close();
+    });
+}
+
+TEST_CASE("S17, 41: steps that are stopped again and again, wherever they are, leave a training that goes on") {
+    tn::task task;
+    each_replica(2, [&](int r) {
+        const auto v = tn::variable("v", 0.0), w = tn::variable("w", 0.0);
+        const auto x = tn::placeholder<double, tn::shape<>>("x");
+        const tn::sync_replicas sync(tn::gradient_descent(0.125), {.aggregate = 2, .total = 2, .replica = r});
+        const auto train = sync.minimize((v + w) * x);
+        tn::monitored_session s(as_replica(task, r, sync));
+        std::mt19937 random(static_cast<unsigned>(r));
+        int stopped = 0;
+        for (int i = 0; i < 300; ++i) try {
+                s.session().run_for(1e-5 * static_cast<double>(random() % 40 + 1),
+                                    tn::feed(x, static_cast<double>(random() % 16)), train);
+            } catch (const tn::deadline_exceeded_error&) {
+                ++stopped;
+            }
+        try {
+            for (int i = 0; i < 3; ++i) s.run(tn::feed(x, 1.0), train);
+        } catch (const tn::end_of_data_error&) { // the other one has had a gradient more of this one
+        }
+        const auto still = sync.between_steps(s.session());
+        auto [is_v, is_w] = s.session().run(v, w);
+        CHECK(is_v.item() == is_w.item());
+        CHECK(stopped > 0);
+    });
+}
+
 TEST_CASE("S41: updates of a step are made once, however often they are run") {
     struct once : tn::adam {
         once() : tn::adam(0.1) {}

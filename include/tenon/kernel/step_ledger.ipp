@@ -53,6 +53,7 @@ struct step_ledger::book {
         bool counted = false;     // its last gradient
         std::int64_t dropped = 0; // of all
         std::string failed;       // why it can go on no more
+        bool left = false;        // until it joins again, or computes
         bool finished = false;
         std::int64_t came = 0, went = 0;               // its process, and when it had finished: numbers of events
         std::chrono::steady_clock::time_point since{}; // too few are left for the step that it waits for
@@ -119,6 +120,7 @@ struct step_ledger::book {
         if (r.finished) // another run of the program
             for (auto& [number, each] : replicas) set(each.finished, finished, false);
         set(r.present, present, true);
+        r.left = false;
         r.failed.clear();
     }
     // Who stands by to apply, and is gone, takes part no more.
@@ -188,8 +190,12 @@ struct step_ledger::book {
             applier = pauses.first;
             end(pauses, *applier);
         }
-        while (appliers.first && !applier && enough()) {
-            ledger_attempt& a = *appliers.first;
+        while (!applier && enough()) {
+            // Who could not apply is not asked again before its replica goes on.
+            ledger_attempt* next = appliers.first;
+            while (next && !replicas[next->replica_].failed.empty()) next = next->after_;
+            if (!next) break;
+            ledger_attempt& a = *next;
             if (chosen.empty()) {
                 const std::size_t n =
                     description.aggregate > 0 ? static_cast<std::size_t>(description.aggregate) : commits.size();
@@ -302,6 +308,16 @@ TENON_INLINE replica_turn step_ledger::begin(std::int64_t replica, std::int64_t 
         // Of one that has not joined: as long as no step has been applied its variables are those that all began with.
         if (r.ticket == 0 && r.token < 0 && !book_->advanced) r.token = book_->step;
         book_->enter(r);
+        const auto of_it = [&](const book::committed& c) { return c.replica == replica; };
+        // What it has given to a step that is being applied stays where it is: this one comes too late.
+        if (std::any_of(book_->chosen.begin(), book_->chosen.end(), of_it)) {
+            turn = {replica, 0, r.token};
+            return;
+        }
+        // One that has given up waiting for its step computes another gradient for it.
+        for (const book::committed& c : book_->commits)
+            if (of_it(c)) book_->drop(c);
+        std::erase_if(book_->commits, of_it);
         r.ticket = ++book_->last_ticket;
         turn = {replica, r.ticket, r.token};
     });
@@ -319,13 +335,7 @@ TENON_INLINE void step_ledger::commit(const replica_turn& turn) {
         const book::committed now{turn.replica, turn.ticket};
         if (turn.step != book_->step || !book_->chosen.empty()) return book_->drop(now);
         book_->chosen.reserve(book_->commits.size() + 1);
-        const auto before = std::find_if(book_->commits.begin(), book_->commits.end(),
-                                         [&](const book::committed& c) { return c.replica == turn.replica; });
-        if (before == book_->commits.end()) book_->commits.push_back(now);
-        else if (before->ticket != turn.ticket) { // it gave up waiting, and has computed another
-            book_->drop(*before);
-            *before = now;
-        }
+        book_->commits.push_back(now);
     });
 }
 
@@ -346,7 +356,9 @@ TENON_INLINE void step_ledger::apply(ledger_attempt& a, std::int64_t replica, st
                                      std::int64_t known) {
     book_->change([&] {
         book::replica& r = book_->of(replica, process, known);
-        if (!r.present) book_->enter(r);
+        if (r.left)
+            throw cancelled_error("step ledger \"" + name_ + "\": replica " + std::to_string(replica) + " has left");
+        if (!r.present && r.failed.empty()) book_->enter(r);
         a.tickets.reserve(static_cast<std::size_t>(description_.total));
         a.what_ = ledger_attempt::kind::apply;
         a.replica_ = replica;
@@ -398,6 +410,7 @@ TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process,
         book_->set(r.finished, book_->finished, finished);
         if (finished) r.went = ++book_->events;
         r.failed = reason;
+        r.left = reason.empty();
         book_->look = true;
         for (ledger_attempt *a = book_->appliers.first, *next = nullptr; a; a = next) {
             next = a->after_;

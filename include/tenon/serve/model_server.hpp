@@ -10,7 +10,7 @@
 #include <tenon/graph/scope.hpp>
 #include <tenon/serve/model_server_options.hpp>
 #include <tenon/serve/served_model.hpp>
-#include <tenon/serve/shared_variables.hpp>
+#include <tenon/serve/served_variables.hpp>
 #include <tenon/train/mirrored.hpp>
 
 /// A function of tensors on every device, which answers a stream of requests (SEMANTICS 47).
@@ -106,7 +106,7 @@ model_parts build_model(const feed_list<X...>& fed, Body& body, const model_serv
         }
         calls.finish();
     } else {
-        shared_variables shared;
+        served_variables shared;
         const variable_policy_scope all(&shared);
         for (const device_name& d : o.devices) {
             const device_scope there(d);

@@ -69,9 +69,9 @@ inline any_tensor scales_along(const any_tensor& x, const index_list& axes) {
 // Where a scale is no number, or is infinite, nor are the values that come of it.
 inline any_tensor integers_of(const any_tensor& x, const any_tensor& scales) {
     tape_writer t;
-    const tape_value scale = t.read(scales), zero = t.literal(0, scale.type);
+    const tape_value scale = t.read(scales), none = t.literal(0, scale.type);
     const tape_value q = t.apply(opcode::round, t.read(x) / scale);
-    t.write(t.cast(t.apply(opcode::select, t.apply(opcode::greater, scale, zero), q, zero), element_type::int8),
+    t.write(t.cast(t.apply(opcode::select, t.apply(opcode::greater, scale, none), q, none), element_type::int8),
             element_type::int8);
     return t.finish().front();
 }

@@ -558,6 +558,8 @@ TENON_INLINE void monitored_session::turn(function_ref<void()> body) {
     } catch (const unknown_outcome_error&) {
     } catch (const cancelled_error&) {
         if (stop_signal() == 0) throw;
+    } catch (const failed_precondition_error&) { // a signal came before the body's first run
+        if (stop_signal() == 0 || !should_stop()) throw;
     }
 }
 

@@ -52,10 +52,10 @@ public:
     void increment(const any_tensor& count) {
         const any_tensor guard = guard_of(count);
         const owned_scope there(count);
-        const any_tensor one = guard.node() ? add_instruction(opcode::cast, {guard}, element_type::int64)
-                                            : scalar_constant(1, element_type::int64);
+        const any_tensor by = guard.node() ? add_instruction(opcode::cast, {guard}, element_type::int64)
+                                           : scalar_constant(1, element_type::int64);
         operations_.push_back(
-            add_assign(count, add_instruction(opcode::add, {current_value(count), one}), "assign_add").operation());
+            add_assign(count, add_instruction(opcode::add, {current_value(count), by}), "assign_add").operation());
     }
 
     const learning_rate& rate() const { return of_.rate_; }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -55,6 +57,7 @@ public:
     const sync_replicas_options options;
     std::int64_t process = 0;
     std::vector<sync_training> trainings;
+    mutable std::timed_mutex pauses; // held by the one pause there is
 };
 
 /// Applies in a session: for each training a thread that waits for gradients, and applies them. What it throws on the way it
@@ -105,6 +108,7 @@ private:
 
     void go_on(one& o) {
         constexpr double no_limit = 1e9;
+        constexpr double told_within = 10;
         constexpr int most_failures = 3; // one after another
         for (int failures = 0;;) {
             try {
@@ -122,14 +126,14 @@ private:
             } catch (const cancelled_error&) {
                 return;
             } catch (const aborted_error& e) { // gradients are where they were lost, or a step was done by another one
-                if (++failures > most_failures) return (void)say(o.leave, e.what(), 1);
                 try {
-                    o.discard();
+                    if (++failures <= most_failures) o.discard();
+                    else if (!say(o.leave, e.what(), told_within)) return;
                 } catch (...) {
                     return;
                 }
             } catch (const std::exception& e) {
-                return (void)say(o.leave, e.what(), 1);
+                if (!say(o.leave, e.what(), told_within)) return;
             }
         }
     }
@@ -154,7 +158,10 @@ private:
 /// While it lives no step is applied, and none is half applied.
 class sync_pause {
 public:
-    sync_pause(const sync_state& state, session& s, double limit) {
+    sync_pause(const sync_state& state, session& s, double limit) : alone_(state.pauses, std::defer_lock) {
+        if (!alone_.try_lock_for(std::chrono::duration<double>(limit)))
+            throw deadline_exceeded_error(
+                "sync_replicas: this process pauses the training already; let go of that pause first");
         try {
             for (const sync_training& t : state.trainings) {
                 s.run_untyped({}, {t.clear});
@@ -180,6 +187,7 @@ private:
             }
         }
     }
+    std::unique_lock<std::timed_mutex> alone_;
     std::vector<pending_step<operation>> all_;
 };
 
@@ -219,6 +227,26 @@ private:
     std::optional<sync_pause> paused_;
     bool gave_ = false, opened_ = false;
 };
+
+// A tensor as it is after another one: copies of the nodes that it is computed with, up to variables, which are read then.
+inline any_tensor computed_after(const any_tensor& before, const any_tensor& x) {
+    std::map<const node*, node*> copies; // of what depends on no variable: itself
+    const std::function<node*(node*)> copy = [&](node* n) -> node* {
+        if (const auto known = copies.find(n); known != copies.end()) return known->second;
+        const control_dependencies after(before);
+        if (n->op->is(op_flags::variable)) return copies[n] = untyped::identity(any_tensor({n, 0})).node();
+        std::vector<any_tensor> inputs;
+        bool same = true;
+        for (const node_output& in : n->inputs) {
+            node* const own = copy(in.node);
+            same = same && own == in.node;
+            inputs.emplace_back(node_output{own, in.index});
+        }
+        if (same) return copies[n] = n;
+        return copies[n] = add_node(*n->op, std::move(inputs), n->attributes, n->name + "/then");
+    };
+    return any_tensor({copy(x.node()), x.index()});
+}
 
 // What replicas must have in common, in lines.
 inline std::string description_of(const optimizer& how, const std::vector<gradient_and_variable>& gradients,
@@ -325,6 +353,10 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
         const device_scope outside{device_name()}, there{device_name(task)};
         complete.push_back(no_op("complete").node());
     }
+    sync_replicas now(*this);
+    if (!now.rate_.is_number()) // of the step that is applied, not of when this one began to wait for it
+        now.rate_ = learning_rate(tensor<float, shape<>>::unchecked(
+            detail::computed_after(tickets.step, now.rate_.tensor()))); // of its own element type
     const operation updated = [&] {
         const detail::host_scope there(over); // what belongs to no variable
         const operation all_complete = [&] {
@@ -332,7 +364,7 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
             return no_op(o.name + "/complete");
         }();
         const control_dependencies after(all_complete);
-        return apply_once(averages, o, tickets.step);
+        return now.apply_once(averages, o, tickets.step);
     }();
     const any_tensor next = [&] {
         const control_dependencies after(updated);

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
-#include <tenon/serve/shared_variables.hpp>
+#include <tenon/serve/served_variables.hpp>
 
 namespace tenon::detail {
 
-TENON_INLINE void shared_variables::begin_call() { ++call_; }
+TENON_INLINE void served_variables::begin_call() { ++call_; }
 
-TENON_INLINE any_tensor shared_variables::make(const std::string& name, const std::string& wished,
+TENON_INLINE any_tensor served_variables::make(const std::string& name, const std::string& wished,
                                                const tensor_type& type, const variable_options& o) {
     if (call_ <= 1) {
         all_.push_back({enter_variable(name, type, o), wished, call_});
@@ -28,7 +28,7 @@ TENON_INLINE any_tensor shared_variables::make(const std::string& name, const st
     return at->variable;
 }
 
-TENON_INLINE any_tensor shared_variables::initial_value(const any_tensor& variable, const any_tensor& value) {
+TENON_INLINE any_tensor served_variables::initial_value(const any_tensor& variable, const any_tensor& value) {
     return call_ <= 1 ? value : initialized_value_of(variable);
 }
 

@@ -11,7 +11,7 @@
 namespace tenon::detail {
 
 /// What is made while it is a scope's policy. Used by one thread.
-class shared_variables final : public variable_policy {
+class served_variables final : public variable_policy {
 public:
     /// A further call of the function.
     void begin_call();
@@ -35,5 +35,5 @@ private:
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/serve/shared_variables.ipp>
+#include <tenon/serve/served_variables.ipp>
 #endif
