@@ -1,4 +1,4 @@
-// error[gcc]: row_accumulator.apply: a gradient of rows is indices, int32 or int64, and values of the indices' sizes and then a row's
+// error[gcc]: row_accumulator.apply: a gradient of rows is indices, int32 or int64, and values of the indices
 // error[clang]: in_words<.*rows_do_not_fit>
 #include <tenon/tenon.hpp>
 
