@@ -6,6 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/partition.hpp>
+#include <tenon/ops/state.hpp>
 #include <tenon/train/gradient_and_variable.hpp>
 
 /// What is done with gradients that a caller gives, before they are applied; included by .ipp files only.
