@@ -15,20 +15,19 @@
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
+#include "timing.hpp"
+
 /// A cluster whose tasks are all in this process, on loopback, and the MLP that it trains.
 
 namespace cluster_training {
 
 namespace tn = tenon;
+using timing::median;
 
 inline double seconds_of(const std::function<void()>& what) {
     const auto began = std::chrono::steady_clock::now();
     what();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-}
-inline double median(std::vector<double> all) {
-    std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-    return all[all.size() / 2];
 }
 
 /// Of so many tasks on loopback.

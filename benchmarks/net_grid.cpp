@@ -11,8 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
-
 #include <tenon/net/net.hpp>
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
@@ -20,6 +18,7 @@
 #include <tenon/train/grid_search.hpp>
 
 #include "models.hpp"
+#include "timing.hpp"
 
 namespace tn = tenon;
 
@@ -51,14 +50,6 @@ void train(const settings&, tn::trial& t) {
 struct cost {
     double clock = 0, cpu = 0; // seconds; of all networks together
 };
-double cpu_seconds() {
-    rusage u{};
-    ::getrusage(RUSAGE_SELF, &u);
-    const auto seconds = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-    };
-    return seconds(u.ru_utime) + seconds(u.ru_stime);
-}
 
 cost cost_of(const std::vector<tn::grid_device>& devices) {
     std::vector<int> networks;
@@ -67,18 +58,14 @@ cost cost_of(const std::vector<tn::grid_device>& devices) {
     o.keep = 0;
     o.log = [](const std::string&) {};
     tn::grid_search search(tn::grid(tn::axis("network", &settings::network, networks)), devices, o);
-    const double cpu = cpu_seconds();
+    const double cpu = timing::core_seconds();
     const auto began = std::chrono::steady_clock::now();
     search.run(train);
-    const cost c{std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), cpu_seconds() - cpu};
+    const cost c{std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(),
+                 timing::core_seconds() - cpu};
     for (const auto& r : search.results())
         if (r.end != tn::trial_end::done) std::printf("a network has failed: %s\n", r.message.c_str());
     return c;
-}
-
-double median(std::vector<double> all) {
-    std::sort(all.begin(), all.end());
-    return all[all.size() / 2];
 }
 
 void compare(const char* title, const std::vector<tn::grid_device>& all) {
@@ -92,7 +79,8 @@ void compare(const char* title, const std::vector<tn::grid_device>& all) {
         cpu_one.push_back(a.cpu);
         cpu_all.push_back(b.cpu / static_cast<double>(all.size()));
     }
-    const double a = median(cpu_one), b = median(cpu_all), c = median(clock_one), d = median(clock_all);
+    const double a = timing::median(cpu_one), b = timing::median(cpu_all), c = timing::median(clock_one),
+                 d = timing::median(clock_all);
     std::printf("%-38s %8.3f %8.3f %7.2f | %8.3f %8.3f %7.2f\n", title, a, b, b / a, c, d, d / c);
     std::fflush(stdout);
 }

@@ -28,6 +28,8 @@
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
+#include "timing.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -94,11 +96,6 @@ matrix numbers(int seed) {
 struct sample {
     double wall = 0, cpu = 0; // of a step
 };
-double median(std::vector<double> all) {
-    std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-    return all[all.size() / 2];
-}
-
 // A network, trained by steps of one of these ways.
 class side {
 public:
@@ -179,10 +176,11 @@ int main(int argc, char** argv) {
             two_wall.push_back(b.wall);
             two_cpu.push_back(b.cpu);
         }
-        const double one = median(one_wall), two = median(two_wall);
+        const double one = timing::median(one_wall), two = timing::median(two_wall);
         std::printf("%-28s %9.2f ms %9.2f ms %16.3f %12.2f %12.2f\n", name_of(schedule), one * 1e3, two * 1e3, bound,
-                    one * bound / two, median(one_cpu) / median(two_cpu));
-        std::printf("%-28s %9.2f ms %9.2f ms\n", "  processor time", median(one_cpu) * 1e3, median(two_cpu) * 1e3);
+                    one * bound / two, timing::median(one_cpu) / timing::median(two_cpu));
+        std::printf("%-28s %9.2f ms %9.2f ms\n", "  processor time", timing::median(one_cpu) * 1e3,
+                    timing::median(two_cpu) * 1e3);
     }
     return 0;
 }

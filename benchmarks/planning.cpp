@@ -20,6 +20,7 @@
 #include <tenon/ops/selection.hpp>
 
 #include "models.hpp"
+#include "timing.hpp"
 
 namespace tn = tenon;
 
@@ -150,11 +151,6 @@ double peak_gigabytes() { // of the process, so the largest graph comes last
     return static_cast<double>(u.ru_maxrss) / 1e6;
 }
 
-double median(std::vector<double> t) {
-    std::nth_element(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2), t.end());
-    return t[t.size() / 2];
-}
-
 times measure(wanted (*build)(int), int nodes) {
     times result;
     const tn::graph g;
@@ -203,10 +199,10 @@ void print(const char* title, wanted (*build)(int)) {
         }
     for (int size = 0; size < 2; ++size)
         std::printf("%-32s %7lld %7d %9.2f ms %9.2f ms %9.2f %9.2f\n", title, static_cast<long long>(last[size].nodes),
-                    last[size].report.nodes, median(plans[size]) * 1e3, median(builds[size]) * 1e3,
-                    median(plans[size]) / median(builds[size]), 2.0);
-    std::printf("%-32s %15s %9.2f ms %9.2f ms %9.2f %9.2f\n", "", "of twice the nodes", median(plans[1]) * 1e3,
-                median(plans[0]) * 1e3, median(plans[1]) / median(plans[0]), 2.2);
+                    last[size].report.nodes, timing::median(plans[size]) * 1e3, timing::median(builds[size]) * 1e3,
+                    timing::median(plans[size]) / timing::median(builds[size]), 2.0);
+    std::printf("%-32s %15s %9.2f ms %9.2f ms %9.2f %9.2f\n", "", "of twice the nodes", timing::median(plans[1]) * 1e3,
+                timing::median(plans[0]) * 1e3, timing::median(plans[1]) / timing::median(plans[0]), 2.2);
 }
 
 // h = tanh(h) and its gradient: each h is kept until the gradient comes back.

@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
-
 #include <tenon/tenon.hpp>
+
+#include "timing.hpp"
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
@@ -34,14 +34,6 @@ constexpr std::int64_t largest = 32;
 constexpr int in_flight = 512; // a task
 
 double now() { return std::chrono::duration<double>(clock_type::now().time_since_epoch()).count(); }
-double processor_seconds() {
-    rusage u{};
-    getrusage(RUSAGE_SELF, &u);
-    const auto of = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-    };
-    return of(u.ru_utime) + of(u.ru_stime);
-}
 
 // The network on so many tasks.
 struct served {
@@ -97,7 +89,7 @@ measured saturated(served& s, double seconds) {
     std::condition_variable changed;
     std::atomic<std::uint64_t> answered{0};
     std::atomic<int> under_way{0};
-    const double began = now(), used = processor_seconds();
+    const double began = now(), used = timing::core_seconds();
     while (now() < began + seconds) {
         {
             std::unique_lock lock(guard);
@@ -121,7 +113,7 @@ measured saturated(served& s, double seconds) {
         std::unique_lock lock(guard);
         changed.wait(lock, [&] { return under_way == 0; });
     }
-    const double took = now() - began, cpu = processor_seconds() - used;
+    const double took = now() - began, cpu = timing::core_seconds() - used;
     const tn::serving_metrics after = s.server->metrics();
     double busy = 0;
     for (std::size_t d = 0; d < after.devices.size(); ++d)
@@ -157,7 +149,7 @@ double steps_alone(int count, double seconds) {
                 std::unique_lock lock(guard);
                 if (++ready == count) {
                     began = now();
-                    used = processor_seconds();
+                    used = timing::core_seconds();
                     changed.notify_all();
                 } else changed.wait(lock, [&] { return ready == count; });
             }
@@ -167,7 +159,7 @@ double steps_alone(int count, double seconds) {
             }
         });
     for (std::thread& t : all) t.join();
-    return (processor_seconds() - used) / static_cast<double>(rows.load());
+    return (timing::core_seconds() - used) / static_cast<double>(rows.load());
 }
 
 // The step of one row, called directly: its median.
@@ -252,11 +244,6 @@ std::vector<double> one_by_one(served& s, int count) {
     return took;
 }
 
-double median(std::vector<double> v) {
-    std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-    return v[v.size() / 2];
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -281,7 +268,7 @@ int main(int argc, char** argv) {
     const auto of = [](const std::vector<measured>& all, double measured::*what) {
         std::vector<double> v;
         for (const measured& m : all) v.push_back(m.*what);
-        return median(v);
+        return timing::median(v);
     };
     for (const auto& [name, all] : {std::pair("one task", &of_one), std::pair("two tasks", &of_two)})
         std::printf(
@@ -294,7 +281,8 @@ int main(int argc, char** argv) {
     std::printf("steps of 32 rows without requests: %.2f us of the processor a row, %.2f where two threads run them: "
                 "the cores themselves "
                 "give %.2f\n",
-                1e6 * median(alone), 1e6 * median(beside), median(alone) / median(beside));
+                1e6 * timing::median(alone), 1e6 * timing::median(beside),
+                timing::median(alone) / timing::median(beside));
     const std::vector<double> single = one_by_one(one, 5000);
     std::printf("a request alone: half within %.0f us, 99 of 100 within %.0f us; of that the step %.0f us\n",
                 1e6 * at(single, 0.5), 1e6 * at(single, 0.99), 1e6 * single_step(5000));

@@ -10,20 +10,14 @@
 
 #include "recording.hpp"
 #include "simulation.hpp"
+#include "../timing.hpp"
 
 /// What this machine's steps cost, as the simulation takes it.
 
 namespace scaling {
 
 namespace tn = tenon;
-
-/// Of this process, of all its threads.
-inline double core_seconds() {
-    rusage u{};
-    (void)::getrusage(RUSAGE_SELF, &u);
-    return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
-}
+using timing::core_seconds;
 
 /// Of one call.
 struct taken {

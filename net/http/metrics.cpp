@@ -5,55 +5,22 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
-#include <net/http/status_json.hpp>
-#include <tenon/core/number_text.hpp>
+#include <net/http/metrics_writer.hpp>
 #include <tenon/kernel/queue.hpp>
 
 namespace tenon::net {
 
 namespace {
 
-using labels = std::vector<std::pair<const char*, std::string>>;
+using labels = metric_labels;
 
-std::string escaped(const std::string& text) {
-    std::string shown;
-    for (const char c : as_utf8(text)) {
-        const auto code = static_cast<unsigned char>(c);
-        if (c == '\\' || c == '"') shown += '\\';
-        if (c == '\n') shown += "\\n";
-        else if (code < 0x20 || code == 0x7f) shown += ' ';
-        else shown += c;
-    }
-    return shown;
-}
-
-std::string in_braces(const labels& all) {
-    std::string text;
-    for (const auto& [name, value] : all)
-        text += (text.empty() ? "" : ",") + std::string(name) + "=\"" + escaped(value) + "\"";
-    return text.empty() ? text : "{" + text + "}";
-}
-
-std::string text_of(double v) { return tenon::detail::text_of_number(v); }
-std::string text_of(std::uint64_t v) { return std::to_string(v); }
-
-// All series of one name stand together, and each once: names that others chose may differ in what is not shown.
-class writer {
+// With what a task counts, and how much of it was left out.
+class writer : public metrics_writer {
 public:
-    void begin(const char* name, const char* type, const char* help) {
-        name_ = name;
-        said_.clear();
-        text_ += "# HELP " + name_ + " " + help + "\n# TYPE " + name_ + " " + type + "\n";
-    }
-    template <class V> void add(const labels& of, V v, const char* suffix = "") {
-        const std::string series = name_ + suffix + in_braces(of);
-        if (said_.size() >= most_series) ++left_out_;
-        else if (said_.insert(series).second) text_ += series + " " + text_of(v) + "\n";
-    }
+    writer() : metrics_writer(most_series) {}
     template <class V> void one(const char* name, const char* type, const char* help, V v) {
         begin(name, type, help);
         add({}, v);
@@ -80,15 +47,10 @@ public:
         for (std::size_t i = 0; i < t.ended.size(); ++i) add({{"outcome", step_counts::outcomes[i]}}, t.ended[i]);
     }
     std::string take() {
-        const std::uint64_t left_out = left_out_;
-        one("tenon_series_left_out", "gauge", "Series that are not told, as there are too many of one name.", left_out);
-        return std::move(text_);
+        const std::uint64_t all = left_out();
+        one("tenon_series_left_out", "gauge", "Series that are not told, as there are too many of one name.", all);
+        return metrics_writer::take();
     }
-
-private:
-    std::string text_, name_;
-    std::set<std::string> said_;
-    std::uint64_t left_out_ = 0;
 };
 
 std::uint64_t whole(std::size_t n) { return n; }

@@ -12,6 +12,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/accumulator.hpp>
 
+#include "messages.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -53,15 +55,6 @@ std::vector<tn::any_array> rows(const std::vector<I>& indices, const std::vector
 
 const tn::accumulator_description of_two{{tn::element_type::float64, {2}}, false};
 const tn::accumulator_description of_rows{{tn::element_type::float64, {5, 2}}, true};
-
-template <class F> std::string error_of(F&& f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return {};
-}
 
 } // namespace
 
@@ -215,27 +208,30 @@ TEST_CASE("S41: rows of many gradients are kept once, and give what a map of sum
 TEST_CASE("S26: a gradient of another type, other rows or no number of gradients is refused, and changes nothing") {
     using namespace std::string_literals;
     tn::accumulator_resource a("sum", of_two), table("table", of_rows);
-    CHECK(error_of([&] {
+    CHECK(message_of<tn::error>([&] {
               a.apply(dense({1, 2, 3}), 0);
           }) == "accumulator \"sum\" is of double[2]: a gradient of double[3] is no part of it");
-    CHECK(error_of([&] { a.apply({}, 0); }) ==
+    CHECK(message_of<tn::error>([&] { a.apply({}, 0); }) ==
           "accumulator \"sum\" is of double[2]: a gradient of nothing is no part of it");
-    CHECK(error_of([&] {
+    CHECK(message_of<tn::error>([&] {
               table.apply(dense({1, 2}), 0);
           }).find("a gradient of rows is indices and rows") != std::string::npos);
-    CHECK(error_of([&] {
+    CHECK(message_of<tn::error>([&] {
               table.apply(rows({5}, {1, 2}), 0);
           }) == "accumulator \"table\" is of double[5, 2]: index 5 at 0 is not below 5");
-    CHECK(error_of([&] { table.apply(rows({2, -1}, {1, 2, 3, 4}), 0); }).find("index -1 at 1") != std::string::npos);
+    CHECK(message_of<tn::error>([&] {
+              table.apply(rows({2, -1}, {1, 2, 3, 4}), 0);
+          }).find("index -1 at 1") != std::string::npos);
     auto other = rows({1}, {1, 2});
     other[1] = std::move(rows({1, 2}, {1, 2, 3, 4})[1]);
-    CHECK(error_of([&] { table.apply(std::move(other), 0); }).find("not double[2, 2]") != std::string::npos);
+    CHECK(message_of<tn::error>([&] { table.apply(std::move(other), 0); }).find("not double[2, 2]") !=
+          std::string::npos);
     taken t;
     CHECK_THROWS_AS(a.take(t, 0), tn::invalid_argument_error);
     CHECK(a.state().count == 0);
     CHECK(table.state().count == 0);
     const auto make = [](const tn::accumulator_description& d) {
-        return error_of([&] { tn::accumulator_resource("x", d); });
+        return message_of<tn::error>([&] { tn::accumulator_resource("x", d); });
     };
     CHECK(make({{tn::element_type::int32, {2}}, false}).find("an average is of floating numbers") != std::string::npos);
     CHECK(make({{tn::element_type::float32, {tn::extent()}}, false}).find("sizes must be numbers") !=
@@ -250,7 +246,7 @@ TEST_CASE("S25: whose container is reset fails those that wait, and all that is 
     a.forgotten();
     CHECK(t.ended == 1);
     CHECK(t.why);
-    CHECK(error_of([&] { a.apply(dense({1, 2}), 0); }) == "accumulator \"sum\": its container was reset.");
+    CHECK(message_of<tn::error>([&] { a.apply(dense({1, 2}), 0); }) == "accumulator \"sum\": its container was reset.");
 }
 
 TEST_CASE("S41: of what replicas deposit, that under the named tickets is averaged, in their order; older tickets "

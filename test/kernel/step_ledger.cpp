@@ -12,6 +12,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/step_ledger.hpp>
 
+#include "messages.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -33,15 +35,6 @@ struct attempt final : tn::ledger_attempt {
     int ended = 0;
     std::exception_ptr why;
 };
-
-template <class F> std::string error_of(F&& f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return {};
-}
 
 using tickets = std::vector<std::int64_t>;
 
@@ -190,7 +183,8 @@ TEST_CASE("S28: a second process under a replica's number is the replica from th
     l.commit(old); // void
     CHECK(l.dropped() == tickets{1});
     CHECK(waits.error() == "step ledger \"train\": replica 0 is another process now, which began later");
-    CHECK(error_of([&] { l.begin(0, 100, 0); }).find("replica 0 is another process now") != std::string::npos);
+    CHECK(message_of<tn::error>([&] { l.begin(0, 100, 0); }).find("replica 0 is another process now") !=
+          std::string::npos);
     CHECK_THROWS_AS(l.join(0, 100, 0), tn::aborted_error);
 }
 
@@ -279,14 +273,14 @@ TEST_CASE("S41: a replica whose updates cannot be applied fails where it waits, 
 
 TEST_CASE("bad numbers are refused, and what replicas do not have in common is named") {
     const auto make = [](std::int64_t aggregate, std::int64_t total) {
-        return error_of([&] { tn::step_ledger("train", {aggregate, total, "w"}); });
+        return message_of<tn::error>([&] { tn::step_ledger("train", {aggregate, total, "w"}); });
     };
     CHECK(make(3, 2) == "step ledger \"train\": 3 gradients a step are asked of 2 replicas, each of which gives one");
     CHECK(make(0, 0) == "step ledger \"train\": there are 0 replicas; give 1 or more, up to 100000");
     CHECK(make(0, std::int64_t{1} << 60).find("up to 100000") != std::string::npos);
     CHECK(make(-1, 2) == "step ledger \"train\": -1 gradients cannot be averaged");
     tn::step_ledger l("train", {1, 2, "w"});
-    CHECK(error_of([&] { l.begin(2, 1, 0); }) ==
+    CHECK(message_of<tn::error>([&] { l.begin(2, 1, 0); }) ==
           "step ledger \"train\": there is no replica 2 of 2; they are numbered from 0");
     CHECK_THROWS_AS(l.join(-1, 1, 0), tn::invalid_argument_error);
     CHECK(tn::difference({1, 2, "a\nb"}, {1, 2, "a\nb"}).empty());

@@ -25,6 +25,8 @@
 #include <tenon/tenon.hpp>
 #include <tenon/train/grid_search.hpp>
 
+#include "../same_results.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -64,14 +66,6 @@ std::vector<tn::trial_result<settings>> results_alone() {
     tn::grid_search search(numbers(), tn::devices_of(tn::task()), with(""));
     search.run([](const settings& s, tn::trial& t) { train(s, t, nothing); });
     return search.results();
-}
-void same_results(const std::vector<tn::trial_result<settings>>& a, const std::vector<tn::trial_result<settings>>& b) {
-    REQUIRE(a.size() == b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        CHECK(a[i].text == b[i].text);
-        CHECK(a[i].end == b[i].end);
-        CHECK(a[i].history == b[i].history);
-    }
 }
 
 // The search as a process, whose lines are read from a pipe.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gated.hpp"
+#include "messages.hpp"
 #include "temporary_folder.hpp"
 
 // S47, S46: a model's weights are replaced by a checkpoint while it answers.
@@ -15,16 +16,6 @@
 using namespace serve_test;
 
 namespace {
-
-template <class E, class F> std::string error_of(F&& f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Two variables that any one version has equal: y = sum(x) * a - sum(x) * b is 0 of one version, and of no mixture.
 // The second output says which version it was.
@@ -140,10 +131,10 @@ TEST_CASE("S47: a checkpoint of another network is refused with both sides' name
     tn::session sess;
     tn::model_server server(sess, tn::feeds(p.x), [&](auto v) { return p(v); });
     sess.run(tn::initialize_variables());
-    const std::string lacks = error_of<tn::not_found_error>([&] { server.replace(other); });
-    CHECK(has(lacks, "lacks a, b; it has c"));
-    CHECK(has(error_of<tn::invalid_argument_error>([&] { server.replace(larger); }),
-              "a: float[] here, float[2] in the file"));
+    const std::string lacks = message_of<tn::not_found_error>([&] { server.replace(other); });
+    CHECK(contains(lacks, "lacks a, b; it has c"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { server.replace(larger); }),
+                   "a: float[] here, float[2] in the file"));
     CHECK_THROWS_AS(server.replace(broken), tn::error);
     CHECK_THROWS_AS(server.replace((folder.path() / "none.safetensors").string()), tn::not_found_error);
     CHECK(server.version() == 1);
@@ -224,12 +215,12 @@ TEST_CASE("S47: a saver's name is watched: a newer checkpoint takes the place of
         s.run(tn::initialize_variables());
         tn::saver(prefix).save(s, 3);
     }
-    CHECK(comes([&] { return has(server.metrics().trouble, "lacks a, b"); }));
+    CHECK(comes([&] { return contains(server.metrics().trouble, "lacks a, b"); }));
     CHECK(std::get<1>(server(rows(1, 0)))(0) == 8);
     server.watch("");
     save(9, 4);
     CHECK(server.version() == 3);
     const std::lock_guard lock(guard);
     REQUIRE_FALSE(said.empty());
-    CHECK(has(said.front(), "version 2, from " + prefix + "-1.json"));
+    CHECK(contains(said.front(), "version 2, from " + prefix + "-1.json"));
 }

@@ -11,23 +11,14 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/all_reduce.hpp>
 
+#include "several_devices.hpp"
+
 // Sums over devices (SEMANTICS 44).
 
 namespace tn = tenon;
+using namespace several_devices;
 
 namespace {
-
-std::vector<tn::device_name> devices(int n, const std::string& type = "cpu") {
-    std::vector<tn::device_name> names;
-    for (int i = 0; i < n; ++i) names.emplace_back("/" + type + ":" + std::to_string(i));
-    return names;
-}
-
-tn::session_options with_cpus(int n) {
-    tn::session_options o;
-    o.cpu_devices = n;
-    return o;
-}
 
 // x + 1 of a fed x, on each device; no two have the same value.
 struct fed_tensors {

@@ -19,39 +19,17 @@
 #include <tenon/train/checkpoint.hpp>
 #include <tenon/train/mirrored.hpp>
 
+#include "several_devices.hpp"
 #include "temporary_folder.hpp"
 
 // The mirrored strategy (SEMANTICS 44).
 
 namespace tn = tenon;
+using namespace several_devices;
 
 namespace {
 
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
-
-std::vector<tn::device_name> devices(int n, const std::string& type = "cpu") {
-    std::vector<tn::device_name> names;
-    for (int i = 0; i < n; ++i) names.emplace_back("/" + type + ":" + std::to_string(i));
-    return names;
-}
-tn::session_options with_cpus(int n) {
-    tn::session_options o;
-    o.cpu_devices = n;
-    return o;
-}
-tn::session_options with_gpus(int n) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(n, 32 << 20);
-    return o;
-}
-
-// Numbers between -1 and 1 that repeat late.
-template <tn::Shape S> tn::array<double, S> numbers(const tn::extents& sizes, int seed) {
-    tn::any_array a(tn::element_type::float64, sizes);
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        static_cast<double*>(a.data())[i] = std::sin(static_cast<double>(12 * i + 7 * seed + 1));
-    return tn::array<double, S>(std::move(a));
-}
 
 // [n, 3] -> [n, 2], of 26 numbers.
 inline constexpr auto model_loss = [](const auto& x, const auto& y) {

@@ -20,37 +20,16 @@
 #include <tenon/train/replicate.hpp>
 #include <tenon/train/staleness.hpp>
 
+#include "several_devices.hpp"
+
 // In-graph replication (SEMANTICS 40).
 
 namespace tn = tenon;
+using namespace several_devices;
 
 namespace {
 
 using stale_steps = std::vector<tn::tensor<std::int64_t, tn::shape<>>>;
-
-std::vector<tn::device_name> devices(int n, const std::string& type = "cpu") {
-    std::vector<tn::device_name> names;
-    for (int i = 0; i < n; ++i) names.emplace_back("/" + type + ":" + std::to_string(i));
-    return names;
-}
-tn::session_options with_cpus(int n) {
-    tn::session_options o;
-    o.cpu_devices = n;
-    return o;
-}
-tn::session_options with_gpus(int n) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(n, 32 << 20);
-    return o;
-}
-
-// Numbers between -1 and 1 that repeat late.
-template <tn::Shape S> tn::array<double, S> numbers(const tn::extents& sizes, int seed) {
-    tn::any_array a(tn::element_type::float64, sizes);
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        a.data<double>()[i] = std::sin(static_cast<double>(12 * i + 7 * seed + 1));
-    return tn::array<double, S>(std::move(a));
-}
 
 // [n, 3] and [n, 2]: 26 numbers are trained.
 using rows_in = tn::tensor<double, tn::shape<tn::dyn, 3>>; // of each replica as many as it has

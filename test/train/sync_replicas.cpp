@@ -8,11 +8,11 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <tenon/tenon.hpp>
 
+#include "each_thread.hpp"
 #include "messages.hpp"
 
 // Synchronous replicas on one task, as threads with graphs of their own (SEMANTICS 41). Over tasks and processes they are in
@@ -70,23 +70,14 @@ void check_close(const values& a, const values& b, double tolerance = 1e-12) {
         CHECK(std::abs(a[i] - b[i]) <= tolerance * std::max(1.0, std::abs(b[i])));
 }
 
-// Runs f(r) for each replica on a thread of its own, in a graph of its own; rethrows what one threw.
+// Runs f(r) for each replica on a thread of its own, in a graph of its own, none of which throws.
 void each_replica(int replicas, const std::function<void(int)>& f) {
-    std::vector<std::thread> threads;
-    std::vector<std::exception_ptr> failed(static_cast<std::size_t>(replicas));
-    for (int r = 0; r < replicas; ++r)
-        threads.emplace_back([&, r] {
-            try {
-                const tn::graph g;
-                const tn::graph_scope in(g);
-                f(r);
-            } catch (...) {
-                failed[static_cast<std::size_t>(r)] = std::current_exception();
-            }
-        });
-    for (std::thread& t : threads) t.join();
-    for (const std::exception_ptr& e : failed)
-        if (e) std::rethrow_exception(e);
+    for (const std::string& said : each_thread(replicas, [&](int r) {
+             const tn::graph g;
+             const tn::graph_scope in(g);
+             f(r);
+         }))
+        CHECK(said == "");
 }
 
 tn::monitored_session_options as_replica(const tn::task& task, int r, const tn::sync_replicas& sync) {

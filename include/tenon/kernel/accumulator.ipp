@@ -84,12 +84,6 @@ inline std::vector<any_array> scaled_sum(const accumulator_description& d,
     return sum;
 }
 
-inline std::size_t bytes_of(const std::vector<any_array>& arrays) {
-    std::size_t bytes = 0;
-    for (const any_array& a : arrays) bytes += a.bytes();
-    return bytes;
-}
-
 } // namespace detail
 
 struct accumulator_resource::parts {
@@ -344,8 +338,11 @@ TENON_INLINE void accumulator_resource::forgotten() noexcept {
 TENON_INLINE void accumulator_resource::describe(resource_info& to) const {
     const std::lock_guard lock(parts_->guard);
     std::size_t bytes = 0;
-    for (const auto& s : parts_->sums) bytes += detail::bytes_of(s);
-    for (const auto& d : parts_->by_replica) bytes += detail::bytes_of(d.second.gradient);
+    const auto add = [&](const std::vector<any_array>& gradient) {
+        for (const any_array& a : gradient) bytes += a.bytes();
+    };
+    for (const auto& sum : parts_->sums) add(sum);
+    for (const auto& d : parts_->by_replica) add(d.second.gradient);
     const auto kept = parts_->is.count + static_cast<std::int64_t>(parts_->by_replica.size());
     to.description =
         std::to_string(kept) + " gradients, " + std::to_string(bytes) + " bytes, " + to_string(description_);

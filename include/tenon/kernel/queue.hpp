@@ -11,6 +11,7 @@
 #include <tenon/core/extents.hpp>
 #include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/resources.hpp>
+#include <tenon/kernel/waiting_line.hpp>
 
 /// Queues of tuples of tensors (SEMANTICS 30 to 34): what the ops of queues are made of. Nothing here waits: what cannot be
 /// done at once is kept, and completed by the thread that makes it possible.
@@ -70,6 +71,7 @@ protected:
 
 private:
     friend class queue_resource;
+    friend struct detail::waiting_line<queue_attempt>;
     enum class kind { enqueue, dequeue, batch };
     kind what_ = kind::enqueue;
     std::int64_t least_ = 0, most_ = 0; // elements to be dequeued

@@ -166,20 +166,7 @@ TENON_INLINE std::string to_string(const queue_description& d) {
 }
 
 struct queue_resource::state {
-    // Attempts that wait, or that are to be completed, in their order: no memory is needed to wait.
-    struct line {
-        queue_attempt *first = nullptr, *last = nullptr;
-        void push(queue_attempt& a) noexcept {
-            a.before_ = last;
-            a.after_ = nullptr;
-            (last ? last->after_ : first) = &a;
-            last = &a;
-        }
-        void remove(queue_attempt& a) noexcept {
-            (a.before_ ? a.before_->after_ : first) = a.after_;
-            (a.after_ ? a.after_->before_ : last) = a.before_;
-        }
-    };
+    using line = detail::waiting_line<queue_attempt>;
 
     state(const std::string& n, const queue_description& d) : name(n), description(d) {
         if (d.order == queue_order::shuffled) elements = std::make_unique<detail::shuffled_elements>(d.key);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/kernel/resources.hpp>
+#include <tenon/kernel/waiting_line.hpp>
 
 /// Who has computed what of a step that replicas take together (SEMANTICS 41). Replicas deposit gradients in accumulators, on several
 /// tasks; a step ledger, on one, says when a replica's gradients are all there, which of them a step averages, and when it is over.
@@ -53,6 +54,7 @@ protected:
 
 private:
     friend class step_ledger;
+    friend struct detail::waiting_line<ledger_attempt>;
     enum class kind { token, apply, pause };
     kind what_ = kind::token;
     std::int64_t replica_ = 0, process_ = 0;

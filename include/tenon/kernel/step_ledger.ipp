@@ -31,19 +31,7 @@ TENON_INLINE std::string difference(const step_ledger_description& one, const st
 }
 
 struct step_ledger::book {
-    struct line {
-        ledger_attempt *first = nullptr, *last = nullptr;
-        void push(ledger_attempt& a) noexcept {
-            a.before_ = last;
-            a.after_ = nullptr;
-            (last ? last->after_ : first) = &a;
-            last = &a;
-        }
-        void remove(ledger_attempt& a) noexcept {
-            (a.before_ ? a.before_->after_ : first) = a.after_;
-            (a.after_ ? a.after_->before_ : last) = a.before_;
-        }
-    };
+    using line = detail::waiting_line<ledger_attempt>;
     struct replica {
         std::int64_t process = 0;
         std::vector<std::int64_t> former; // processes that it was, the last of them

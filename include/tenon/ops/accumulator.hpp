@@ -114,6 +114,7 @@ constexpr extents most_of_average(const accumulated_type& a, int output) {
 
 // Of each use: the accumulator is input 0, whose value is not needed.
 struct accumulator_use {
+    static constexpr const char* of_kind = "accumulator_";
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
     static constexpr bool needs_value(const auto&, int input) { return input > 0; }
@@ -406,31 +407,31 @@ TENON_INLINE any_tensor accumulator::apply(const std::vector<any_tensor>& gradie
                                            const any_tensor& local_step) const {
     std::vector<any_tensor> inputs{local_step};
     inputs.insert(inputs.end(), gradient.begin(), gradient.end());
-    return any_tensor({tenon::detail::use_accumulator<accumulator_apply_op>(
-                           handle_, inputs, tenon::detail::accumulated_by(*handle_.node())),
-                       0});
+    return any_tensor(
+        {tenon::detail::add_use<accumulator_apply_op>(handle_, inputs, tenon::detail::accumulated_by(*handle_.node())),
+         0});
 }
 TENON_INLINE std::vector<any_tensor> accumulator::take(std::int64_t least) const {
     if (least < 1)
         throw invalid_argument_error("take: the average of " + std::to_string(least) + " gradients of " + name() +
                                      " cannot be taken; give 1 or more");
-    return tenon::detail::outputs_of(tenon::detail::use_accumulator<accumulator_take_op>(
+    return tenon::detail::outputs_of(tenon::detail::add_use<accumulator_take_op>(
         handle_, {}, {tenon::detail::accumulated_by(*handle_.node()), least}));
 }
 TENON_INLINE any_tensor accumulator::state(int output) const {
-    return any_tensor({tenon::detail::use_accumulator<accumulator_state_op>(handle_, {}, {}), output});
+    return any_tensor({tenon::detail::add_use<accumulator_state_op>(handle_, {}, {}), output});
 }
 TENON_INLINE operation accumulator::set_step(const any_tensor& step) const {
-    return operation(tenon::detail::use_accumulator<accumulator_set_step_op>(handle_, {step}, {}));
+    return operation(tenon::detail::add_use<accumulator_set_step_op>(handle_, {step}, {}));
 }
 TENON_INLINE operation accumulator::deposit(const std::vector<any_tensor>& gradient, const any_tensor& turn) const {
     std::vector<any_tensor> inputs{turn};
     inputs.insert(inputs.end(), gradient.begin(), gradient.end());
-    return operation(tenon::detail::use_accumulator<accumulator_deposit_op>(
-        handle_, inputs, tenon::detail::accumulated_by(*handle_.node())));
+    return operation(tenon::detail::add_use<accumulator_deposit_op>(handle_, inputs,
+                                                                    tenon::detail::accumulated_by(*handle_.node())));
 }
 TENON_INLINE std::vector<any_tensor> accumulator::average(const any_tensor& tickets, const any_tensor& step) const {
-    return tenon::detail::outputs_of(tenon::detail::use_accumulator<accumulator_average_op>(
+    return tenon::detail::outputs_of(tenon::detail::add_use<accumulator_average_op>(
         handle_, {tickets, step}, tenon::detail::accumulated_by(*handle_.node())));
 }
 

@@ -42,8 +42,20 @@ struct iterator_op {
 };
 TENON_OP(iterator, iterator);
 
+namespace detail {
+
+// As of a queue: the iterator is input 0, whose value is not needed.
+struct iterator_use : queue_use {
+    static constexpr const char* of_kind = "iterator_";
+};
+struct waiting_iterator_use : waiting_queue_use {
+    static constexpr const char* of_kind = "iterator_";
+};
+
+} // namespace detail
+
 /// in: the iterator. It goes through a data set from its beginning.
-struct iterator_initialize_op : detail::queue_use {
+struct iterator_initialize_op : detail::iterator_use {
     static constexpr const char* name = "iterator_initialize";
     struct attributes {
         std::int64_t source = 0; ///< the data set's number
@@ -59,7 +71,7 @@ struct iterator_initialize_op : detail::queue_use {
 TENON_OP(iterator, iterator_initialize);
 
 /// in: the iterator. The components of the next element.
-struct iterator_get_next_op : detail::waiting_queue_use {
+struct iterator_get_next_op : detail::waiting_iterator_use {
     static constexpr const char* name = "iterator_get_next";
     using attributes = detail::queue_components;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
@@ -90,7 +102,7 @@ struct iterator_next_of_op {
 TENON_OP(iterator, iterator_next_of);
 
 /// in: the iterator. A text by which other steps of the task find it.
-struct iterator_handle_op : detail::queue_use {
+struct iterator_handle_op : detail::iterator_use {
     static constexpr const char* name = "iterator_handle";
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -102,7 +114,7 @@ struct iterator_handle_op : detail::queue_use {
 TENON_OP(iterator, iterator_handle);
 
 /// in: the iterator. A text that iterator_restore takes: where it is.
-struct iterator_save_op : detail::waiting_queue_use {
+struct iterator_save_op : detail::waiting_iterator_use {
     static constexpr const char* name = "iterator_save";
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -114,7 +126,7 @@ struct iterator_save_op : detail::waiting_queue_use {
 TENON_OP(iterator, iterator_save);
 
 /// in: the iterator; a text that iterator_save gave. It goes on from there.
-struct iterator_restore_op : detail::queue_use {
+struct iterator_restore_op : detail::iterator_use {
     static constexpr const char* name = "iterator_restore";
     using attributes = no_attributes;
     static constexpr char no_place[] = "where an iterator is must be one text, as save() gives it";
@@ -130,7 +142,7 @@ struct iterator_restore_op : detail::queue_use {
 TENON_OP(iterator, iterator_restore);
 
 /// in: the iterator. What its steps took, a text for people (tenon::data_report).
-struct iterator_report_op : detail::queue_use {
+struct iterator_report_op : detail::iterator_use {
     static constexpr const char* name = "iterator_report";
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -206,15 +218,6 @@ inline std::int64_t number_in(const graph& g, const std::shared_ptr<const elemen
     return static_cast<std::int64_t>(source_number(source));
 }
 
-template <class Op>
-node* add_iterator_use(const any_tensor& it, std::vector<any_tensor> more, const typename Op::attributes& a) {
-    std::vector<any_tensor> inputs{it};
-    inputs.insert(inputs.end(), more.begin(), more.end());
-    const owned_scope there(it);
-    const std::string op_name = Op::name, prefix = "iterator_"; // "iterator/get_next"
-    return add_node(definition_of<Op>(), std::move(inputs), encode(a), op_name.substr(prefix.size()));
-}
-
 } // namespace detail
 
 namespace untyped {
@@ -243,7 +246,7 @@ TENON_INLINE std::vector<any_tensor> iterator::get_next() const {
     const std::vector<any_tensor> made = g.collection(elements);
     if (!made.empty()) return tenon::detail::outputs_of(made.front().node());
     const tenon::detail::no_controls apart;
-    node* const n = tenon::detail::add_iterator_use<iterator_get_next_op>(handle_, {}, {components()});
+    node* const n = tenon::detail::add_use<iterator_get_next_op>(handle_, {}, {components()});
     g.add_to_collection(elements, any_tensor(node_output{n, 0}));
     return tenon::detail::outputs_of(n);
 }
@@ -253,19 +256,19 @@ TENON_INLINE operation iterator::make_initializer(const std::shared_ptr<const el
         throw invalid_argument_error("iterator \"" + name() + "\" has elements of " + to_string(components()) +
                                      ", and a data set of " + to_string(source->components()) + " is given to it");
     const std::int64_t number = tenon::detail::number_in(graph(handle_.node()->graph), source);
-    return operation(tenon::detail::add_iterator_use<iterator_initialize_op>(handle_, {}, {number}));
+    return operation(tenon::detail::add_use<iterator_initialize_op>(handle_, {}, {number}));
 }
 TENON_INLINE any_tensor iterator::string_handle() const {
-    return any_tensor({tenon::detail::add_iterator_use<iterator_handle_op>(handle_, {}, {}), 0});
+    return any_tensor({tenon::detail::add_use<iterator_handle_op>(handle_, {}, {}), 0});
 }
 TENON_INLINE any_tensor iterator::save() const {
-    return any_tensor({tenon::detail::add_iterator_use<iterator_save_op>(handle_, {}, {}), 0});
+    return any_tensor({tenon::detail::add_use<iterator_save_op>(handle_, {}, {}), 0});
 }
 TENON_INLINE operation iterator::restore(const any_tensor& state) const {
-    return operation(tenon::detail::add_iterator_use<iterator_restore_op>(handle_, {state}, {}));
+    return operation(tenon::detail::add_use<iterator_restore_op>(handle_, {state}, {}));
 }
 TENON_INLINE any_tensor iterator::report() const {
-    return any_tensor({tenon::detail::add_iterator_use<iterator_report_op>(handle_, {}, {}), 0});
+    return any_tensor({tenon::detail::add_use<iterator_report_op>(handle_, {}, {}), 0});
 }
 
 TENON_INLINE std::vector<any_tensor> next_of_handle(const any_tensor& string_handle,

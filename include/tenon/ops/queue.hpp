@@ -98,10 +98,12 @@ struct queue_components {
 
 // Of each use: the queue is input 0, whose value is not needed.
 struct queue_use {
+    static constexpr const char* of_kind = "queue_";
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
 };
 struct waiting_queue_use {
+    static constexpr const char* of_kind = "queue_";
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
 };
@@ -563,11 +565,6 @@ inline any_tensor add_queue(const queue_op::attributes& a, const std::string& na
     check_queue(called, description_of(a, called));
     const no_controls apart;
     return tenon::add<queue_op>(a, {}, shown);
-}
-
-template <class Op>
-node* add_use(const any_tensor& queue, const std::vector<any_tensor>& values, const typename Op::attributes& a) {
-    return add_resource_use(definition_of<Op>(), "queue_", queue, values, encode(a));
 }
 
 inline void require_count(const char* op, std::int64_t n, const std::string& queue) {

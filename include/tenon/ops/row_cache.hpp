@@ -35,6 +35,7 @@ namespace detail {
 
 // What all nodes of a cache know of it.
 struct row_cache_use {
+    static constexpr const char* of_kind = "row_cache_";
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
 };
@@ -256,13 +257,6 @@ private:
 
 namespace tenon {
 
-namespace detail {
-template <class Op>
-node* use_row_cache(const any_tensor& of, const std::vector<any_tensor>& values, const typename Op::attributes& a) {
-    return add_resource_use(definition_of<Op>(), "row_cache_", of, values, encode(a));
-}
-} // namespace detail
-
 namespace untyped {
 
 TENON_INLINE row_cache::row_cache(const any_tensor& table, const row_cache_options& o) :
@@ -289,10 +283,10 @@ TENON_INLINE any_tensor row_cache::gather(const any_tensor& indices) const {
     using namespace tenon::detail;
     require_node(indices.node(), "row_cache: the indices");
     const any_tensor all = untyped::gather(table_, indices); // runs where somebody else asks for it
-    node* const found = use_row_cache<row_cache_find_op>(handle_, {indices}, {{table_.type()}, (*gathers_)++});
+    node* const found = add_use<row_cache_find_op>(handle_, {indices}, {{table_.type()}, (*gathers_)++});
     const auto output = [&](int o) { return any_tensor(node_output{found, o}); };
     const any_tensor missing = untyped::gather(table_, output(0));
-    return any_tensor({use_row_cache<row_cache_complete_op>(
+    return any_tensor({add_use<row_cache_complete_op>(
                            handle_, {output(0), output(1), output(2), output(3), missing, all, indices}, {}),
                        0});
 }
@@ -300,20 +294,19 @@ TENON_INLINE any_tensor row_cache::count(int which) const {
     if (!counts_->node()) {
         const tenon::detail::home_scope scope{graph(handle_.node()->graph)};
         const tenon::detail::no_controls apart;
-        *counts_ = any_tensor({tenon::detail::use_row_cache<row_cache_counts_op>(handle_, {}, {}), 0});
+        *counts_ = any_tensor({tenon::detail::add_use<row_cache_counts_op>(handle_, {}, {}), 0});
     }
     return any_tensor(node_output{counts_->node(), which});
 }
 TENON_INLINE operation row_cache::clear() const {
     const tenon::detail::home_scope scope{graph(handle_.node()->graph)};
-    return operation(tenon::detail::use_row_cache<row_cache_clear_op>(handle_, {}, {}));
+    return operation(tenon::detail::add_use<row_cache_clear_op>(handle_, {}, {}));
 }
 
 } // namespace untyped
 
 TENON_INLINE void row_cache_complete_op::gradient(gradient_context& g) {
-    g.set(6, any_tensor(
-                 {detail::use_row_cache<row_cache_change_op>(g.input(0), {g.input(7), g.output_gradient()}, {}), 0}));
+    g.set(6, any_tensor({detail::add_use<row_cache_change_op>(g.input(0), {g.input(7), g.output_gradient()}, {}), 0}));
 }
 TENON_INLINE void row_cache_change_op::gradient(gradient_context& g) { g.set(2, g.output_gradient()); }
 

@@ -52,6 +52,7 @@ struct ledger_replica {
 
 // Of each use: the ledger is input 0, whose value is not needed; Rank: of input 1, an int64, where there is one.
 template <int Rank = -1> struct ledger_use {
+    static constexpr const char* of_kind = "ledger_";
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
     static constexpr bool needs_value(const auto&, int input) { return input > 0; }
@@ -253,15 +254,6 @@ private:
 
 namespace tenon {
 
-namespace detail {
-
-template <class Op>
-node* use_ledger(const any_tensor& of, const std::vector<any_tensor>& values, const typename Op::attributes& a) {
-    return add_resource_use(definition_of<Op>(), "ledger_", of, values, encode(a));
-}
-
-} // namespace detail
-
 namespace untyped {
 
 TENON_INLINE step_ledger::step_ledger(const std::string& shared_name, const step_ledger_description& d,
@@ -272,36 +264,36 @@ TENON_INLINE step_ledger::step_ledger(const std::string& shared_name, const step
     handle_ = tenon::add<step_ledger_op>({d.aggregate, d.total, d.parts, shared_name}, {}, "step_ledger");
 }
 TENON_INLINE operation step_ledger::join(const any_tensor& known) const {
-    return operation(tenon::detail::use_ledger<ledger_join_op>(handle_, {known}, by_));
+    return operation(tenon::detail::add_use<ledger_join_op>(handle_, {known}, by_));
 }
 TENON_INLINE any_tensor step_ledger::begin(const any_tensor& known) const {
-    return any_tensor({tenon::detail::use_ledger<ledger_begin_op>(handle_, {known}, by_), 0});
+    return any_tensor({tenon::detail::add_use<ledger_begin_op>(handle_, {known}, by_), 0});
 }
 TENON_INLINE operation step_ledger::commit(const any_tensor& turn) const {
-    return operation(tenon::detail::use_ledger<ledger_commit_op>(handle_, {turn}, {}));
+    return operation(tenon::detail::add_use<ledger_commit_op>(handle_, {turn}, {}));
 }
 TENON_INLINE step_ledger::token step_ledger::await() const {
-    node* const n = tenon::detail::use_ledger<ledger_await_op>(handle_, {}, by_);
+    node* const n = tenon::detail::add_use<ledger_await_op>(handle_, {}, by_);
     return {any_tensor({n, 0}), any_tensor({n, 1})};
 }
 TENON_INLINE step_ledger::tickets step_ledger::apply(const any_tensor& known) const {
-    node* const n = tenon::detail::use_ledger<ledger_apply_op>(handle_, {known}, {by_, total_});
+    node* const n = tenon::detail::add_use<ledger_apply_op>(handle_, {known}, {by_, total_});
     return {any_tensor({n, 0}), any_tensor({n, 1})};
 }
 TENON_INLINE operation step_ledger::advance(const any_tensor& step) const {
-    return operation(tenon::detail::use_ledger<ledger_advance_op>(handle_, {step}, {}));
+    return operation(tenon::detail::add_use<ledger_advance_op>(handle_, {step}, {}));
 }
 TENON_INLINE operation step_ledger::leave(const any_tensor& why, bool finished) const {
-    return operation(tenon::detail::use_ledger<ledger_leave_op>(handle_, {why}, {by_, finished}));
+    return operation(tenon::detail::add_use<ledger_leave_op>(handle_, {why}, {by_, finished}));
 }
 TENON_INLINE operation step_ledger::pause() const {
-    return operation(tenon::detail::use_ledger<ledger_pause_op>(handle_, {}, {}));
+    return operation(tenon::detail::add_use<ledger_pause_op>(handle_, {}, {}));
 }
 TENON_INLINE operation step_ledger::discard() const {
-    return operation(tenon::detail::use_ledger<ledger_discard_op>(handle_, {}, {}));
+    return operation(tenon::detail::add_use<ledger_discard_op>(handle_, {}, {}));
 }
 TENON_INLINE step_ledger::standing step_ledger::state() const {
-    node* const n = tenon::detail::use_ledger<ledger_state_op>(handle_, {}, {total_});
+    node* const n = tenon::detail::add_use<ledger_state_op>(handle_, {}, {total_});
     return {any_tensor({n, 0}), any_tensor({n, 1}), any_tensor({n, 2}), any_tensor({n, 3})};
 }
 

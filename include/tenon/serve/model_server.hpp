@@ -10,8 +10,8 @@
 #include <tenon/graph/scope.hpp>
 #include <tenon/serve/model_server_options.hpp>
 #include <tenon/serve/served_model.hpp>
-#include <tenon/serve/served_variables.hpp>
 #include <tenon/train/mirrored.hpp>
+#include <tenon/train/shared_variables.hpp>
 
 /// A function of tensors on every device, which answers a stream of requests (SEMANTICS 47).
 ///
@@ -84,6 +84,7 @@ template <class... T> inline constexpr bool outputs_have_batch<std::tuple<T...>>
 template <class X, class Outputs> inline constexpr bool outputs_agree = true;
 template <class X, class... T> inline constexpr bool outputs_agree<X, std::tuple<T...>> = batches_agree<X, X, T...>();
 
+std::string not_of_first_device(int call, const std::string& wished, const tensor_type& type, const any_tensor* first);
 model_parts begin_parts(const std::vector<any_tensor>& feeds, const model_server_options& o);
 
 // The function, once for each device.
@@ -106,7 +107,7 @@ model_parts build_model(const feed_list<X...>& fed, Body& body, const model_serv
         }
         calls.finish();
     } else {
-        served_variables shared;
+        shared_variables shared(not_of_first_device);
         const variable_policy_scope all(&shared);
         for (const device_name& d : o.devices) {
             const device_scope there(d);

@@ -30,6 +30,14 @@ TENON_INLINE model_parts begin_parts(const std::vector<any_tensor>& feeds, const
     return parts;
 }
 
+TENON_INLINE std::string not_of_first_device(int, const std::string& wished, const tensor_type& type,
+                                             const any_tensor* first) {
+    return "model_server: the function makes a variable \"" + wished + "\", " + to_string(type) +
+           ", for one device, and " +
+           (first ? "one that is " + to_string(first->type()) : std::string("none of this name")) +
+           " for the first; it must make the same variables for each";
+}
+
 TENON_INLINE std::shared_ptr<model_server_state> make_model_server(std::shared_ptr<session> s,
                                                                    const std::string* target, model_parts parts,
                                                                    const model_server_options& o) {

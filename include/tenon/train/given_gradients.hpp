@@ -51,4 +51,12 @@ inline std::vector<gradient_and_variable> of_parts(const std::vector<gradient_an
     return result;
 }
 
+// These, held against their variables; of those in parts, by part.
+inline std::vector<gradient_and_variable> checked_gradients(const std::vector<gradient_and_variable>& given) {
+    if (given.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
+    for (const gradient_and_variable& g : given) check_gradient(g);
+    const home_scope scope{graph(given.front().variable.node()->graph)};
+    return of_parts(given);
+}
+
 } // namespace tenon::detail

@@ -13,6 +13,7 @@
 #include <tenon/train/any_rows.hpp>
 #include <tenon/train/compression.hpp>
 #include <tenon/train/optimizers.hpp>
+#include <tenon/train/replica_names.hpp>
 
 /// Synchronous training on several devices of one machine, and in several processes of any machines: each has a copy of every variable
 /// and works on a part of the batch; the gradients are averaged over all, so the copies stay equal.
@@ -81,14 +82,6 @@ private:
     mirrored_state& state_;
     std::size_t known_; // variables before the calls
     std::unique_ptr<replica_variables> variables_;
-};
-
-// A prefix for what is made for replica i; none for the first, whose variables have the names they are given.
-struct replica_names {
-    explicit replica_names(int i) {
-        if (i > 0) scope.emplace("replica_" + std::to_string(i));
-    }
-    std::optional<name_scope> scope;
 };
 
 // What is made while it lives is replica i's.

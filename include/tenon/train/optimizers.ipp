@@ -225,11 +225,9 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
 
 TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_variable>& gradients,
                                              const minimize_options& o, const any_tensor& step) const {
-    if (gradients.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
-    for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
-    const graph of(gradients.front().variable.node()->graph);
+    const std::vector<gradient_and_variable> all = detail::checked_gradients(gradients);
+    const graph of(all.front().variable.node()->graph);
     const detail::home_scope scope(of);
-    const std::vector<gradient_and_variable> all = detail::of_parts(gradients);
     const name_scope names(o.name);
 
     detail::update_setup setup(*this, of, step);

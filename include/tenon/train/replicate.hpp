@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -13,6 +11,8 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/coordinator.hpp>
 #include <tenon/train/optimizers.hpp>
+#include <tenon/train/replica_names.hpp>
+#include <tenon/train/shared_variables.hpp>
 
 /// In-graph replication: one graph and one client, replicas of a model on several devices or tasks, which share its variables
 /// (SEMANTICS 40). Where each device is to have copies of them: train/mirrored.hpp.
@@ -42,13 +42,10 @@ struct replicate_options {
 
 namespace detail {
 
-class shared_variables;
-
 // The calls of one function, one for each replica.
 class replica_calls {
 public:
     replica_calls(const std::vector<device_name>& devices, replicate_options o);
-    ~replica_calls();
     replica_calls(const replica_calls&) = delete;
     replica_calls& operator=(const replica_calls&) = delete;
     int replicas() const noexcept { return static_cast<int>(devices_.size()); }
@@ -57,15 +54,7 @@ private:
     friend class shared_replica_scope;
     std::vector<device_name> devices_;
     replicate_options options_;
-    std::unique_ptr<shared_variables> variables_;
-};
-
-// A prefix for what is made for replica i; none for the first, whose variables have the names they are given.
-struct shared_replica_names {
-    explicit shared_replica_names(int i) {
-        if (i > 0) scope.emplace("replica_" + std::to_string(i));
-    }
-    std::optional<name_scope> scope;
+    shared_variables variables_;
 };
 
 // What is made while it lives is replica i's.
@@ -75,7 +64,7 @@ public:
 
 private:
     device_scope device_;
-    shared_replica_names names_;
+    replica_names names_;
     variable_policy_scope variables_;
 };
 

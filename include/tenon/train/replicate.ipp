@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
@@ -16,55 +15,17 @@ namespace tenon {
 
 namespace detail {
 
-// All replicas have the first one's variables. Of one thread at a time.
-class shared_variables final : public variable_policy {
-public:
-    void begin(int replica) {
-        replica_ = replica;
-        taken_.clear();
-    }
-
-    any_tensor make(const std::string& name, const std::string& wished, const tensor_type& type,
-                    const variable_options& o) override {
-        if (replica_ == 0) {
-            made_.push_back({wished, enter_variable(name, type, o)});
-            return made_.back().variable;
-        }
-        // Of those that are called alike, in the order in which the first replica made them.
-        const auto at = std::find_if(made_.begin(), made_.end(), [&](const one& m) {
-            return m.wished == wished && !taken_.contains(m.variable.node());
-        });
-        const std::string mine = "replicate: replica " + std::to_string(replica_) + " makes a variable \"" + wished +
-                                 "\" (" + to_string(type) + ")";
-        const char* const advice = "; the function must make the same variables for each replica";
-        if (at == made_.end()) throw invalid_argument_error(mine + ", which replica 0 does not make" + advice);
-        if (!(at->variable.type() == type))
-            throw invalid_argument_error(mine + ", replica 0 one of " + to_string(at->variable.type()) + advice);
-        taken_.insert(at->variable.node());
-        return at->variable;
-    }
-    // Initialisers of the same give it the same once more.
-    any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
-        return replica_ == 0 ? value : initialized_value_of(variable);
-    }
-    any_tensor here(const any_tensor& variable) override {
-        taken_.insert(variable.node()); // a layer has it already
-        return variable;
-    }
-    any_tensor original(const any_tensor& variable) override { return variable; }
-
-private:
-    struct one {
-        std::string wished; // as replicas can compare them
-        any_tensor variable;
-    };
-    std::vector<one> made_;
-    std::set<const node*> taken_; // by the replica under way
-    int replica_ = 0;
-};
+// All replicas have the first one's variables.
+inline std::string not_of_first(int replica, const std::string& wished, const tensor_type& type,
+                                const any_tensor* first) {
+    return "replicate: replica " + std::to_string(replica) + " makes a variable \"" + wished + "\" (" +
+           to_string(type) + ")" +
+           (first ? ", replica 0 one of " + to_string(first->type()) : std::string(", which replica 0 does not make")) +
+           "; the function must make the same variables for each replica";
+}
 
 TENON_INLINE replica_calls::replica_calls(const std::vector<device_name>& devices, replicate_options o) :
-    devices_(devices), options_(std::move(o)), variables_(std::make_unique<shared_variables>()) {
+    devices_(devices), options_(std::move(o)), variables_(not_of_first) {
     if (devices_.empty()) throw invalid_argument_error("replicate: there are no devices; name one at least");
     for (std::size_t i = 0; i < devices_.size(); ++i)
         if (devices_[i].empty())
@@ -76,8 +37,6 @@ TENON_INLINE replica_calls::replica_calls(const std::vector<device_name>& device
         options_.place_variables =
             [at = options_.variables.empty() ? devices_[0] : options_.variables](const placed_op&) { return at; };
 }
-TENON_INLINE replica_calls::~replica_calls() = default;
-
 TENON_INLINE shared_replica_scope::shared_replica_scope(replica_calls& calls, int i) :
     device_([here = calls.devices_[static_cast<std::size_t>(i)],
              variables = calls.options_.place_variables](const placed_op& op) -> device_name {
@@ -86,8 +45,8 @@ TENON_INLINE shared_replica_scope::shared_replica_scope(replica_calls& calls, in
         return op.holds_resource && std::string_view(op.type) == variable_op::name ? variables(op) : here;
     }),
     names_(i),
-    variables_(calls.variables_.get()) {
-    calls.variables_->begin(i);
+    variables_(&calls.variables_) {
+    calls.variables_.begin_call();
 }
 
 inline std::string shown_variable(const any_tensor& v) {

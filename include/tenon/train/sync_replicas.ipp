@@ -60,6 +60,9 @@ public:
     mutable std::timed_mutex pauses; // held by the one pause there is
 };
 
+// What waits here waits for others, however long these take.
+inline constexpr double no_time_limit = 1e9;
+
 /// Applies in a session: for each training a thread that waits for gradients, and applies them. What it throws on the way it
 /// tells the ledger, by which this replica's steps fail.
 class sync_applying {
@@ -107,7 +110,6 @@ private:
     };
 
     void go_on(one& o) {
-        constexpr double no_limit = 1e9;
         constexpr double told_within = 10;
         constexpr int most_failures = 3; // one after another
         for (int failures = 0;;) {
@@ -115,7 +117,7 @@ private:
                 {
                     const std::lock_guard lock(guard_);
                     if (ends_) return;
-                    o.pending = o.apply.start_for(no_limit);
+                    o.pending = o.apply.start_for(no_time_limit);
                 }
                 constexpr double often = 5;
                 while (!o.pending->wait_for(often)) o.look({});
@@ -165,7 +167,7 @@ public:
         try {
             for (const sync_training& t : state.trainings) {
                 s.run_untyped({}, {t.clear});
-                all_.push_back(s.callable(feeds(), fetches(t.paused)).start_for(1e9));
+                all_.push_back(s.callable(feeds(), fetches(t.paused)).start_for(no_time_limit));
                 s.callable_untyped({}, {t.is_paused}).run_for(limit, {});
             }
         } catch (...) {
@@ -281,11 +283,9 @@ TENON_INLINE sync_replicas::~sync_replicas() = default;
 
 TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                                       const minimize_options& o) const {
-    if (gradients.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
-    for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
-    const graph of(gradients.front().variable.node()->graph);
+    const std::vector<gradient_and_variable> all = detail::checked_gradients(gradients);
+    const graph of(all.front().variable.node()->graph);
     const detail::home_scope scope(of);
-    const std::vector<gradient_and_variable> all = detail::of_parts(gradients);
     const name_scope names(o.name);
 
     std::vector<std::vector<any_tensor>> own; // a tensor, or indices and rows

@@ -12,7 +12,8 @@
 #include <net/transport/certificates.hpp>
 #include <tenon/net/serving.hpp>
 
-#include "../../serve/gated.hpp"
+#include "../../messages.hpp"
+#include "summing.hpp"
 
 // S47: a model is asked by HTTP, as clients of the Open Inference Protocol do.
 
@@ -21,36 +22,22 @@ using serve_test::batch;
 using serve_test::comes;
 using serve_test::gate;
 using serve_test::rows4;
+using serve_test::summing;
 namespace tn = tenon;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 const std::string ok = "HTTP/1.1 200 OK";
 
-struct served {
+struct served : summing {
     explicit served(tn::net::inference_options o = {}, bool is_gated = false, tn::model_server_options m = {}) :
-        scope(g), x(tn::placeholder<float, rows4>("x")), http(o) {
-        if (is_gated) held.emplace();
-        m.name = "sums";
-        m.outputs = {"sum"};
-        server.emplace(
-            sess.emplace(g), tn::feeds(x),
-            [&](auto v) {
-                const auto s = tn::sum<1>(v);
-                return held ? held->after(s).materialize() : (s + 0.0f).materialize();
-            },
-            m);
+        summing(with_output(std::move(m)), is_gated), http(o) {
         http.add(*server);
     }
-    tn::graph g;
-    tn::graph_scope scope;
-    tn::tensor<float, rows4> x;
-    std::optional<gate> held;
-    std::optional<tn::session> sess;
-    std::optional<
-        tn::model_server<tn::feed_list<tn::tensor<float, rows4>>, tn::fetch_list<tn::tensor<float, tn::shape<batch>>>>>
-        server;
+    static tn::model_server_options with_output(tn::model_server_options m) {
+        m.outputs = {"sum"};
+        return m;
+    }
     tn::net::inference_server http;
 };
 
@@ -95,28 +82,28 @@ struct kept {
 
 TEST_CASE("S47: /v2 says what there is, and whether it answers") {
     served s;
-    CHECK(has(body_of(read(s, "/v2")), R"("name":"tenon")"));
-    CHECK(has(body_of(read(s, "/v2")), "binary_tensor_data"));
+    CHECK(contains(body_of(read(s, "/v2")), R"("name":"tenon")"));
+    CHECK(contains(body_of(read(s, "/v2")), "binary_tensor_data"));
     CHECK(status_of(read(s, "/v2/health/live")) == ok);
     CHECK(status_of(read(s, "/v2/health/ready")) == ok);
-    CHECK(has(body_of(read(s, "/v2/models/sums")), R"("inputs":[{"name":"x","datatype":"FP32","shape":[-1,4]}])"));
+    CHECK(contains(body_of(read(s, "/v2/models/sums")), R"("inputs":[{"name":"x","datatype":"FP32","shape":[-1,4]}])"));
     CHECK(status_of(read(s, "/v2/models/sums/ready")) == ok);
     CHECK(status_of(read(s, "/v2/models/sums/versions/1/ready")) == ok);
     CHECK(status_of(read(s, "/v2/models/sums/versions/1")) == ok);
-    CHECK(has(read(s, "/v2/models/sums/versions/2"), R"(404 Not Found)"));
-    CHECK(has(body_of(read(s, "/v2/models/other")), R"({"error":"there is no model 'other'; there is 'sums'"})"));
-    CHECK(has(body_of(read(s, "/v2/models/sums/config")), "max_batch_size"));
-    CHECK(has(body_of(read(s, "/metrics")), "tenon_serving_waiting{model=\"sums\"} 0"));
+    CHECK(contains(read(s, "/v2/models/sums/versions/2"), R"(404 Not Found)"));
+    CHECK(contains(body_of(read(s, "/v2/models/other")), R"({"error":"there is no model 'other'; there is 'sums'"})"));
+    CHECK(contains(body_of(read(s, "/v2/models/sums/config")), "max_batch_size"));
+    CHECK(contains(body_of(read(s, "/metrics")), "tenon_serving_waiting{model=\"sums\"} 0"));
     CHECK(status_of(read(s, "/elsewhere")) == "HTTP/1.1 404 Not Found");
     CHECK(status_of(post(s, "/v2/models/sums", "{}")) == "HTTP/1.1 405 Method Not Allowed");
     CHECK(status_of(read(s, "/v2/models/sums/infer")) == "HTTP/1.1 405 Method Not Allowed");
     (void)s.server->close();
-    CHECK(has(status_of(read(s, "/v2/health/ready")), "503"));
-    CHECK(has(status_of(read(s, "/v2/models/sums/ready")), "503"));
+    CHECK(contains(status_of(read(s, "/v2/health/ready")), "503"));
+    CHECK(contains(status_of(read(s, "/v2/models/sums/ready")), "503"));
     CHECK_THROWS_AS(s.http.add(*s.server), tn::already_exists_error);
     s.http.remove("sums");
     CHECK_THROWS_AS(s.http.remove("sums"), tn::not_found_error);
-    CHECK(has(status_of(read(s, "/v2/models/sums")), "404"));
+    CHECK(contains(status_of(read(s, "/v2/models/sums")), "404"));
 }
 
 TEST_CASE("S47: requests are answered, one after another on a connection, and refused with the right codes") {
@@ -126,16 +113,17 @@ TEST_CASE("S47: requests are answered, one after another on a connection, and re
     CHECK(
         body_of(a) ==
         R"({"model_name":"sums","model_version":"1","outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":[10.0]}]})");
-    CHECK(has(status_of(post(s, "/v2/models/sums/versions/1/infer", one_row)), "200"));
-    CHECK(has(status_of(post(s, "/v2/models/sums/versions/9/infer", one_row)), "404"));
-    CHECK(has(status_of(post(s, "/v2/models/none/infer", one_row)), "404"));
+    CHECK(contains(status_of(post(s, "/v2/models/sums/versions/1/infer", one_row)), "200"));
+    CHECK(contains(status_of(post(s, "/v2/models/sums/versions/9/infer", one_row)), "404"));
+    CHECK(contains(status_of(post(s, "/v2/models/none/infer", one_row)), "404"));
     const std::string bad =
         post(s, "/v2/models/sums/infer", R"({"inputs":[{"name":"x","shape":[1,3],"datatype":"FP32","data":[1,2,3]}]})");
     CHECK(status_of(bad) == "HTTP/1.1 400 Bad Request");
-    CHECK(has(body_of(bad), "float[1, 3] does not fit float[batch, 4]"));
-    CHECK(has(status_of(post(s, "/v2/models/sums/infer", "what")), "400"));
-    CHECK(has(status_of(post(s, "/v2/models/sums/infer", one_row, "Content-Encoding: gzip\r\n")), "415"));
-    CHECK(has(status_of(post(s, "/v2/models/sums/infer", one_row, "Inference-Header-Content-Length: 5x\r\n")), "400"));
+    CHECK(contains(body_of(bad), "float[1, 3] does not fit float[batch, 4]"));
+    CHECK(contains(status_of(post(s, "/v2/models/sums/infer", "what")), "400"));
+    CHECK(contains(status_of(post(s, "/v2/models/sums/infer", one_row, "Content-Encoding: gzip\r\n")), "415"));
+    CHECK(contains(status_of(post(s, "/v2/models/sums/infer", one_row, "Inference-Header-Content-Length: 5x\r\n")),
+                   "400"));
 
     kept k(s.http.address());
     const std::string request =
@@ -143,14 +131,14 @@ TEST_CASE("S47: requests are answered, one after another on a connection, and re
         "\r\n\r\n" + one_row;
     for (int i = 0; i < 3; ++i) {
         k.send(request);
-        CHECK(has(k.receive(), "[10.0]"));
+        CHECK(contains(k.receive(), "[10.0]"));
     }
     std::string many; // sent without waiting
     for (int i = 0; i < 50; ++i) many += request;
     k.send(many);
-    for (int i = 0; i < 50; ++i) CHECK(has(k.receive(), "[10.0]"));
+    for (int i = 0; i < 50; ++i) CHECK(contains(k.receive(), "[10.0]"));
     for (const char c : request) k.send(std::string(1, c)); // byte by byte
-    CHECK(has(k.receive(), "[10.0]"));
+    CHECK(contains(k.receive(), "[10.0]"));
     k.send("POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: " +
            std::to_string(one_row.size()) + "\r\n\r\n");
     std::array<std::byte, 25> told;
@@ -192,7 +180,7 @@ TEST_CASE("S47: a full queue is 503, a late request 504; who goes is not compute
         const std::string late = post(s, "/v2/models/sums/infer",
                                       one_row.substr(0, one_row.size() - 1) + R"(,"parameters":{"timeout":20000}})");
         CHECK(status_of(late) == "HTTP/1.1 504 Gateway Timeout");
-        CHECK(has(late, "longer than 0.02 s"));
+        CHECK(contains(late, "longer than 0.02 s"));
     }
     {
         kept goes(s.http.address());
@@ -200,28 +188,29 @@ TEST_CASE("S47: a full queue is 503, a late request 504; who goes is not compute
         REQUIRE(comes([&] { return s.server->metrics().waiting == 2; }));
         const std::string full = post(s, "/v2/models/sums/infer", one_row);
         CHECK(status_of(full) == "HTTP/1.1 503 Service Unavailable");
-        CHECK(has(full, "Retry-After: 1"));
-        CHECK(has(full, "2 requests wait"));
+        CHECK(contains(full, "Retry-After: 1"));
+        CHECK(contains(full, "2 requests wait"));
     }
     CHECK(comes([&] { return s.server->metrics().waiting == 1; })); // of the one that has gone nothing is computed
     CHECK(s.server->metrics().cancelled == 1);
     CHECK(status_of(read(s, "/v2/health/ready")) == ok);
     s.held->open(*s.sess, 2);
-    CHECK(has(begun.receive(), "[10.0]"));
-    CHECK(has(waiting.receive(), "[10.0]"));
+    CHECK(contains(begun.receive(), "[10.0]"));
+    CHECK(contains(waiting.receive(), "[10.0]"));
 }
 
 TEST_CASE("S47: a token is wanted where there is one, but for health; by a foreign name nothing is told without") {
     served s({.token = "secret"});
     CHECK(status_of(read(s, "/v2/health/live")) == ok);
-    CHECK(has(status_of(read(s, "/v2/models/sums")), "401"));
+    CHECK(contains(status_of(read(s, "/v2/models/sums")), "401"));
     CHECK(status_of(read(s, "/v2/models/sums", "Authorization: Bearer secret\r\n")) == ok);
-    CHECK(has(status_of(post(s, "/v2/models/sums/infer", one_row)), "401"));
+    CHECK(contains(status_of(post(s, "/v2/models/sums/infer", one_row)), "401"));
     CHECK(status_of(post(s, "/v2/models/sums/infer", one_row, "Authorization: Bearer secret\r\n")) == ok);
     served open;
-    CHECK(has(status_of(answer_to(open.http.address(),
-                                  "GET /v2/models/sums HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")),
-              "421"));
+    CHECK(contains(
+        status_of(answer_to(open.http.address(),
+                            "GET /v2/models/sums HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")),
+        "421"));
     CHECK_THROWS_AS(tn::net::inference_server({.where = "0.0.0.0:0"}), tn::permission_denied_error);
     CHECK_THROWS_AS(tn::net::inference_server({.where = "nowhere"}), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::net::inference_server({.request_timeout = 0}), tn::invalid_argument_error);

@@ -8,6 +8,7 @@
 #include <net/server/servers.hpp>
 #include <tenon/net/serving.hpp>
 
+#include "../../messages.hpp"
 #include "../../serve/gated.hpp"
 #include "../../temporary_folder.hpp"
 
@@ -21,16 +22,6 @@ using serve_test::rows4;
 namespace tn = tenon;
 
 namespace {
-
-template <class E, class F> std::string error_of(F&& f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 struct network {
     network() : scope(g), x(tn::placeholder<float, rows4>("x")) {
@@ -91,7 +82,7 @@ TEST_CASE("S47: the batch of a task that is lost is run again elsewhere; when no
     CHECK(comes([&] { return answered > then + 20; }));
     CHECK(failed == 0);
     CHECK(server.metrics().rerun > 0);
-    CHECK(has(of(1).trouble, "/job:worker/task:1"));
+    CHECK(contains(of(1).trouble, "/job:worker/task:1"));
     CHECK(server.why_not_ready().empty());
 
     all.start("worker", 1);
@@ -105,18 +96,18 @@ TEST_CASE("S47: the batch of a task that is lost is run again elsewhere; when no
 
     all.stop("worker", 0);
     all.stop("worker", 1);
-    const std::string none = error_of<tn::unavailable_error>([&] {
+    const std::string none = message_of<tn::unavailable_error>([&] {
         for (int i = 0; i < 100; ++i) (void)server.run_for(20, rows(1, 1));
     });
-    CHECK(has(none, "model 'spread': no device is left"));
-    CHECK(has(none, "/job:worker/task:0"));
-    CHECK(has(none, "/job:worker/task:1"));
-    CHECK(has(server.why_not_ready(), "no device is left"));
+    CHECK(contains(none, "model 'spread': no device is left"));
+    CHECK(contains(none, "/job:worker/task:0"));
+    CHECK(contains(none, "/job:worker/task:1"));
+    CHECK(contains(server.why_not_ready(), "no device is left"));
     all.start("worker", 0);
     CHECK(comes([&] { return server.why_not_ready().empty(); }));
     CHECK(std::get<0>(server(rows(1, 1)))(0, 1) == right(0, 1));
     const std::lock_guard lock(guard);
-    CHECK(has(said.front(), "is lost"));
+    CHECK(contains(said.front(), "is lost"));
 }
 
 TEST_CASE("S47: a copy of the weights on each task comes back with the checkpoint that was taken last") {

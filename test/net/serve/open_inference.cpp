@@ -12,6 +12,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json_parse.hpp>
 
+#include "../../messages.hpp"
+
 // S47: the Open Inference Protocol as bytes.
 
 namespace tn = tenon;
@@ -40,7 +42,6 @@ std::string why_not(const std::string& json, const std::string& binary = {}) {
     }
     return "it was read";
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::string x = R"({"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,3,4.5]})",
                   s = R"({"name":"s","shape":[2],"datatype":"BYTES","data":["a","b"]})";
@@ -80,43 +81,45 @@ TEST_CASE("S47: tensors come as bytes behind the JSON, texts each behind its len
     CHECK(r.inputs[1].data<std::string>()[1] == "");
     CHECK(r.outputs[0].is_binary);
     CHECK_FALSE(r.outputs[1].is_binary);
-    CHECK(has(why_not(json, binary + "x"), "1 bytes behind the last binary tensor"));
-    CHECK(has(why_not(json, binary.substr(0, 20)), "and there are 4"));
+    CHECK(contains(why_not(json, binary + "x"), "1 bytes behind the last binary tensor"));
+    CHECK(contains(why_not(json, binary.substr(0, 20)), "and there are 4"));
     CHECK_THROWS_AS(read_inference_request(json, json.size() + 1, simple), tn::invalid_argument_error);
 }
 
 TEST_CASE("S47: what is no request, or none for the model, is refused, and says why") {
-    CHECK(has(why_not("{"), "the request"));
-    CHECK(has(why_not("[]"), "has no \"inputs\""));
-    CHECK(has(why_not(with(x)), "the request lacks input 's' of model 'm'"));
-    CHECK(has(why_not(with(x + "," + x + "," + s)), "input 'x' is there twice"));
-    CHECK(has(why_not(with(s + R"(,{"name":"q","shape":[1],"datatype":"FP32","data":[1]})")),
-              "no input 'q'; it has 'x', 's'"));
-    CHECK(has(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP64","data":[1,2,3,4]})")),
-              "is FP32, and the request gives FP64"));
+    CHECK(contains(why_not("{"), "the request"));
+    CHECK(contains(why_not("[]"), "has no \"inputs\""));
+    CHECK(contains(why_not(with(x)), "the request lacks input 's' of model 'm'"));
+    CHECK(contains(why_not(with(x + "," + x + "," + s)), "input 'x' is there twice"));
+    CHECK(contains(why_not(with(s + R"(,{"name":"q","shape":[1],"datatype":"FP32","data":[1]})")),
+                   "no input 'q'; it has 'x', 's'"));
+    CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP64","data":[1,2,3,4]})")),
+                   "is FP32, and the request gives FP64"));
+    CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,3]})")),
+                   "1 elements fewer"));
+    CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,3,4,5]})")),
+                   "more elements than its shape"));
     CHECK(
-        has(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,3]})")), "1 elements fewer"));
-    CHECK(has(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,3,4,5]})")),
-              "more elements than its shape"));
-    CHECK(has(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,"3",4]})")), "no FP32"));
-    CHECK(has(why_not(with(s + R"(,{"name":"x","shape":[2,-2],"datatype":"FP32","data":[]})")), "must be a size"));
-    CHECK(
-        has(why_not(with(
-                s + R"(,{"name":"x","shape":[4611686018427387904,4611686018427387904],"datatype":"FP32","data":[]})")),
-            "more elements than the request has bytes for"));
-    CHECK(has(
+        contains(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,"3",4]})")), "no FP32"));
+    CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[2,-2],"datatype":"FP32","data":[]})")), "must be a size"));
+    CHECK(contains(
+        why_not(
+            with(s + R"(,{"name":"x","shape":[4611686018427387904,4611686018427387904],"datatype":"FP32","data":[]})")),
+        "more elements than the request has bytes for"));
+    CHECK(contains(
         why_not(with(s + R"(,{"name":"x","shape":[1000000,2],"datatype":"FP32","parameters":{"binary_data_size":0}})")),
         "more elements than the request has bytes for"));
-    CHECK(has(why_not(with(s + R"(,{"name":"x","shape":[1,1,1,1,1,1,1,1,1,1,1],"datatype":"FP32","data":[1]})")),
-              "dimensions"));
-    CHECK(has(why_not(with(x + "," + s, R"(,"outputs":[{"name":"w"}])")), "no output 'w'"));
-    CHECK(has(why_not(with(x + "," + s, R"(,"outputs":[{"name":"y"},{"name":"y"}])")), "wanted twice"));
-    CHECK(has(why_not(with(x + R"(,{"name":"s","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":6}})"),
-                      std::string("\3\0\0\0ab", 6)),
-              "end within an element"));
+    CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[1,1,1,1,1,1,1,1,1,1,1],"datatype":"FP32","data":[1]})")),
+                   "dimensions"));
+    CHECK(contains(why_not(with(x + "," + s, R"(,"outputs":[{"name":"w"}])")), "no output 'w'"));
+    CHECK(contains(why_not(with(x + "," + s, R"(,"outputs":[{"name":"y"},{"name":"y"}])")), "wanted twice"));
+    CHECK(contains(
+        why_not(with(x + R"(,{"name":"s","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":6}})"),
+                std::string("\3\0\0\0ab", 6)),
+        "end within an element"));
     std::string deep = R"({"name":"x","shape":[1,2],"datatype":"FP32","data":)";
     for (int i = 0; i < 100000; ++i) deep += "[";
-    CHECK(has(why_not(with(deep)), "the request"));
+    CHECK(contains(why_not(with(deep)), "the request"));
 }
 
 TEST_CASE("S47: every element type goes out and comes back the same, as bytes and as JSON") {
@@ -151,7 +154,7 @@ TEST_CASE("S47: every element type goes out and comes back the same, as bytes an
             const inference_response out = inference_response_of(wanted, m, 5, outputs);
             CHECK(out.has_binary == binary);
             const std::string json = out.body.substr(0, out.json_bytes);
-            CHECK(has(json, R"("model_version":"5")"));
+            CHECK(contains(json, R"("model_version":"5")"));
             // An answer's outputs are written as a request's inputs are.
             const std::size_t at = json.find("\"outputs\"");
             REQUIRE(at != std::string::npos);
@@ -167,19 +170,19 @@ TEST_CASE("S47: metadata, configuration, statistics and metrics say what the mod
     const auto meta = parsed(model_metadata_json(simple, 3));
     CHECK(*meta.find("name")->get<std::string>() == "m");
     CHECK(*(*meta.find("versions")->get<tn::detail::json_value::list>())[0].get<std::string>() == "3");
-    CHECK(has(model_metadata_json(simple, 3), R"({"name":"x","datatype":"FP32","shape":[-1,2]})"));
-    CHECK(has(model_config_json(simple), R"("max_batch_size":32)"));
-    CHECK(has(model_config_json(simple), R"({"name":"s","data_type":"TYPE_STRING","dims":[]})"));
+    CHECK(contains(model_metadata_json(simple, 3), R"({"name":"x","datatype":"FP32","shape":[-1,2]})"));
+    CHECK(contains(model_config_json(simple), R"("max_batch_size":32)"));
+    CHECK(contains(model_config_json(simple), R"({"name":"s","data_type":"TYPE_STRING","dims":[]})"));
     tn::serving_metrics m;
     m.answered = 4;
     m.latency.add(0.002);
     m.devices.push_back({"/cpu:\"0\"\n"});
     const std::string text = serving_metrics_text({{"m", m}});
-    CHECK(has(text, "tenon_serving_requests_total{model=\"m\",outcome=\"ok\"} 4\n"));
-    CHECK(has(text, "tenon_serving_request_seconds_bucket{model=\"m\",le=\"0.001\"} 0\n"));
-    CHECK(has(text, "tenon_serving_request_seconds_bucket{model=\"m\",le=\"0.0025\"} 1\n"));
-    CHECK(has(text, "device=\"/cpu:\\\"0\\\"\\n\""));
-    CHECK(has(error_json("a \"word\""), R"({"error":"a \"word\""})"));
+    CHECK(contains(text, "tenon_serving_requests_total{model=\"m\",outcome=\"ok\"} 4\n"));
+    CHECK(contains(text, "tenon_serving_request_seconds_bucket{model=\"m\",le=\"0.001\"} 0\n"));
+    CHECK(contains(text, "tenon_serving_request_seconds_bucket{model=\"m\",le=\"0.0025\"} 1\n"));
+    CHECK(contains(text, "device=\"/cpu:\\\"0\\\"\\n\""));
+    CHECK(contains(error_json("a \"word\""), R"({"error":"a \"word\""})"));
 }
 
 TEST_CASE("S47: quantiles of latencies are right to five per cent") {

@@ -14,6 +14,8 @@
 #include <tenon/tenon.hpp>
 #include <tenon/train/grid_search.hpp>
 
+#include "../../same_results.hpp"
+
 // A search over the devices of a cluster, whose tasks are lost and come back (TOUR 20).
 
 namespace tn = tenon;
@@ -54,14 +56,6 @@ void train_undisturbed(const settings& s, tn::trial& t) {
     train(s, t, [](int) {});
 }
 
-void same_results(const std::vector<tn::trial_result<settings>>& a, const std::vector<tn::trial_result<settings>>& b) {
-    REQUIRE(a.size() == b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        CHECK(a[i].text == b[i].text);
-        CHECK(a[i].end == b[i].end);
-        CHECK(a[i].history == b[i].history);
-    }
-}
 std::vector<tn::trial_result<settings>> results_alone(int n) {
     tn::grid_search search(numbers(n), tn::devices_of(tn::task()), quick(std::make_shared<told_lines>()));
     search.run(train_undisturbed);

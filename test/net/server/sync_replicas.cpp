@@ -15,6 +15,8 @@
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
+#include "../../each_thread.hpp"
+
 // Synchronous replicas over tasks (SEMANTICS 41), whose servers are stopped and started again.
 
 namespace tn = tenon;
@@ -44,16 +46,7 @@ struct model {
 };
 
 void each_replica(int replicas, const std::function<void(int)>& f) {
-    std::vector<std::thread> threads;
-    for (int r = 0; r < replicas; ++r)
-        threads.emplace_back([&, r] {
-            try {
-                f(r);
-            } catch (const std::exception& e) {
-                FAIL_CHECK("replica " << r << ": " << std::string(e.what()));
-            }
-        });
-    for (std::thread& t : threads) t.join();
+    for (const std::string& said : each_thread(replicas, f)) CHECK(said == "");
 }
 
 } // namespace

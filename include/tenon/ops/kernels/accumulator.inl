@@ -16,11 +16,6 @@ namespace tenon::detail {
 
 inline accumulated_type accumulated_by(const node& n) { return decode<accumulated_type>(n.attributes); }
 
-template <class Op>
-node* use_accumulator(const any_tensor& of, const std::vector<any_tensor>& values, const typename Op::attributes& a) {
-    return add_resource_use(definition_of<Op>(), "accumulator_", of, values, encode(a));
-}
-
 // The accumulator that a node stands for, on the device that `s` is for.
 inline std::shared_ptr<accumulator_resource> accumulator_of_node(const node& n, const kernel_setup& s) {
     require_made_by<accumulator_op>(n, s, "accumulator");

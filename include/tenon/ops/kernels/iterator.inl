@@ -48,22 +48,17 @@ private:
 
 // The iterator that a node stands for, on the device that `s` is for.
 inline std::shared_ptr<iterator_resource> iterator_of(const node& n, const kernel_setup& s) {
-    if (n.op != &definition_of<iterator_op>())
-        throw invalid_argument_error(s.node.name + ": its input 0, " + n.name + ", is no iterator but made by " +
-                                     shown_op(n));
+    require_made_by<iterator_op>(n, s, "iterator");
     const auto a = decode<iterator_op::attributes>(n.attributes);
-    const bool shared = !a.shared_name.empty();
-    const std::string& name = shared ? a.shared_name : n.name;
-    const std::string container = shared ? n.container : s.session_container;
+    const resource_identity id(n, a.shared_name, s);
     // Names of sizes are a graph's; the data set has them too.
     const found_source source(s, a.source);
-    auto it = s.resources->find_or_make<iterator_resource>(container, name, [&] {
-        return std::make_shared<iterator_resource>(name, a.components, source.with(a.components));
+    auto it = s.resources->find_or_make<iterator_resource>(id.container, id.name, [&] {
+        return std::make_shared<iterator_resource>(id.name, a.components, source.with(a.components));
     });
     if (without_names(it->components()) != without_names(a.components))
-        throw invalid_argument_error(
-            "iterator \"" + name + "\"" + (container.empty() || !shared ? "" : " in container \"" + container + "\"") +
-            " exists with elements of " + to_string(it->components()) + ", not of " + to_string(a.components));
+        throw invalid_argument_error("iterator " + id.shown() + " exists with elements of " +
+                                     to_string(it->components()) + ", not of " + to_string(a.components));
     return it;
 }
 inline std::shared_ptr<iterator_resource> used_iterator(const kernel_setup& s) {

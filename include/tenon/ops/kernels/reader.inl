@@ -37,19 +37,14 @@ inline record_format format_of(record_kind kind, const record_reader_options& o)
 
 // The reader that a node stands for, on the device that `s` is for.
 inline std::shared_ptr<reader_resource> reader_of(const node& n, const kernel_setup& s) {
-    if (n.op != &definition_of<reader_op>())
-        throw invalid_argument_error(s.node.name + ": its input 0, " + n.name + ", is no reader but made by " +
-                                     shown_op(n));
+    require_made_by<reader_op>(n, s, "reader");
     const auto a = decode<reader_op::attributes>(n.attributes);
-    const bool shared = !a.shared_name.empty();
-    const std::string& name = shared ? a.shared_name : n.name;
-    const std::string container = shared ? n.container : s.session_container;
+    const resource_identity id(n, a.shared_name, s);
     const record_format f = format_of(a);
-    auto r = s.resources->find_or_make<reader_resource>(container, name,
-                                                        [&] { return std::make_shared<reader_resource>(name, f); });
+    auto r = s.resources->find_or_make<reader_resource>(id.container, id.name,
+                                                        [&] { return std::make_shared<reader_resource>(id.name, f); });
     if (!(r->format() == f))
-        throw invalid_argument_error("reader \"" + name + "\"" +
-                                     (container.empty() || !shared ? "" : " in container \"" + container + "\"") +
+        throw invalid_argument_error("reader " + id.shown() +
                                      " exists, and reads records of another kind, or with other options");
     return r;
 }

@@ -13,14 +13,15 @@
 namespace tenon::detail {
 
 /// The node of such a use, where the resource is. Its name begins with the resource's, and goes on with the op's without the
-/// prefix: "jobs/size".
-inline node* add_resource_use(const op_definition& op, const std::string& prefix, const any_tensor& of,
-                              const std::vector<any_tensor>& values, attributes a) {
+/// kind of resource, Op::of_kind: "jobs/size".
+template <class Op>
+node* add_use(const any_tensor& of, const std::vector<any_tensor>& values, const typename Op::attributes& a) {
     std::vector<any_tensor> inputs{of};
     inputs.insert(inputs.end(), values.begin(), values.end());
     const owned_scope there(of);
-    const std::string name = op.name;
-    return add_node(op, std::move(inputs), std::move(a), name.starts_with(prefix) ? name.substr(prefix.size()) : name);
+    const std::string name = Op::name, kind = Op::of_kind;
+    return add_node(definition_of<Op>(), std::move(inputs), encode(a),
+                    name.starts_with(kind) ? name.substr(kind.size()) : name);
 }
 
 /// Which resource a node stands for. With a shared name it is that of the node's container, else the session's own.
