@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::detail {
 
 /// Attempts that wait, or that are to be completed, in their order: linked by themselves (before_, after_), so that no memory is

@@ -385,10 +385,10 @@ TEST_CASE("a large value is read to where the part that receives it has memory f
     sess.run(m.initialize);
     (void)sess.run(m.total);
     cluster.seen->forget();
-    for (int step = 0; step < 4; ++step) CHECK(sess.run(m.total)() == 40000.0f);
+    for (int step = 0; step < 20; ++step) CHECK(sess.run(m.total)() == 40000.0f);
     std::map<const void*, int> used;
     for (const void* p : cluster.seen->places()) ++used[p];
-    CHECK(used.size() <= 2);
+    CHECK(used.size() <= 4); // a step may begin before the part of the one before it has given its memory back: two steps' then
     CHECK(cluster.seen->places().size() >= 2); // but for values that came before their step
     // What is handed out is not read to memory of the step.
     cluster.seen->forget();
