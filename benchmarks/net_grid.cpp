@@ -15,7 +15,7 @@
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
-#include <tenon/train/grid_search.hpp>
+#include <tenon/search/grid_search.hpp>
 
 #include "models.hpp"
 #include "timing.hpp"

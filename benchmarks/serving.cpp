@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 #include "timing.hpp"
 

@@ -8,9 +8,8 @@
 //         http://127.0.0.1:8000/v2/models/images/infer
 //
 // links: tenon::net
-#include <tenon/input.hpp>
+#include <tenon/models.hpp>
 #include <tenon/net/serving.hpp>
-#include <tenon/tenon.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <tenon/train/grid_search.hpp>
+#include <tenon/search/grid_search.hpp>
 
 /// Two searches of the same points have ended alike.
 template <class Settings>

@@ -17,7 +17,7 @@
 //     2. rate=...
 //     3. rate=...
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 #include <chrono>
 #include <cstdio>

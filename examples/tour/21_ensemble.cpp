@@ -16,7 +16,7 @@
 //     each, of what it has answered: 0.9...
 //     together: 0.9...
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 #include <csignal>
 #include <cstdio>

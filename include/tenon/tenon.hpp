@@ -1,7 +1,8 @@
 #pragma once
 
 /// Tenon: typed lazy tensors for C++20. All public headers, in the order in which they build on each other; each can be
-/// included alone. Those of input (files, readers, data sets, images) have a table of their own, input.hpp, which includes this one.
+/// included alone. Two tables of their own include this one: input.hpp has files, readers, data sets and images; models.hpp what
+/// is for several models, or for those who ask them: ensembles, searches over grids, servers of models.
 
 #include <tenon/core/config.hpp>       // how this program uses Tenon
 #include <tenon/core/error.hpp>        // exceptions, one type for each canonical code
@@ -82,7 +83,6 @@
 #include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
-#include <tenon/nn/ensemble.hpp>         // networks that answer together
 
 #include <tenon/train/staleness.hpp>         // of what asynchronous workers compute with
 #include <tenon/train/schedules.hpp>         // learning rates that follow the global step
@@ -102,15 +102,6 @@
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
 #include <tenon/train/stop_signal.hpp>       // signals that ask a process to stop
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
-#include <tenon/train/ensemble.hpp>          // networks of several processes that answer together
-#include <tenon/train/grid.hpp>              // points of hyperparameters
-#include <tenon/train/median_stopping.hpp>   // which trainings are worth going on with
-#include <tenon/train/grid_devices.hpp>      // where networks are trained one beside another
-#include <tenon/train/trial.hpp>             // one of them, and what has become of it
-#include <tenon/train/grid_search.hpp>       // a grid over all devices, a network a device at a time
-
-#include <tenon/serve/served_model.hpp> // a model as those see it who ask it
-#include <tenon/serve/model_server.hpp> // a function on every device, which answers a stream of requests
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches

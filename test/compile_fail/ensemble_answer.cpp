@@ -2,7 +2,7 @@
 // error[gcc]: enqueue: value does not fit its component: float\[batch, 10\] x float\[batch, 9\]
 // error[clang]: enqueue_rule, tenon::fault::value_does_not_fit_component
 // lines: 16
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // A label for each row.
 // error[gcc]: accuracy: two different named sizes meet: \[batch, 10\] x \[other\]
 // error[clang]: accuracy_rule, tenon::fault::named_sizes_differ
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -2,7 +2,7 @@
 // error[gcc]: ensemble: sizes differ: \[batch, 10\] x \[batch, 9\]
 // error[clang]: ensemble_rule, tenon::fault::sizes_differ
 // lines: 20
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // The members of an ensemble say as much of as many classes.
 // error[gcc]: ensemble: sizes differ: \[batch, 10\] x \[batch, 9\]
 // error[clang]: ensemble_rule, tenon::fault::sizes_differ, .*<float, batch, .*size<10> ?>, .*<float, batch, .*size<9> ?>
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // Axes of one grid set members of one struct.
 // error[gcc]: In instantiation of .*grid<S>::grid
 // error: tenon::grid: all axes are of members of one struct of settings
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 

@@ -4,7 +4,7 @@
 // lines: 16
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 

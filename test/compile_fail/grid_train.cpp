@@ -1,7 +1,7 @@
 // What trains takes the settings and the trial.
 // error[gcc]: In instantiation of .*run
 // error: tenon::grid_search::run: it takes a function of the settings and the trial
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // What a model is fed has rows, as many as a request brings.
 // error: model_server
 // error: the first dimension of what is fed is the rows of a request, a named size or tn::dyn
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

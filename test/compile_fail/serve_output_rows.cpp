@@ -1,7 +1,7 @@
 // What a model gives has a row for each of its batch: a mean over all rows has none.
 // error: model_server
 // error: the first dimension of what the function returns must be the rows of the batch
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // A request to a model is checked as what is fed.
 // error[gcc]: feed: sizes differ: \[batch, 784\] x \[batch, 300\]
 // error[clang]: feed_rule, tenon::fault::sizes_differ, .*<float, batch, .*size<784> ?>, .*<float, batch, .*size<300> ?>
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -21,7 +21,7 @@
 
 #include <processes/tasks.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 namespace tn = tenon;
 

@@ -23,7 +23,7 @@
 #include <processes/tasks.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
-#include <tenon/train/grid_search.hpp>
+#include <tenon/search/grid_search.hpp>
 
 #include "../same_results.hpp"
 

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/kernel/accumulator.hpp>
 #include <tenon/ops/component.hpp>
 #include <tenon/ops/constant.hpp>
 
@@ -298,6 +297,9 @@ template <class X> constexpr bool fits_step() {
 template <class S> struct averaged_rows;
 template <auto Rows, auto... Rest> struct averaged_rows<shape<Rows, Rest...>> { using type = shape<dyn, Rest...>; };
 
+// Throws invalid_argument_error, naming both, where it is of another type.
+void require_accumulator(const untyped::accumulator& a, const tensor_type& type, bool rows);
+
 // What both kinds have.
 template <Element T, Shape S, bool Rows> class accumulator_of {
     static_assert(is_floating(element_type_of<T>), "tenon::accumulator: an average is of floating numbers");
@@ -308,10 +310,7 @@ public:
         accumulator_of(untyped::accumulator({element_type_of<T>, S::extents}, Rows, o)) {}
     /// One of a graph that was read. invalid_argument_error, naming both, where its type is another one.
     explicit accumulator_of(const untyped::accumulator& a) : accumulator_(a) {
-        const tensor_type mine{element_type_of<T>, S::extents};
-        if (a.type() != mine || a.of_rows() != Rows)
-            throw invalid_argument_error(to_string(accumulator_description{a.type(), a.of_rows()}) + " \"" + a.name() +
-                                         "\" is no " + to_string(accumulator_description{mine, Rows}));
+        require_accumulator(a, {element_type_of<T>, S::extents}, Rows);
     }
     /// The step that it is in, how many gradients are there, and how many were dropped in its life.
     tensor<std::int64_t, shape<>> step() const { return tensor<std::int64_t, shape<>>::unchecked(accumulator_.step()); }
@@ -436,6 +435,12 @@ TENON_INLINE std::vector<any_tensor> accumulator::average(const any_tensor& tick
 }
 
 } // namespace untyped
+
+TENON_INLINE void detail::require_accumulator(const untyped::accumulator& a, const tensor_type& type, bool rows) {
+    if (a.type() != type || a.of_rows() != rows)
+        throw invalid_argument_error(to_string(accumulator_description{a.type(), a.of_rows()}) + " \"" + a.name() +
+                                     "\" is no " + to_string(accumulator_description{type, rows}));
+}
 
 TENON_KERNEL(accumulator, detail::accumulator_kernel);
 TENON_KERNEL(accumulator_state, detail::accumulator_state_kernel);

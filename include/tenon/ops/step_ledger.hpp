@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
-#include <tenon/kernel/step_ledger.hpp>
 #include <tenon/ops/constant.hpp>
 
 /// Step ledgers of a task (kernel/step_ledger.hpp), as ops see them: which gradients of a step that replicas take together are complete,
 /// and who applies them. What tn::sync_replicas (train/sync_replicas.hpp) is made of.
 
 namespace tenon {
+
+struct step_ledger_description;
 
 /// A step ledger. Its output stands for it; the value of that nobody needs. It is shared by all sessions of a task, by its name in
 /// its container.

@@ -12,7 +12,7 @@
 #include <net/server/servers.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
-#include <tenon/train/grid_search.hpp>
+#include <tenon/search/grid_search.hpp>
 
 #include "../../same_results.hpp"
 

@@ -388,7 +388,7 @@ TEST_CASE("a large value is read to where the part that receives it has memory f
     for (int step = 0; step < 20; ++step) CHECK(sess.run(m.total)() == 40000.0f);
     std::map<const void*, int> used;
     for (const void* p : cluster.seen->places()) ++used[p];
-    CHECK(used.size() <= 4); // a step may begin before the part of the one before it has given its memory back: two steps' then
+    CHECK(used.size() <= 4); // two steps' memory: one may begin before the one before it has given its own back
     CHECK(cluster.seen->places().size() >= 2); // but for values that came before their step
     // What is handed out is not read to memory of the step.
     cluster.seen->forget();

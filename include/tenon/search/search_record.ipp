@@ -13,7 +13,7 @@
 #include <tenon/core/content_hash.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/safetensors.hpp>
-#include <tenon/train/search_record.hpp>
+#include <tenon/search/search_record.hpp>
 
 namespace tenon::detail {
 

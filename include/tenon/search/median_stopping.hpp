@@ -50,5 +50,5 @@ private:
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/median_stopping.ipp>
+#include <tenon/search/median_stopping.ipp>
 #endif

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/train/grid.hpp>
+#include <tenon/search/grid.hpp>
 
 // Points of hyperparameters.
 

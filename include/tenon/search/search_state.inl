@@ -1,6 +1,6 @@
 #pragma once
 
-// A part of train/grid_search.ipp: what the threads of a search share.
+// A part of search/grid_search.ipp: what the threads of a search share.
 
 #include <atomic>
 #include <chrono>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/train/search_record.hpp>
+#include <tenon/search/search_record.hpp>
 
 namespace tenon::detail {
 

@@ -8,9 +8,9 @@
 
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint.hpp>
-#include <tenon/train/median_stopping.hpp>
+#include <tenon/search/median_stopping.hpp>
 
-/// One network of a search (train/grid_search.hpp): what its training is told, and tells; and what has become of it.
+/// One network of a search (search/grid_search.hpp): what its training is told, and tells; and what has become of it.
 
 namespace tenon {
 
@@ -111,5 +111,5 @@ struct trial_outcome {
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/trial.ipp>
+#include <tenon/search/trial.ipp>
 #endif

@@ -8,7 +8,7 @@
 #include <tenon/graph/cluster.hpp>
 #include <tenon/runtime/session/task.hpp>
 
-/// Where networks are trained one beside another: a network a device (train/grid_search.hpp).
+/// Where networks are trained one beside another: a network a device (search/grid_search.hpp).
 ///
 ///     tn::devices_of(tn::task({.gpus = tn::simulated_gpu(4, 64 << 20)}))   // of this process
 ///     tn::devices_of("tenon://host:2222")                                  // of all tasks of that server's cluster
@@ -42,5 +42,5 @@ std::vector<device_name> devices_for_networks(const std::vector<device_attribute
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/grid_devices.ipp>
+#include <tenon/search/grid_devices.ipp>
 #endif

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/core/error.hpp>
-#include <tenon/train/trial.hpp>
+#include <tenon/search/trial.hpp>
 
 namespace tenon {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include <tenon/core/number_text.hpp>
-#include <tenon/train/grid.hpp>
+#include <tenon/search/grid.hpp>
 
 namespace tenon {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include <tenon/train/coordinator.hpp>
-#include <tenon/train/grid.hpp>
-#include <tenon/train/grid_devices.hpp>
+#include <tenon/search/grid.hpp>
+#include <tenon/search/grid_devices.hpp>
 #include <tenon/train/session_hook.hpp>
-#include <tenon/train/trial.hpp>
+#include <tenon/search/trial.hpp>
 
 /// A grid of hyperparameters over all devices: a network a device at a time, the best by validation.
 ///
@@ -166,5 +166,5 @@ private:
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/grid_search.ipp>
+#include <tenon/search/grid_search.ipp>
 #endif

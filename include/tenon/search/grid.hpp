@@ -12,7 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/shared_function.hpp>
 
-/// Grids of hyperparameters: the points that a search (train/grid_search.hpp) trains a network for.
+/// Grids of hyperparameters: the points that a search (search/grid_search.hpp) trains a network for.
 ///
 ///     struct settings { float rate = 0.01f; int hidden = 100; };
 ///     const tn::grid grid(tn::axis("rate", &settings::rate, {0.1f, 0.03f, 0.01f}),
@@ -297,5 +297,5 @@ grid(std::initializer_list<axis<named_settings>>)->grid<named_settings>;
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/grid.ipp>
+#include <tenon/search/grid.ipp>
 #endif

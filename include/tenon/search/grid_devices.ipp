@@ -5,7 +5,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/grid_devices.hpp>
+#include <tenon/search/grid_devices.hpp>
 
 namespace tenon {
 

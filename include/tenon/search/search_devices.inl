@@ -1,13 +1,13 @@
 #pragma once
 
-// A part of train/grid_search.ipp: the threads of its devices: which point each takes, and what they do while their devices are lost.
+// A part of search/grid_search.ipp: the threads of its devices: which point each takes, and what they do while their devices are lost.
 
 #include <algorithm>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/train/search_state.inl>
+#include <tenon/search/search_state.inl>
 
 namespace tenon::detail {
 

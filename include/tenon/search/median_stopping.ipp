@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/train/median_stopping.hpp>
+#include <tenon/search/median_stopping.hpp>
 
 namespace tenon {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/train/trial.hpp>
+#include <tenon/search/trial.hpp>
 
 /// The file of a search's results: a line of JSON that says of which grid it is, then one for each point that has ended. Included by
 /// .ipp files and tests only.
@@ -61,5 +61,5 @@ private:
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/grid_file.ipp>
+#include <tenon/search/grid_file.ipp>
 #endif

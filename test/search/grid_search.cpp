@@ -19,7 +19,7 @@
 #include <tenon/ops/queue.hpp>
 #include <tenon/ops/random.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/train/grid_search.hpp>
+#include <tenon/search/grid_search.hpp>
 #include <tenon/train/optimizers.hpp>
 
 #include "temporary_folder.hpp"

@@ -15,13 +15,13 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/train/grid_search.hpp>
-#include <tenon/train/search_record.hpp>
+#include <tenon/search/grid_search.hpp>
+#include <tenon/search/search_record.hpp>
 #include <tenon/train/stop_signal.hpp>
 
-#include <tenon/train/search_state.inl>
-#include <tenon/train/search_devices.inl>
-#include <tenon/train/search_training.inl>
+#include <tenon/search/search_state.inl>
+#include <tenon/search/search_devices.inl>
+#include <tenon/search/search_training.inl>
 
 namespace tenon {
 

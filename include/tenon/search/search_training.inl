@@ -1,6 +1,6 @@
 #pragma once
 
-// A part of train/grid_search.ipp: one training: what it is told, and what becomes of it.
+// A part of search/grid_search.ipp: one training: what it is told, and what becomes of it.
 
 #include <limits>
 #include <utility>
@@ -9,7 +9,7 @@
 #include <tenon/core/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/train/search_state.inl>
+#include <tenon/search/search_state.inl>
 
 namespace tenon::detail {
 

@@ -16,7 +16,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/graph/json_parse.hpp>
-#include <tenon/train/grid_file.hpp>
+#include <tenon/search/grid_file.hpp>
 
 namespace tenon::detail {
 

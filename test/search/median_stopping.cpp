@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/train/median_stopping.hpp>
+#include <tenon/search/median_stopping.hpp>
 
 // The median stopping rule (Golovin et al., KDD 2017), held against the rule as the paper words it.
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/train/grid_file.hpp>
-#include <tenon/train/trial.hpp>
+#include <tenon/search/grid_file.hpp>
+#include <tenon/search/trial.hpp>
 
 /// What has ended of a search, in memory and in its file. Included by .ipp files and tests only.
 
@@ -65,5 +65,5 @@ private:
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/train/search_record.ipp>
+#include <tenon/search/search_record.ipp>
 #endif
