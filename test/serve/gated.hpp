@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/models.hpp>
 
 // Models whose batches run when a test lets them.
 

@@ -16,6 +16,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
+#include <tenon/kernel/step_ledger.hpp>
 #include <tenon/ops/accumulator.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/gather.hpp>
