@@ -383,6 +383,41 @@ TEST_CASE("S41: replicas that do not train the same are refused with what differ
     CHECK(first.sess->run(first.value)(0) == 0);
 }
 
+TEST_CASE("S41: replicas whose optimisers have other settings are refused, and what differs is named") {
+    const auto refused = [](const auto& one, const auto& other, bool counts = true) {
+        const tn::task task;
+        const auto first_run = [&](const auto& how, bool advances) {
+            const tn::graph g;
+            const tn::graph_scope in(g);
+            const auto w = tn::variable("w", 1.0);
+            const tn::sync_replicas sync(how, {.aggregate = 1, .total = 2, .replica = 0});
+            const auto train = sync.minimize(tn::square(w), {.advance_global_step = advances});
+            tn::session s({task}, g);
+            s.run(tn::initialize_variables());
+            s.run(sync.step());
+        };
+        first_run(one, true);
+        return message_of<tn::invalid_argument_error>([&] { first_run(other, counts); });
+    };
+    using tn::adagrad, tn::adam, tn::momentum, tn::rmsprop;
+    CHECK(contains(refused(momentum(0.1), momentum(0.1, 0.8)),
+                   "optimiser momentum, learning rate 0.1, factor 0.9, nesterov 0, and optimiser momentum, learning "
+                   "rate 0.1, factor 0.8, nesterov 0"));
+    CHECK(contains(refused(momentum(0.1), momentum(0.1, 0.9, {.nesterov = true})), ", factor 0.9, nesterov 1"));
+    CHECK(contains(refused(adagrad(0.1), adagrad(0.1, {.initial = 1})), "initial 1, epsilon 1e-07"));
+    CHECK(contains(refused(adagrad(0.1), adagrad(0.1, {.epsilon = 1})), "initial 0.1, epsilon 1"));
+    const auto plain = rmsprop(0.1);
+    CHECK(contains(refused(plain, rmsprop(0.1, {.decay = 0.5})), "decay 0.5, momentum 0, epsilon 1e-07, centered 0"));
+    CHECK(contains(refused(plain, rmsprop(0.1, {.momentum = 0.5})), "decay 0.9, momentum 0.5"));
+    CHECK(contains(refused(plain, rmsprop(0.1, {.epsilon = 1})), "momentum 0, epsilon 1, centered 0"));
+    CHECK(contains(refused(plain, rmsprop(0.1, {.centered = true})), "epsilon 1e-07, centered 1"));
+    CHECK(contains(refused(adam(), adam(0.001, {.beta1 = 0.8})), "beta1 0.8, beta2 0.999, epsilon 1e-08"));
+    CHECK(contains(refused(adam(), adam(0.001, {.beta2 = 0.9})), "beta1 0.9, beta2 0.9,"));
+    CHECK(contains(refused(adam(), adam(0.001, {.epsilon = 1})), "epsilon 1, weight_decay 0"));
+    CHECK(contains(refused(adam(), adam(0.001, {.weight_decay = 0.5})), "epsilon 1e-08, weight_decay 0.5"));
+    CHECK(contains(refused(momentum(0.1), momentum(0.1), false), "nesterov 0, global step not advanced"));
+}
+
 TEST_CASE("S41: numbers that make no sense are refused; a hook of nothing, too") {
     const auto make = [](int aggregate, int total, int replica) {
         return message_of<tn::invalid_argument_error>([&] {

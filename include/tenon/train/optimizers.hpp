@@ -104,6 +104,9 @@ public:
 
     const std::string& name() const noexcept { return name_; }
     const learning_rate& rate() const noexcept { return rate_; }
+    /// Those beside the learning rate, as text: "factor 0.9, nesterov 0". What is said here is the same in all replicas that train
+    /// together (train/sync_replicas.hpp); an optimiser of one's own says what its updates depend on.
+    virtual std::string settings() const { return {}; }
 
 protected:
     optimizer(std::string name, learning_rate rate);
@@ -150,6 +153,7 @@ class momentum : public optimizer {
 public:
     momentum() = delete; // give it a learning rate: momentum(0.1)
     explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
+    std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
@@ -167,6 +171,7 @@ class adagrad : public optimizer {
 public:
     adagrad() = delete; // give it a learning rate: adagrad(0.1)
     explicit adagrad(learning_rate rate, const adagrad_options& o = {});
+    std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
@@ -187,6 +192,7 @@ class rmsprop : public optimizer {
 public:
     rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
     explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
+    std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
@@ -206,6 +212,7 @@ struct adam_options {
 class adam : public optimizer {
 public:
     explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
+    std::string settings() const override;
 
 private:
     void begin(detail::update_setup&) const override;

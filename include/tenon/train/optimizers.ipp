@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
@@ -257,6 +259,12 @@ inline void check_not_negative(const char* optimizer, const char* setting, doubl
     if (!(value >= 0 && std::isfinite(value)))
         throw_bad_setting(optimizer, setting, value, "a finite number that is not negative");
 }
+inline std::string text_of_settings(std::initializer_list<std::pair<const char*, double>> all) {
+    std::string text;
+    for (const auto& [name, value] : all)
+        text += (text.empty() ? "" : ", ") + std::string(name) + " " + text_of_number(value);
+    return text;
+}
 
 } // namespace detail
 
@@ -291,6 +299,25 @@ TENON_INLINE adam::adam(learning_rate rate, const adam_options& o) : optimizer("
     detail::check_weight("adam", "beta2", o.beta2);
     detail::check_not_negative("adam", "epsilon", o.epsilon);
     detail::check_not_negative("adam", "weight_decay", o.weight_decay);
+}
+
+TENON_INLINE std::string momentum::settings() const {
+    return detail::text_of_settings({{"factor", momentum_}, {"nesterov", options_.nesterov}});
+}
+TENON_INLINE std::string adagrad::settings() const {
+    return detail::text_of_settings({{"initial", options_.initial}, {"epsilon", options_.epsilon}});
+}
+TENON_INLINE std::string rmsprop::settings() const {
+    return detail::text_of_settings({{"decay", options_.decay},
+                                     {"momentum", options_.momentum},
+                                     {"epsilon", options_.epsilon},
+                                     {"centered", options_.centered}});
+}
+TENON_INLINE std::string adam::settings() const {
+    return detail::text_of_settings({{"beta1", options_.beta1},
+                                     {"beta2", options_.beta2},
+                                     {"epsilon", options_.epsilon},
+                                     {"weight_decay", options_.weight_decay}});
 }
 
 TENON_INLINE void gradient_descent::write(detail::update_writer& u) const {

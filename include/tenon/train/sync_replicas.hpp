@@ -33,7 +33,7 @@
 /// **Elastic.** With `aggregate` 0 a step averages one gradient of each replica that takes part at the moment, which is whoever has
 /// come and has neither left nor been lost. With a number, replicas beyond it may come and go.
 ///
-/// Replicas that do not train the same (other variables, sizes, optimisers, numbers) are refused with invalid_argument_error, which
+/// Replicas that do not train the same (other variables, sizes, optimisers, settings, numbers) are refused with invalid_argument_error, which
 /// names what differs, before anything is changed. Where variables are lost and restored, gradients under way are dropped.
 /// Gradients wait in the memory of the hosts of their variables' tasks: one of each replica.
 

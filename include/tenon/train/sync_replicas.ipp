@@ -253,9 +253,11 @@ inline any_tensor computed_after(const any_tensor& before, const any_tensor& x) 
 
 // What replicas must have in common, in lines.
 inline std::string description_of(const optimizer& how, const std::vector<gradient_and_variable>& gradients,
-                                  const std::vector<bool>& rows) {
+                                  const std::vector<bool>& rows, const minimize_options& o) {
     std::string text = "optimiser " + how.name();
     if (how.rate().is_number()) text += ", learning rate " + text_of_number(how.rate().number());
+    if (const std::string more = how.settings(); !more.empty()) text += ", " + more;
+    if (!o.advance_global_step) text += ", global step not advanced";
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         const any_tensor& v = gradients[i].variable;
         text += "\n" + std::string("variable ") + v.name() + " " + to_string(v.type());
@@ -308,7 +310,7 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
     const untyped::step_ledger ledger = [&] {
         const detail::host_scope there(over);
         return untyped::step_ledger(shared,
-                                    {options.aggregate, options.total, detail::description_of(*how_, all, rows)},
+                                    {options.aggregate, options.total, detail::description_of(*how_, all, rows, o)},
                                     options.replica, state_->process);
     }();
     std::vector<untyped::accumulator> accumulators;
