@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/memory_budget.hpp>
 #include <tenon/kernel/step_ledger.hpp>
 
 #include "messages.hpp"
@@ -293,6 +294,23 @@ TEST_CASE("bad numbers are refused, and what replicas do not have in common is n
     l.forgotten();
     CHECK(token.error() == "step ledger \"train\": its container was reset.");
     CHECK_THROWS_AS(l.begin(0, 100, 0), tn::aborted_error);
+}
+
+TEST_CASE("what replicas have in common counts as memory of who has the ledger made, as long as it is there") {
+    const auto budget = tn::memory_budget::make(std::size_t{4} << 20);
+    const auto client = budget->client("replica");
+    const tn::payer_scope pays(client.get());
+    const std::string parts(std::size_t{2} << 20, 'w');
+    {
+        const tn::step_ledger l("train", {1, 1, parts});
+        CHECK(client->bytes() == parts.size() + 5);
+        CHECK(contains(message_of<tn::resource_exhausted_error>([&] {
+                           tn::step_ledger("other", {1, 1, parts});
+                       }),
+                       "step ledger \"other\": what its replicas have in common: "));
+        CHECK(client->bytes() == parts.size() + 5);
+    }
+    CHECK(client->bytes() == 0);
 }
 
 // Replicas that compute, crash, come again and give up, and appliers that are lost at any point, held to what must be so.

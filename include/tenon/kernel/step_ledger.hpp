@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/memory_payer.hpp>
 #include <tenon/kernel/resources.hpp>
 #include <tenon/kernel/waiting_line.hpp>
 
@@ -69,7 +70,8 @@ class step_ledger final : public resource {
 public:
     static constexpr const char* kind = "step_ledger";
 
-    /// invalid_argument_error, naming it, where the description makes no sense.
+    /// invalid_argument_error, naming it, where the description makes no sense. Its texts count as this thread's payer's, as long as
+    /// it lives; resource_exhausted_error where there is no room for them.
     step_ledger(std::string name, step_ledger_description d);
     ~step_ledger() override;
     step_ledger(const step_ledger&) = delete;
@@ -121,6 +123,7 @@ private:
     struct book;
     const std::string name_;
     const step_ledger_description description_;
+    memory_charge of_texts_;
     std::unique_ptr<book> book_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/failure.hpp>
+#include <tenon/kernel/memory_budget.hpp>
 #include <tenon/kernel/step_ledger.hpp>
 
 namespace tenon {
@@ -277,6 +278,12 @@ TENON_INLINE step_ledger::step_ledger(std::string name, step_ledger_description 
     require(description_.aggregate >= 0, aggregate + " gradients cannot be averaged");
     require(description_.aggregate <= description_.total,
             aggregate + " gradients a step are asked of " + total + " replicas, each of which gives one");
+    try {
+        of_texts_ = memory_charge(current_payer(), name_.size() + description_.parts.size());
+        memory_client::require_room_for_steps(current_payer());
+    } catch (const resource_exhausted_error& e) {
+        throw resource_exhausted_error("step ledger \"" + name_ + "\": what its replicas have in common: " + e.what());
+    }
     book_ = std::make_unique<book>(name_, description_);
 }
 TENON_INLINE step_ledger::~step_ledger() = default;

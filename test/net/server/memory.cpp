@@ -121,6 +121,34 @@ TEST_CASE("memory: texts are held against the limit, in queues and in variables"
     CHECK(in_use(sess, "/job:ps/task:0") <= limit);
 }
 
+TEST_CASE("memory: what replicas have in common is held against the limit of the ledger's server, until a reset") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    const std::string parts(std::size_t{1} << 20, 'w');
+    const auto made_until_refused = [&] { // each graph goes with its session, and its ledger stays
+        int n = 0;
+        try {
+            for (; n < 100; ++n) {
+                const tn::graph g;
+                const tn::graph_scope scope(g);
+                const tn::device_scope there{tn::device_name("/job:ps/task:0")};
+                const tn::untyped::step_ledger made("ledger" + std::to_string(n), {1, 1, parts}, 0, 1);
+                tn::session sess(all.target("worker", 0), g);
+                sess.run_untyped({}, {made.state().step});
+            }
+        } catch (const tn::resource_exhausted_error& e) {
+            check_refused(e, "bytes: ");
+        }
+        return n;
+    };
+    const int first = made_until_refused();
+    CHECK(first > 20);
+    CHECK(first < 64);
+    CHECK(made_until_refused() >= first); // of those that are there nothing more is taken
+    tn::session::reset(all.target("worker", 0));
+    CHECK(made_until_refused() > first - 12);
+}
+
 TEST_CASE("memory: constants are held against the limits of the tasks that they reach, and go with their session") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
