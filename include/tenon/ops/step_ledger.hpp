@@ -118,6 +118,7 @@ struct ledger_await_op : detail::waiting_ledger_use<> {
 TENON_OP(step_ledger, ledger_await);
 
 /// in: the ledger; a step that has begun. Waits for the gradients of a step, which this step applies: its number, and their tickets.
+/// Where this step ends, well or not, and none of its ledger_advance has ended that one, the next who asks is given the same.
 struct ledger_apply_op : detail::waiting_ledger_use<0> {
     static constexpr const char* name = "ledger_apply";
     struct attributes : detail::ledger_replica {
@@ -170,8 +171,8 @@ struct ledger_leave_op : detail::ledger_use<0> {
 };
 TENON_OP(step_ledger, ledger_leave);
 
-/// in: the ledger. Waits for the time between two steps; from then on nobody applies until the step that runs this has ended, which
-/// fails: it is stopped. No outputs.
+/// in: the ledger. Waits for the time between two steps; from then on nobody applies until the step that runs this has ended, on all
+/// tasks. No outputs.
 struct ledger_pause_op : detail::waiting_ledger_use<> {
     static constexpr const char* name = "ledger_pause";
     using attributes = no_attributes;

@@ -157,3 +157,34 @@ TEST_CASE("S41, 46, at random: servers are stopped and started again while repli
         faults.join();
     }
 }
+
+TEST_CASE("S41: who pauses in a step of several tasks holds the ledger until that has ended on all of them, and no "
+          "longer") {
+    net_test::servers all(2, 1);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto on_ps = [](int task, auto f) { return tn::on("/job:ps/task:" + std::to_string(task), f); };
+    const tn::untyped::step_ledger ledger = on_ps(0, [] {
+        return tn::untyped::step_ledger("train", {1, 1, "w"}, 0, 1);
+    });
+    const tn::any_tensor zero = on_ps(0, [] { return tn::constant(std::int64_t{0}); });
+    const tn::operation commit = ledger.commit(ledger.begin(zero));
+    const tn::any_tensor tickets = ledger.apply(zero).numbers;
+    const tn::fifo_queue<std::int32_t> gate = on_ps(1, [] { return tn::fifo_queue<std::int32_t>(1); });
+    const auto passes = [&](const tn::operation& first) {
+        const tn::control_dependencies after(first);
+        return gate.dequeue();
+    };
+    const auto open = gate.enqueue(1);
+    const auto after_pause = passes(ledger.pause()), after_apply = passes(tickets.operation());
+    tn::session s(all.target("worker", 0), g);
+    s.run(commit);
+    for (const auto& held : {after_pause, after_apply}) {
+        auto holds = s.callable(tn::feeds(), tn::fetches(held)).start_for(20);
+        CHECK_FALSE(holds.wait_for(0.2));
+        CHECK_THROWS_AS(s.callable_untyped({}, {tickets}).run_for(0.2, {}), tn::deadline_exceeded_error);
+        s.run(open);
+        holds.get();
+        CHECK(s.callable_untyped({}, {tickets}).run_for(20, {})[0].data<std::int64_t>()[0] > 0);
+    }
+}

@@ -112,6 +112,8 @@ template <class Op> class ledger_wait final : public wait, private ledger_attemp
     static constexpr bool applies = std::is_same_v<Op, ledger_apply_op>, pauses = std::is_same_v<Op, ledger_pause_op>;
 
 public:
+    static constexpr bool holds = applies || pauses; // the ledger, until its step has ended on all tasks
+
     ledger_wait(std::shared_ptr<step_ledger> of, const typename Op::attributes& a) : of_(std::move(of)), a_(a) {}
 
     void start(const tenon::step&, completion& then) override {
@@ -127,9 +129,8 @@ public:
         }
     }
     bool stop() noexcept override { return of_->stop(*this); }
-    void step_failed() noexcept override {
-        if constexpr (applies || pauses) of_->abandon(*this);
-    }
+    void give_back() noexcept override { of_->abandon(*this); }
+    void let_go() noexcept override { of_->abandon(*this); } // nothing, where the step has been ended
     std::string awaited() const override { return of_->awaited(*this); }
 
 private:
@@ -138,8 +139,9 @@ private:
             if (!failure) fill();
         } catch (...) { // no memory
             failure = std::current_exception();
-            if constexpr (applies) of_->abandon(*this);
         }
+        if constexpr (holds)
+            if (failure || !keeps) of_->abandon(*this);
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }
     void fill() {
@@ -162,6 +164,7 @@ public:
     explicit waiting_ledger_kernel(const kernel_setup& s) :
         of_(ledger_of(*s.node.inputs[0].node, s)), a_(decode<typename Op::attributes>(s.attrs)) {}
     std::unique_ptr<wait> make_wait() const override { return std::make_unique<ledger_wait<Op>>(of_, a_); }
+    bool takes() const override { return ledger_wait<Op>::holds; }
     bool uses_values() const override { return false; }
 
 private:
