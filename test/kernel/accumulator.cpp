@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -11,6 +12,7 @@
 #include <tenon/core/array.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/accumulator.hpp>
+#include <tenon/kernel/step_number.hpp>
 
 #include "messages.hpp"
 
@@ -93,6 +95,21 @@ TEST_CASE(
     a.set_step(2); // as after a restore
     CHECK(a.apply(dense({2, 2}), 5));
     CHECK(a.state().dropped == 2);
+}
+
+TEST_CASE("S41: a step that cannot be counted on is refused") {
+    tn::accumulator_resource a("sum", of_two);
+    constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+    for (const std::int64_t bad : {largest, tn::last_step + 1, std::int64_t{-1}})
+        CHECK(message_of<tn::invalid_argument_error>([&] { a.set_step(bad); }) ==
+              "accumulator \"sum\": there is no step " + std::to_string(bad) +
+                  "; they are numbered from 0 to 4611686018427387903");
+    a.set_step(tn::last_step);
+    CHECK(a.apply(dense({1, 2}), largest));
+    taken t;
+    a.take(t, 1);
+    CHECK(t.well());
+    CHECK(a.state().step == tn::last_step + 1);
 }
 
 TEST_CASE("S41: takes wait for enough gradients, first come, first served") {

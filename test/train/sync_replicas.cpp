@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -416,6 +417,24 @@ TEST_CASE("S41: replicas whose optimisers have other settings are refused, and w
     CHECK(contains(refused(adam(), adam(0.001, {.epsilon = 1})), "epsilon 1, weight_decay 0"));
     CHECK(contains(refused(adam(), adam(0.001, {.weight_decay = 0.5})), "epsilon 1e-08, weight_decay 0.5"));
     CHECK(contains(refused(momentum(0.1), momentum(0.1), false), "nesterov 0, global step not advanced"));
+}
+
+TEST_CASE("S41: a count of steps that leaves no room for more is refused, and nothing is changed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", 1.0);
+    const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 1});
+    const auto train = sync.minimize(tn::square(w));
+    const auto far =
+        tn::untyped::assign(g.tensor("train_steps"), tn::constant(std::numeric_limits<std::int64_t>::max()));
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    s.run_untyped({}, {}, {far.operation()});
+    const char* const said =
+        "step ledger \"train_steps\": there is no step 9223372036854775807; they are numbered from 0";
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)sync.start(s); }), said));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run_for(20, train); }), said));
+    CHECK(s.run(w).item() == 1);
 }
 
 TEST_CASE("S41: numbers that make no sense are refused; a hook of nothing, too") {

@@ -79,7 +79,7 @@ public:
         std::int64_t dropped = 0; ///< that were stale, in its life
     };
     standing state() const;
-    /// Later, or earlier: gradients that are there stay.
+    /// Later, or earlier: gradients that are there stay. invalid_argument_error where there is no such step (step_number.hpp).
     void set_step(std::int64_t step);
 
     /// Keeps a replica's gradient, in place of what that replica deposited under a smaller ticket; one of a smaller ticket than that

@@ -9,6 +9,7 @@
 #include <tenon/kernel/accumulator.hpp>
 #include <tenon/kernel/failure.hpp>
 #include <tenon/kernel/ordered_sum.hpp>
+#include <tenon/kernel/step_number.hpp>
 
 namespace tenon {
 
@@ -275,6 +276,7 @@ TENON_INLINE accumulator_resource::standing accumulator_resource::state() const 
     return parts_->is;
 }
 TENON_INLINE void accumulator_resource::set_step(std::int64_t step) {
+    require_step("accumulator \"" + name_ + "\"", step);
     const std::lock_guard lock(parts_->guard);
     parts_->is.step = step;
 }

@@ -78,8 +78,8 @@ public:
     step_ledger& operator=(const step_ledger&) = delete;
     const step_ledger_description& description() const noexcept { return description_; }
 
-    // These throw invalid_argument_error where there is no such replica, aborted_error where it is another process now.
-    // `known`: a step that has begun.
+    // These throw invalid_argument_error where there is no such replica or step (step_number.hpp), aborted_error where it is
+    // another process now. `known`: a step that has begun.
 
     /// The replica takes part; it computes nothing of variables that it has read before.
     void join(std::int64_t replica, std::int64_t process, std::int64_t known);
@@ -97,7 +97,7 @@ public:
     bool stop(ledger_attempt& a) noexcept;
     /// Who was to apply a step has failed to, and the next one is to; or the pause is over.
     void abandon(ledger_attempt& a) noexcept;
-    /// Steps before this one are over: tokens for it are given.
+    /// Steps before this one are over: tokens for it are given. invalid_argument_error where there is no such step.
     void advance(std::int64_t step);
     /// Does not take part any more, nor waits to apply; a step that it applies it ends. Where there is a reason it fails with that when it waits. One that has finished will not come
     /// again: where too few are left for a step, those fail that wait for it, with end_of_data_error.

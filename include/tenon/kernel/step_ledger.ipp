@@ -11,6 +11,7 @@
 #include <tenon/kernel/failure.hpp>
 #include <tenon/kernel/memory_budget.hpp>
 #include <tenon/kernel/step_ledger.hpp>
+#include <tenon/kernel/step_number.hpp>
 
 namespace tenon {
 
@@ -80,6 +81,7 @@ struct step_ledger::book {
         if (number < 0 || number >= description.total)
             throw invalid_argument_error("step ledger \"" + name + "\": there is no replica " + std::to_string(number) +
                                          " of " + std::to_string(description.total) + "; they are numbered from 0");
+        if (known != step) require_step("step ledger \"" + name + "\"", known);
         replica& r = replicas[number];
         if (std::find(r.former.begin(), r.former.end(), process) != r.former.end())
             throw aborted_error("step ledger \"" + name + "\": replica " + std::to_string(number) +
@@ -392,6 +394,7 @@ TENON_INLINE void step_ledger::abandon(ledger_attempt& a) noexcept {
 }
 
 TENON_INLINE void step_ledger::advance(std::int64_t step) {
+    require_step("step ledger \"" + name_ + "\"", step);
     book_->change([&] {
         if (step > book_->step) book_->move_on(step);
     });

@@ -320,7 +320,8 @@ public:
     tensor<std::int64_t, shape<>> dropped() const {
         return tensor<std::int64_t, shape<>>::unchecked(accumulator_.dropped());
     }
-    /// An operation after which it is in this step, an earlier or a later one; gradients that are there stay.
+    /// An operation after which it is in this step, an earlier or a later one; gradients that are there stay. invalid_argument_error,
+    /// when it runs, where the step is negative, or so large that none could be counted from there.
     template <class I> operation set_step(const I& step) const {
         if constexpr (!fits_step<I>()) return {};
         else return accumulator_.set_step(as_step(step));
