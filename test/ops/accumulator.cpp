@@ -114,6 +114,23 @@ TEST_CASE("S26: one that exists as another is refused, and both are named; a fed
     CHECK(a.sess.run(a.count).item() == 1);
 }
 
+TEST_CASE("numbers that make no sense are refused when a node is made, with op, attribute and value") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::accumulator<float, two> sum({.name = "sum"});
+    const tn::detail::accumulated_type of{tn::element_type::float32, tn::extents{2}, false};
+    for (const std::int64_t least : {-1, 0})
+        CHECK(message_of<tn::invalid_argument_error>([&] {
+                  tn::add<tn::accumulator_take_op>({of, least}, {sum.untyped().handle()});
+              }) == "accumulator_take: least must be 1 or more: int64[] x [2], least " + std::to_string(least) +
+                        " (inputs sum)");
+    const std::int64_t far = std::int64_t{1} << 40;
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       tn::untyped::accumulator({tn::element_type::float32, tn::extents{far, far}});
+                   }),
+                   "accumulator: the result would take more than 2^62 bytes"));
+}
+
 TEST_CASE("S41: rows of indices of any sizes are averaged; an index out of range is an error, and nothing is added") {
     const tn::graph g;
     const tn::graph_scope in(g);

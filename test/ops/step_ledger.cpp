@@ -66,6 +66,47 @@ TEST_CASE("S41: a step that applies, ends well and has not advanced holds the le
     CHECK_THROWS_AS(a.sess.run_for(soon, a.advance), tn::deadline_exceeded_error);
 }
 
+TEST_CASE("numbers that make no sense are refused when a node is made, of a text, too, with op, attribute and value") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor step = tn::constant(std::int64_t{0}), why = tn::constant(std::string());
+    const tn::any_tensor ledger = tn::add<tn::step_ledger_op>({1, 2, "w", "train"}, {}, "ledger");
+    const auto refused = [](const auto& make) { return message_of<tn::invalid_argument_error>(make); };
+    const auto made = [&](std::int64_t aggregate, std::int64_t total) {
+        return refused([&] { tn::add<tn::step_ledger_op>({aggregate, total, "w", "train"}, {}); });
+    };
+    CHECK(made(0, -3) == "step_ledger: total must be 1 to 100000: total -3");
+    CHECK(made(0, std::int64_t{1} << 60) == "step_ledger: total must be 1 to 100000: total 1152921504606846976");
+    CHECK(made(3, 2) == "step_ledger: aggregate must be 0 to total: aggregate 3, total 2");
+    CHECK(made(-1, 2) == "step_ledger: aggregate must be 0 to total: aggregate -1, total 2");
+    const tn::detail::ledger_replica below{-1, 7}, beyond{tn::most_replicas, 7}, nobody{0, 0};
+    const auto of = [&]<class Op>(Op, const auto& by, const std::vector<tn::any_tensor>& inputs) {
+        return refused([&] { tn::add_node(tn::definition_of<Op>(), inputs, tn::encode(typename Op::attributes{by})); });
+    };
+    const std::string replica = ": replica must be 0 to 99999: int64[]";
+    CHECK(of(tn::ledger_join_op(), below, {ledger, step}) ==
+          "ledger_join" + replica + " x int64[], replica -1 (inputs ledger constant)");
+    CHECK(of(tn::ledger_begin_op(), beyond, {ledger, step})
+              .starts_with("ledger_begin" + replica + " x int64[], replica 100000"));
+    CHECK(of(tn::ledger_await_op(), below, {ledger}).starts_with("ledger_await" + replica + ", replica -1"));
+    CHECK(of(tn::ledger_apply_op(), below, {ledger, step}).starts_with("ledger_apply" + replica));
+    CHECK(of(tn::ledger_leave_op(), below, {ledger, why}).starts_with("ledger_leave" + replica));
+    CHECK(
+        contains(of(tn::ledger_join_op(), nobody, {ledger, step}), "process must not be 0, which is nobody's number"));
+    for (const std::int64_t most : {std::int64_t{-1}, std::int64_t{0}, tn::most_replicas + 1})
+        CHECK(contains(refused([&] {
+                           tn::add<tn::ledger_apply_op>({{0, 7}, most}, {ledger, step});
+                       }),
+                       "ledger_apply: most must be 1 to 100000: int64[] x int64[], most " + std::to_string(most)));
+    CHECK(contains(refused([&] { tn::add<tn::ledger_state_op>({-2}, {ledger}); }),
+                   "ledger_state: total must be 1 to 100000: int64[], total -2"));
+    std::string text = tn::to_json(g);
+    const std::string good = "\"total\":2", bad = "\"total\":-2";
+    REQUIRE(contains(text, good));
+    text.replace(text.find(good), good.size(), bad);
+    CHECK(contains(refused([&] { tn::graph_from_json(text); }), "step_ledger: total must be 1 to 100000: total -2"));
+}
+
 TEST_CASE("S41: a step that pauses, and ends well, pauses no longer") {
     const tn::task task;
     user a(task), b(task);

@@ -97,9 +97,9 @@ TEST_CASE("top_k's gradient goes to the elements that were chosen, and can be di
 TEST_CASE("top_k refuses what it cannot give, when the graph is made, or in the step that tells the size") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents{2, 3}, "few");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::top_k(x, 4); }) ==
-          "top_k: there are fewer elements along the last axis than k: float[2, 3] (inputs few)");
+          "top_k: there are fewer elements along the last axis than k: float[2, 3], k 4 (inputs few)");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::top_k(x, 0); }) ==
-          "top_k: k must be 1 or more: float[2, 3] (inputs few)");
+          "top_k: k must be 1 or more: float[2, 3], k 0 (inputs few)");
     const auto known_late = tn::placeholder<float, tn::shape<tn::dyn>>("known_late");
     const auto values = std::get<0>(tn::top_k<3>(known_late));
     tn::session s;

@@ -126,8 +126,8 @@ constexpr bool is_about_axes(fault f) noexcept {
 }
 
 /// A rule's answer. An op may refuse its operands in words of its own, which live for ever; those of a constant that has a name
-/// can be told by every compiler:
-///     static constexpr char too_few_knots[] = "a spline needs 4 knots or more";
+/// can be told by every compiler, and the numbers among the op's attributes that they name are said with them:
+///     static constexpr char too_few_knots[] = "knots must be 4 or more";
 ///     ... return too_few_knots;
 struct inferred {
     fault what = fault::none;

@@ -136,6 +136,16 @@ TENON_INLINE void detail::refuse_operands(const char* name, const inferred& refu
     throw invalid_argument_error(fault_sentence(name, refused, operands));
 }
 
+// Whether a rule's own words speak of an attribute.
+inline bool speaks_of(std::string_view words, std::string_view attribute) {
+    const auto in_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+    for (std::size_t at = 0; (at = words.find(attribute, at)) != words.npos; ++at) {
+        const std::size_t end = at + attribute.size();
+        if (!(at > 0 && in_word(words[at - 1])) && !(end < words.size() && in_word(words[end]))) return true;
+    }
+    return false;
+}
+
 TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred& refused, type_list operands,
                                         const attributes& a) {
     const fault what = refused.what;
@@ -157,6 +167,10 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred&
             if (const auto* axes = std::get_if<std::vector<std::int64_t>>(&value))
                 for (std::size_t i = 0; i < axes->size(); ++i)
                     text += (i ? ", " : axes->size() > 1 ? ", axes " : ", axis ") + std::to_string((*axes)[i]);
+        } else if (const auto* number = std::get_if<std::int64_t>(&value);
+                   number && what == fault::in_own_words && speaks_of(refused.own, name)) {
+            text += (first ? "" : ", ") + name + " " + std::to_string(*number);
+            first = false;
         }
     }
     return text;

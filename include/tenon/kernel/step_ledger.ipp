@@ -274,9 +274,8 @@ TENON_INLINE step_ledger::step_ledger(std::string name, step_ledger_description 
         if (!good) throw invalid_argument_error("step ledger \"" + name_ + "\": " + wrong);
     };
     const std::string total = std::to_string(description_.total), aggregate = std::to_string(description_.aggregate);
-    constexpr std::int64_t most = 100'000;
-    require(description_.total >= 1 && description_.total <= most,
-            "there are " + total + " replicas; give 1 or more, up to " + std::to_string(most));
+    require(description_.total >= 1 && description_.total <= most_replicas,
+            "there are " + total + " replicas; give 1 or more, up to " + std::to_string(most_replicas));
     require(description_.aggregate >= 0, aggregate + " gradients cannot be averaged");
     require(description_.aggregate <= description_.total,
             aggregate + " gradients a step are asked of " + total + " replicas, each of which gives one");

@@ -62,6 +62,7 @@ struct accumulator_op {
         if (!is_floating(a.element)) return fault::element_type_must_be_floating;
         if (a.rows && a.shape.rank() == 0) return fault::rank_too_low;
         if (!a.shape.is_static()) return fault::size_must_be_known;
+        if (!is_countable(a.type())) return fault::sizes_overflow;
         return inferred(element_type::int64, {});
     }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -150,7 +151,9 @@ struct accumulator_take_op : detail::waiting_accumulator_use {
         }
     };
     static constexpr int outputs(const attributes& a, int) { return a.rows ? 2 : 1; }
+    static constexpr char least_out_of_range[] = "least must be 1 or more";
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        if (a.least < 1) return least_out_of_range;
         return in.size() == 1 ? detail::type_of_average(a, output) : inferred(fault::expects_more_operands);
     }
     static extents at_most(const attributes& a, type_list, int output) { return detail::most_of_average(a, output); }

@@ -31,8 +31,12 @@ struct step_ledger_op {
             field("shared_name", &attributes::shared_name);
         }
     };
-    static inferred infer(const attributes&, type_list in, int) {
+    static constexpr char total_out_of_range[] = "total must be 1 to 100000";
+    static constexpr char aggregate_out_of_range[] = "aggregate must be 0 to total";
+    static inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 0) return fault::components_differ;
+        if (a.total < 1 || a.total > most_replicas) return total_out_of_range;
+        if (a.aggregate < 0 || a.aggregate > a.total) return aggregate_out_of_range;
         return inferred(element_type::int64, {});
     }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -49,6 +53,11 @@ struct ledger_replica {
         field("replica", &ledger_replica::replica);
         field("process", &ledger_replica::process);
     }
+    static constexpr char replica_out_of_range[] = "replica must be 0 to 99999";
+    static constexpr char no_process[] = "process must not be 0, which is nobody's number";
+    constexpr const char* misfit() const {
+        return replica < 0 || replica >= most_replicas ? replica_out_of_range : process == 0 ? no_process : nullptr;
+    }
 };
 
 // Of each use: the ledger is input 0, whose value is not needed; Rank: of input 1, an int64, where there is one.
@@ -57,7 +66,9 @@ template <int Rank = -1> struct ledger_use {
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
     static constexpr bool needs_value(const auto&, int input) { return input > 0; }
-    static constexpr fault misfit(type_list in) {
+    static constexpr inferred misfit(const auto& a, type_list in) {
+        if constexpr (requires { a.misfit(); })
+            if (const char* const own = a.misfit()) return own;
         if (in.size() != (Rank < 0 ? 1 : 2)) return fault::expects_more_operands;
         if constexpr (Rank >= 0) {
             if (in[1].element != element_type::int64) return fault::element_type_must_be_integer;
@@ -76,9 +87,9 @@ template <int Rank = -1> struct waiting_ledger_use : ledger_use<Rank> {
 struct ledger_begin_op : detail::ledger_use<0> {
     static constexpr const char* name = "ledger_begin";
     using attributes = detail::ledger_replica;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        const fault f = misfit(in);
-        return f == fault::none ? inferred(element_type::int64, {3}) : inferred(f);
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        const inferred f = misfit(a, in);
+        return f ? inferred(element_type::int64, {3}) : f;
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -89,7 +100,7 @@ struct ledger_join_op : detail::ledger_use<0> {
     static constexpr const char* name = "ledger_join";
     using attributes = detail::ledger_replica;
     static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) { return misfit(in); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_join);
@@ -99,7 +110,7 @@ struct ledger_commit_op : detail::ledger_use<1> {
     static constexpr const char* name = "ledger_commit";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) { return misfit(in); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_commit);
@@ -109,9 +120,9 @@ struct ledger_await_op : detail::waiting_ledger_use<> {
     static constexpr const char* name = "ledger_await";
     using attributes = detail::ledger_replica;
     static constexpr int outputs(const attributes&, int) { return 2; }
-    static constexpr inferred infer(const attributes&, type_list in, int output) {
-        const fault f = misfit(in);
-        return f == fault::none ? inferred(output == 0 ? element_type::int64 : element_type::boolean, {}) : inferred(f);
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        const inferred f = misfit(a, in);
+        return f ? inferred(output == 0 ? element_type::int64 : element_type::boolean, {}) : f;
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -127,12 +138,15 @@ struct ledger_apply_op : detail::waiting_ledger_use<0> {
             ledger_replica::fields(field);
             field("most", &attributes::most);
         }
+        static constexpr char most_out_of_range[] = "most must be 1 to 100000";
+        constexpr const char* misfit() const {
+            return most < 1 || most > most_replicas ? most_out_of_range : ledger_replica::misfit();
+        }
     };
     static constexpr int outputs(const attributes&, int) { return 2; }
-    static constexpr inferred infer(const attributes&, type_list in, int output) {
-        const fault f = misfit(in);
-        if (f != fault::none) return f;
-        return inferred(element_type::int64, output == 0 ? extents() : extents(extent()));
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        const inferred f = misfit(a, in);
+        return f ? inferred(element_type::int64, output == 0 ? extents() : extents(extent())) : f;
     }
     static extents at_most(const attributes& a, type_list, int output) {
         return output == 0 ? extents() : extents(extent(a.most));
@@ -146,7 +160,7 @@ struct ledger_advance_op : detail::ledger_use<0> {
     static constexpr const char* name = "ledger_advance";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) { return misfit(in); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_advance);
@@ -162,7 +176,8 @@ struct ledger_leave_op : detail::ledger_use<0> {
         }
     };
     static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (const char* const own = a.misfit()) return own;
         if (in.size() != 2) return fault::expects_more_operands;
         return in[1].element == element_type::string && in[1].extents.rank() == 0 ? fault::none
                                                                                   : fault::path_must_be_text;
@@ -177,7 +192,7 @@ struct ledger_pause_op : detail::waiting_ledger_use<> {
     static constexpr const char* name = "ledger_pause";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) { return misfit(in); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_pause);
@@ -187,7 +202,7 @@ struct ledger_discard_op : detail::ledger_use<> {
     static constexpr const char* name = "ledger_discard";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) { return misfit(in); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_discard);
@@ -198,12 +213,14 @@ struct ledger_state_op : detail::ledger_use<> {
     struct attributes {
         std::int64_t total = 1;
         static constexpr void fields(auto&& field) { field("total", &attributes::total); }
+        constexpr const char* misfit() const {
+            return total < 1 || total > most_replicas ? step_ledger_op::total_out_of_range : nullptr;
+        }
     };
     static constexpr int outputs(const attributes&, int) { return 4; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
-        const fault f = misfit(in);
-        if (f != fault::none) return f;
-        return inferred(element_type::int64, output < 3 ? extents() : extents(extent(a.total)));
+        const inferred f = misfit(a, in);
+        return f ? inferred(element_type::int64, output < 3 ? extents() : extents(extent(a.total))) : f;
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
