@@ -379,9 +379,15 @@ TEST_CASE("S41: replicas that do not train the same are refused with what differ
                    "replicas do not train the same: optimiser gradient_descent, learning rate 0.1, and optimiser "
                    "gradient_descent, learning rate 0.2"));
     CHECK(contains(error(one(task, 0.1, 3, "w", false)), "replicas: 2, and 3"));
+    CHECK(contains(error(one(task, 0.1, 3, "w", false)),
+                   "end all of them and reset the container (tenon reset, session::reset)"));
     CHECK(contains(error(one(task, 0.1, 2, "v", false)), "variable w double[2], and variable v double[2]"));
     CHECK(contains(error(one(task, 0.1, 2, "w", true)), "nothing more, and variable extra double[]"));
     CHECK(first.sess->run(first.value)(0) == 0);
+    task.reset();
+    one next(task, 0.1, 3, "w", false);
+    next.sess->run(next.initialize);
+    CHECK(next.sess->run(next.join).item() == 0);
 }
 
 TEST_CASE("S41: replicas whose optimisers have other settings are refused, and what differs is named") {

@@ -24,7 +24,11 @@ inline std::shared_ptr<step_ledger> ledger_of(const node& n, const kernel_setup&
                                                         [&] { return std::make_shared<step_ledger>(id.name, d); });
     if (!(found->description() == d))
         throw invalid_argument_error("step ledger " + id.shown() +
-                                     ": replicas do not train the same: " + difference(found->description(), d));
+                                     ": replicas do not train the same: " + difference(found->description(), d) +
+                                     "; give all replicas what the first one had. To train by something else from here "
+                                     "on, end all of them and reset the container (tenon reset" +
+                                     (id.container.empty() ? "" : " --container " + id.container) +
+                                     ", session::reset): the variables of a checkpoint are restored then");
     return found;
 }
 
