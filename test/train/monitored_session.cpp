@@ -242,6 +242,37 @@ TEST_CASE("SEMANTICS 46: a chief whose last checkpoint is damaged takes the one 
     CHECK(told[1] == "session: restored " + folder / "m-2.json");
 }
 
+TEST_CASE(
+    "SEMANTICS 46: what a checkpoint does not have, or otherwise, is initialised where that is asked for, and named") {
+    const temporary_folder folder;
+    {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto w = tn::variable("w", 0.0f);
+        (void)tn::variable<float, tn::shape<2>>("other", tn::zeros());
+        tn::monitored_session sess({.checkpoint = folder / "m"});
+        sess.run(w.assign(5.0f));
+        sess.close();
+    }
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", 0.0f);
+    const auto other = tn::variable<float, tn::shape<3>>("other", tn::constant_value(2));
+    const auto table =
+        tn::variable<float, tn::shape<4, 2>>("table", tn::constant_value(3), {.partition = {.parts = 2}});
+    CHECK_THROWS_AS(tn::monitored_session({.checkpoint = folder / "m"}), tn::invalid_argument_error);
+    lines told;
+    tn::monitored_session sess(
+        {.checkpoint = folder / "m", .partial = true, .log = [&](const std::string& line) { told.push_back(line); }});
+    REQUIRE(told.size() == 2);
+    CHECK(told[1] == "session: initialised what " + folder / "m-1.json" +
+                         " does not have: table, other: float[3] here, float[2] in the file");
+    auto [is_w, is_other, is_table] = sess.session().run(w, other, table);
+    CHECK(is_w() == 5);
+    CHECK(is_other(2) == 2);
+    CHECK((is_table(0, 0) == 3 && is_table(3, 1) == 3));
+}
+
 TEST_CASE("SEMANTICS 46: a list of checkpoints that is damaged ends no training: it is passed over where that is asked "
           "for, and made anew by the next save") {
     const temporary_folder folder;

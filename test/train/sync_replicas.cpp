@@ -15,6 +15,7 @@
 
 #include "each_thread.hpp"
 #include "messages.hpp"
+#include "temporary_folder.hpp"
 
 // Synchronous replicas on one task, as threads with graphs of their own (SEMANTICS 41). Over tasks and processes they are in
 // net/server/sync_replicas.cpp and processes/.
@@ -441,6 +442,47 @@ TEST_CASE("S41: a count of steps that leaves no room for more is refused, and no
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)sync.start(s); }), said));
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run_for(20, train); }), said));
     CHECK(s.run(w).item() == 1);
+}
+
+TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchronous program") {
+    const temporary_folder folder;
+    constexpr int steps = 3;
+    std::vector<std::string> told;
+    // w after `steps` more steps.
+    const auto trained = [&](bool synchronous, const std::string& at, bool partial) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto w = tn::variable("w", 1.0);
+        const auto loss = tn::square(w - 3.0);
+        const tn::adam how(0.1);
+        const tn::sync_replicas sync(how, {.aggregate = 1, .total = 1});
+        const auto train = synchronous ? sync.minimize(loss) : how.minimize(loss);
+        tn::monitored_session_options o;
+        o.checkpoint = folder / at;
+        o.partial = partial;
+        o.log = [&](const std::string& line) { told.push_back(line); };
+        if (synchronous) o.hooks = {sync.hook()};
+        tn::monitored_session s(o);
+        for (int i = 0; i < steps; ++i) s.run(train);
+        const double is = s.session().run(w).item();
+        s.close();
+        return is;
+    };
+    (void)trained(false, "all", false);
+    const double expected = trained(false, "all", false);
+    (void)trained(false, "m", false);
+    CHECK(contains(message_of<tn::not_found_error>([&] { trained(true, "m", false); }), "lacks "));
+    told.clear();
+    CHECK(trained(true, "m", true) == doctest::Approx(expected).epsilon(1e-12));
+    REQUIRE(told.size() >= 2);
+    CHECK(told[0] == "session: restored " + folder / "m-3.json");
+    CHECK(contains(told[1], "session: initialised what " + folder / "m-3.json" + " does not have: "));
+    for (const char* name : {"train_steps", "w/next_step", "adam_step/next_step", "global_step/next_step"})
+        CHECK_MESSAGE(contains(told[1], name), told[1]);
+    CHECK_FALSE(contains(told[1], "adam_m"));
+    told.clear();
+    (void)trained(true, "m", false); // what it saved is whole
+    CHECK(told[0] == "session: restored " + folder / "m-6.json");
 }
 
 TEST_CASE("S41: numbers that make no sense are refused; a hook of nothing, too") {

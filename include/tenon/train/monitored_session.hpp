@@ -61,6 +61,9 @@ struct monitored_session_options {
     /// Where checkpoints are, as of a saver: "run/model". Empty: there are none.
     std::string checkpoint{};
     int keep = 5; ///< of them
+    /// Variables that the checkpoint has not, or of another type or other sizes, are initialised, each by its own initial value, and the
+    /// log (or standard error) says which; else that is an error. For a program that has more variables than the one that saved.
+    bool partial = false;
     /// Where the last checkpoint is damaged, or their list, the last that is whole is restored, and the log says so; else it is an error.
     bool fall_back = false;
     /// When the chief saves, every 600 seconds where nothing is given; and once the variables were initialised, and at close().

@@ -8,10 +8,12 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
+#include <tenon/ops/partition.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/train/coordinator.hpp>
 #include <tenon/train/leadership.hpp>
@@ -88,6 +90,7 @@ struct monitored_session::state final : hook_context {
     bool give_values(double deadline);
     void give_local_values();
     void restore_or_initialize();
+    void initialize_others(const restored_checkpoint& r);
     void go_on_with_random_numbers();
     void say_what_is_waited_for(const std::vector<std::string>& missing);
     void drop() noexcept;
@@ -272,14 +275,30 @@ TENON_INLINE bool monitored_session::state::give_values(double deadline) {
     return true;
 }
 
+// Variables that a checkpoint has not given values begin anew, on whatever task they are: what is live there is of another moment.
+TENON_INLINE void monitored_session::state::initialize_others(const restored_checkpoint& r) {
+    std::vector<std::string> which = r.missing;
+    which.insert(which.end(), r.mismatched.begin(), r.mismatched.end());
+    if (which.empty()) return;
+    const std::set<std::string> loaded(r.loaded.begin(), r.loaded.end());
+    std::vector<operation> targets;
+    for (const detail::whole_variable& w : detail::whole_variables(variables))
+        if (!loaded.contains(w.variable.node()->name))
+            for (const any_tensor& part : w.parts) targets.push_back(detail::initializer_of(part));
+    (void)open->run_untyped({}, {}, targets);
+    warn("session: initialised what " + r.path + " does not have: " + detail::joined(which, ", "));
+}
+
 TENON_INLINE void monitored_session::state::restore_or_initialize() {
     for (const auto& h : options.hooks) h->giving_values(*this);
     std::vector<std::string> damaged; // where that is all there is, values are not begun anew in silence
     if (saves && (!saves->checkpoints(*open, &damaged).empty() || !damaged.empty())) {
-        const restored_checkpoint r = saves->restore(*open, {.fall_back = options.fall_back});
+        const restored_checkpoint r =
+            saves->restore(*open, {.partial = options.partial, .fall_back = options.fall_back});
         saved_step = r.step;
         for (const std::string& line : r.passed_over) warn("session: passed over what is damaged: " + line);
         tell("session: restored " + r.path);
+        initialize_others(r);
         if (!r.other_shards.empty())
             tell("session: the checkpoint is of another shard's data; from their beginning: " +
                  detail::joined(r.other_shards, ", "));
