@@ -50,11 +50,12 @@ struct tasks {
 };
 
 /// The MLP 784-300-100-10, batch 128, by plain gradient descent: on a worker of a cluster with its variables on the parameter
-/// servers in turn, or in a session of this process.
+/// servers in turn, or in a session of this process; there also data-parallel, as one of several processes.
 class mlp_worker {
 public:
-    /// `synchronous`: of so many workers, whose gradients are averaged; 0: by itself.
-    mlp_worker(const tn::cluster* c, int index, const std::string& target, int synchronous = 0) {
+    /// `synchronous`: of so many workers, whose gradients are averaged; 0: by itself. `together`: data-parallel.
+    mlp_worker(const tn::cluster* c, int index, const std::string& target, int synchronous = 0,
+               const std::shared_ptr<tn::collective_group>& together = nullptr) {
         const tn::graph_scope in(graph_);
         const std::string own = "/job:worker/task:" + std::to_string(index);
         std::optional<tn::device_scope> placed;
@@ -63,11 +64,16 @@ public:
         const auto y = tn::placeholder<std::int32_t, tn::shape<128>>("y");
         namespace nn = tn::nn;
         auto model = nn::sequential(nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
-        const auto loss = nn::cross_entropy(model(x), y);
+        const auto loss = [&](auto images, auto labels) { return nn::cross_entropy(model(images), labels); };
         const tn::gradient_descent descent(0.01f);
         if (synchronous > 0) sync_.emplace(descent, tn::sync_replicas_options{synchronous, synchronous, index});
         const tn::optimizer& how = sync_ ? static_cast<const tn::optimizer&>(*sync_) : descent;
-        const auto step = how.minimize(loss);
+        const tn::operation step = [&] {
+            if (!together) return how.minimize(loss(x, y));
+            const tn::mirrored_strategy mirrored(together);
+            const auto losses = mirrored.run(loss, mirrored.distribute(x), mirrored.distribute(y));
+            return mirrored.minimize(descent, losses).train;
+        }();
         session_.emplace(c ? tn::session(target, graph_, {.device_filters = {"/job:ps", own}}) : tn::session(graph_));
         if (!c || index == 0) session_->run(tn::initialize_variables());
         std::uint32_t random = 1;
@@ -82,6 +88,8 @@ public:
         if (sync_) applies_.emplace(sync_->start(*session_));
     }
     void step() { step_(); }
+    /// Synchronous: averages that were applied.
+    std::int64_t applied() { return session_->run(sync_->step())(); }
     /// Where another one still steps it is not waited for.
     void end() {
         if (applies_) applies_->finish();

@@ -4,7 +4,8 @@
 //     net_peer_rows --list                            prints the rows' names
 //
 // The tasks are processes of this program, started with --task JOB:INDEX --cluster JSON. A worker that trains says "ready", is told
-// to go, trains for two seconds and says its rate; each task ends when its standard input does.
+// to go, trains for two seconds and says its rate; where all step together, the first one does, and the others go on until it has
+// ended. A task ends when its standard input does.
 
 #include <cstdio>
 #include <cstdlib>
@@ -33,46 +34,66 @@ int usage(const std::string& what) {
 
 // ---- a task
 
-int serve(const tn::cluster& c, const std::string& job, int index, int threads, bool trains) {
+// How a worker trains.
+const std::string no = "no", by_itself = "by_itself", synchronous = "synchronous", data_parallel = "data_parallel";
+
+int serve(const tn::cluster& c, const std::string& job, int index, int threads, const std::string& trains) {
     tn::server_options o;
     o.intra_op_threads = threads;
-    const tn::server server(c, job, index, o);
+    tn::server server(c, job, index, o);
+    const int workers = static_cast<int>(c.tasks("worker").size());
     std::unique_ptr<mlp_worker> by;
-    if (trains) {
-        by = std::make_unique<mlp_worker>(&c, index, server.target());
+    const auto warm_up = [&] {
         for (int i = 0; i < 20; ++i) by->step();
-    }
+    };
+    if (trains == by_itself || trains == synchronous)
+        by = std::make_unique<mlp_worker>(&c, index, server.target(), trains == synchronous ? workers : 0);
+    if (trains == by_itself) warm_up();
     std::cout << "ready" << std::endl;
     std::string word;
-    if (by && std::cin >> word) {
-        int steps = 0;
+    if (trains != no && std::cin >> word) {
+        if (trains == data_parallel) {
+            tn::session_options first; // of a process, which decides
+            first.intra_op_threads = threads;
+            (void)tn::session(first).run(tn::constant(1.0f));
+            by = std::make_unique<mlp_worker>(nullptr, index, "", 0, server.processes());
+        }
+        by->begin();
+        if (trains != by_itself) warm_up();
+        std::int64_t steps = 0;
+        const std::int64_t applied = trains == synchronous ? by->applied() : 0;
         double took = 0;
         const auto began = std::chrono::steady_clock::now();
-        for (; took < training_seconds; ++steps) {
-            by->step();
-            took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        try {
+            for (; took < training_seconds || (trains != by_itself && index > 0); ++steps) {
+                by->step();
+                took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+            }
+            if (trains == synchronous) steps = by->applied() - applied;
+            std::cout << static_cast<double>(steps) / took << std::endl;
+        } catch (const tn::error&) { // the first one has ended
+            if (index == 0) throw;
         }
-        std::cout << steps / took << std::endl;
     }
     while (std::cin >> word) {
     }
+    if (by) by->end();
     by.reset();
     return 0;
 }
 
 class task_process {
 public:
-    task_process(const std::string& job, int index, const tn::cluster& c, int threads, bool trains) {
+    task_process(const std::string& job, int index, const tn::cluster& c, int threads, const std::string& trains) {
         int to[2], from[2];
         if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) fail("pipe");
         posix_spawn_file_actions_t files;
         ::posix_spawn_file_actions_init(&files);
         ::posix_spawn_file_actions_adddup2(&files, to[0], 0);
         ::posix_spawn_file_actions_adddup2(&files, from[1], 1);
-        std::vector<std::string> words = {
-            "net_peer_rows",        "--task", job + ":" + std::to_string(index), "--cluster", c.to_json(), "--threads",
-            std::to_string(threads)};
-        if (trains) words.insert(words.end(), {"--train", "yes"});
+        std::vector<std::string> words = {"net_peer_rows", "--task",    job + ":" + std::to_string(index), "--cluster",
+                                          c.to_json(),     "--threads", std::to_string(threads),           "--train",
+                                          trains};
         std::vector<char*> arguments;
         for (std::string& w : words) arguments.push_back(w.data());
         arguments.push_back(nullptr);
@@ -137,17 +158,17 @@ double seconds_of_call(const std::function<void()>& call) {
 }
 
 struct processes {
-    processes(int ps, int workers, int threads, bool train) : tasks(loopback_cluster(ps, workers)) {
-        for (const char* job : {"ps", "worker"})
+    processes(int ps, int workers, int threads, const std::string& train) : tasks(loopback_cluster(ps, workers)) {
+        for (const std::string& job : tasks.jobs())
             for (const int t : tasks.tasks(job))
-                all.push_back(std::make_unique<task_process>(job, t, tasks, threads, train && job[0] == 'w'));
+                all.push_back(std::make_unique<task_process>(job, t, tasks, threads, job == "worker" ? train : no));
     }
     tn::cluster tasks;
     std::vector<std::unique_ptr<task_process>> all; // parameter servers first
 };
 
 measured run(int threads, bool through) {
-    const processes p(1, 1, threads, false);
+    const processes p(1, 1, threads, no);
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<>>("x");
@@ -163,7 +184,7 @@ measured run(int threads, bool through) {
 }
 
 measured transfer(int threads, std::int64_t megabytes, bool push) {
-    const processes p(1, 1, threads, false);
+    const processes p(1, 1, threads, no);
     const tn::graph g;
     const tn::graph_scope in(g);
     const tn::tensor_type type{tn::element_type::float32, {megabytes * 250'000}};
@@ -184,11 +205,15 @@ measured transfer(int threads, std::int64_t megabytes, bool push) {
     return {static_cast<double>(megabytes) * 1e-3 / seconds_of_call([&] { (void)step({}); }), "GB/s"};
 }
 
-measured mlp(int threads, int workers) {
-    const processes p(2, workers, threads, true);
-    for (std::size_t i = 2; i < p.all.size(); ++i) p.all[i]->go();
+measured mlp(int threads, int workers, const std::string& train) {
+    constexpr int ps = 2;                             // which have nothing to do where workers are data-parallel
+    const int share = std::max(1, threads / workers); // on more than there are cores all sides are slow
+    const processes p(ps, workers, share, train);
+    const auto first = p.all.begin() + ps;
+    std::for_each(first, p.all.end(), [](const auto& worker) { worker->go(); });
     double rate = 0;
-    for (std::size_t i = 2; i < p.all.size(); ++i) rate += std::atof(p.all[i]->said().c_str());
+    for (auto worker = first; worker != (train == by_itself ? p.all.end() : first + 1); ++worker)
+        rate += std::atof((*worker)->said().c_str());
     return {rate, "steps/s"};
 }
 
@@ -200,8 +225,10 @@ const std::map<std::string, row> rows = {
     {"cluster_pull_64", [](int t) { return transfer(t, 64, false); }},
     {"cluster_push_1", [](int t) { return transfer(t, 1, true); }},
     {"cluster_push_64", [](int t) { return transfer(t, 64, true); }},
-    {"cluster_mlp_1", [](int t) { return mlp(t, 1); }},
-    {"cluster_mlp_2", [](int t) { return mlp(t, 2); }},
+    {"cluster_mlp_1", [](int t) { return mlp(t, 1, by_itself); }},
+    {"cluster_mlp_2", [](int t) { return mlp(t, 2, by_itself); }},
+    {"cluster_sync_2", [](int t) { return mlp(t, 2, synchronous); }},
+    {"cluster_parallel_2", [](int t) { return mlp(t, 2, data_parallel); }},
 };
 
 } // namespace
@@ -222,7 +249,7 @@ int main(int argc, char** argv) {
     if (const std::string& task = given["--task"]; !task.empty()) {
         const std::size_t colon = task.find(':');
         return serve(tn::cluster::from_json(given["--cluster"]), task.substr(0, colon),
-                     std::atoi(task.c_str() + colon + 1), threads, given.contains("--train"));
+                     std::atoi(task.c_str() + colon + 1), threads, given["--train"]);
     }
     const auto at = rows.find(given["--row"]);
     if (at == rows.end() || threads < 1)

@@ -2,8 +2,8 @@
 
 A script is run as `python <peer>_cluster.py --row cluster_mlp_2 --threads 2` and prints one line like those of timing.py. It starts
 its tasks as processes of its own, on loopback, with --task JOB:INDEX and --ports; such a process says "ready" on a line when
-it serves. A worker that trains then waits for a line, trains for two seconds and says its steps per second. A task ends when
-its standard input does.
+it serves. A worker that trains then waits for a line, trains for two seconds and says its steps per second; where all step together,
+the first one does, and the others go on until they are ended. A task ends when its standard input does.
 """
 
 import argparse
@@ -22,6 +22,8 @@ UNITS = {
     "cluster_push_64": "GB/s",
     "cluster_mlp_1": "steps/s",
     "cluster_mlp_2": "steps/s",
+    "cluster_sync_2": "steps/s",
+    "cluster_parallel_2": "steps/s",
 }
 BATCH = 128
 PARAMETER_SERVERS = 2
@@ -36,8 +38,12 @@ def arguments():
     parser.add_argument("--ports", type=int, nargs="+", default=[])
     args = parser.parse_args()
     args.kind, args.size = args.row.split("_")[1], int((args.row.split("_") + ["0"])[2])
-    args.ps = PARAMETER_SERVERS if args.kind == "mlp" else 1
-    args.workers = args.size if args.kind == "mlp" else 1
+    args.together = args.kind in ("sync", "parallel")
+    args.trains = args.together or args.kind == "mlp"
+    args.ps = PARAMETER_SERVERS if args.trains else 1
+    args.workers = args.size if args.trains else 1
+    if not args.task:  # of a task; on more than there are cores all sides are slow
+        args.share = max(1, args.threads // args.workers)
     args.bytes = args.size * 1_000_000
     if args.task:
         job, index = args.task.split(":")
@@ -62,7 +68,7 @@ class Task:
 
     def __init__(self, args, ports, job, index):
         self.process = subprocess.Popen(
-            [sys.executable, sys.argv[0], "--row", args.row, "--threads", str(args.threads), "--task", f"{job}:{index}",
+            [sys.executable, sys.argv[0], "--row", args.row, "--threads", str(args.share), "--task", f"{job}:{index}",
              "--ports"] + [str(p) for p in ports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def says(self):
@@ -95,26 +101,33 @@ def serve():
     sys.stdin.read()
 
 
-def train(step):
-    """A worker's part of an mlp row."""
-    for _ in range(20):
-        step()
+def train(args, step, applied=None):
+    """A worker's part of a row of training. `applied` counts the steps of all, where who steps cannot."""
+    def warm_up():
+        for _ in range(20):
+            step()
+
+    if not args.together:
+        warm_up()
     say("ready")
     sys.stdin.readline()
+    if args.together:
+        warm_up()
+    before = applied() if applied else 0
     begin, steps, took = time.perf_counter(), 0, 0.0
-    while took < TRAINING_SECONDS:
+    while took < TRAINING_SECONDS or (args.together and args.index > 0):
         step()
         steps += 1
         took = time.perf_counter() - begin
-    say(str(steps / took))
+    say(str((applied() - before if applied else steps) / took))
     sys.stdin.read()
 
 
-def rate_of(workers):
+def rate_of(args, workers):
     """Steps per second of all of them together, once each is ready."""
     for worker in workers:
         worker.go()
-    return sum(float(worker.says()) for worker in workers)
+    return sum(float(worker.says()) for worker in (workers[:1] if args.together else workers))
 
 
 def value_of(args, seconds):

@@ -11,12 +11,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_50", "mlp_128", "conv_64",
         "matmul_64", "matmul_256", "matmul_1024"]
 CLUSTER_ROWS = ["cluster_run", "cluster_through", "cluster_pull_1", "cluster_pull_64", "cluster_push_1",
-                "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2"]  # each a process a task, on all the threads' cores
+                "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2", "cluster_sync_2",
+                "cluster_parallel_2"]  # each a process a task, on all the threads' cores
 INPUT_ROWS = ["input_csv", "input_tfrecord", "input_image", "input_indexed", "input_map", "input_get_next"]
 PEERS = ["tensorflow", "torch", "jax"]
-INPUT_PEERS = {row: ["tensorflow", "torch"] for row in INPUT_ROWS}
-INPUT_PEERS["input_tfrecord"] = INPUT_PEERS["input_get_next"] = ["tensorflow"]  # PyTorch has no such thing
-CLUSTER_PEERS = ["tensorflow", "torch", "ray"]
+PEERS_OF = {row: ["tensorflow", "torch"] for row in INPUT_ROWS + CLUSTER_ROWS}
+PEERS_OF["input_tfrecord"] = PEERS_OF["input_get_next"] = ["tensorflow"]  # PyTorch has no such thing
+PEERS_OF["cluster_parallel_2"] = ["torch"]
+PEERS_OF.update({row: ["tensorflow", "torch", "ray"] for row in CLUSTER_ROWS[:6]})
 HIGHER_IS_BETTER = {"steps/s", "GFLOP/s", "GB/s"}
 
 
@@ -68,10 +70,7 @@ def main():
         return [interpreters[system], os.path.join(HERE, f"{system}_{'cluster' if is_cluster(row) else 'rows'}.py")]
 
     def takes_part(row, system):
-        if system == "ray" and row.startswith("cluster_mlp"):
-            return False
-        peers_of_row = CLUSTER_PEERS if is_cluster(row) else INPUT_PEERS.get(row, PEERS)
-        return system == "tenon" or system in peers_of_row
+        return system == "tenon" or system in PEERS_OF.get(row, PEERS)
 
     found = {}  # (row, threads, system, way): values
     units = {}

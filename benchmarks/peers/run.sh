@@ -23,6 +23,9 @@
 #     cluster_push_1, _64       and subtracts so many from them there                                      GB/s
 #     cluster_mlp_1, _2         that MLP, batch 128, asynchronous on 2 parameter servers, of 1 and 2
 #                               workers together                                                           steps/s
+#     cluster_sync_2            the same, where 2 workers average the gradients of each step: sync_replicas,
+#                               SyncReplicasOptimizer, calls that RPC answers together                     steps/s
+#     cluster_parallel_2        Tenon's 2 workers data-parallel, beside RPC as before                      steps/s
 #
 # Tenon's side are the programs benchmarks/peer_rows, input_peer_rows and net_peer_rows of the build folder (default:
 # build/release), called as `peer_rows --row mlp_128 --threads 2`; without the others their rows are left out. The peers are installed

@@ -1,5 +1,5 @@
 """TensorFlow's side of the cluster rows: tf.distribute.Server over grpc, a process a task, v1 sessions' callables. Training is
-between-graph and asynchronous: a session a worker, on its own server."""
+between-graph: a session a worker, on its own server; asynchronous, or by SyncReplicasOptimizer, whose hook's work is done here."""
 
 import os
 
@@ -30,7 +30,7 @@ def specification(ports):
 def task():
     tasks = specification(args.ports)
     server = tf.distribute.Server(tasks, job_name=args.job, task_index=args.index, config=config())
-    if args.kind != "mlp" or args.job == "ps":
+    if not args.trains or args.job == "ps":
         cluster.serve()
         return
     own = f"/job:worker/task:{args.index}"
@@ -43,14 +43,25 @@ def task():
         h = tf.nn.relu(tf.matmul(h, p[2]) + p[3])
         logits = tf.matmul(h, p[4]) + p[5]
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-        step = v1.train.GradientDescentOptimizer(RATE).minimize(loss, global_step=v1.train.get_or_create_global_step())
+        how = v1.train.GradientDescentOptimizer(RATE)
+        if args.together:
+            how = v1.train.SyncReplicasOptimizer(how, args.workers)
+        steps = v1.train.get_or_create_global_step()
+        step = how.minimize(loss, global_step=steps)
         begin = v1.global_variables_initializer()
+        tokens = how.get_init_tokens_op() if args.together else None
     session = v1.Session(server.target, config=config("/job:ps", own))
     if args.index == 0:
         session.run(begin)
+    if args.together:
+        session.run(v1.local_variables_initializer())
+        session.run(how.chief_init_op if args.index == 0 else how.local_step_init_op)
+        if args.index == 0:
+            session.run(tokens)
+            how.get_chief_queue_runner().create_threads(session, daemon=True, start=True)
     call = session.make_callable(step, feed_list=[x, y])
     batch = images(cluster.BATCH, 784), labels(cluster.BATCH)
-    cluster.train(lambda: call(*batch))
+    cluster.train(args, lambda: call(*batch), (lambda: int(session.run(steps))) if args.together else None)
 
 
 def main():
@@ -63,7 +74,7 @@ def main():
         workers.append(cluster.Task(args, ports, "worker", i))
         workers[-1].says()
     try:
-        cluster.report(args, "grpc", cluster.rate_of(workers) if args.kind == "mlp" else calls(ports))
+        cluster.report(args, "grpc", cluster.rate_of(args, workers) if args.trains else calls(ports))
     finally:
         for t in workers + tasks:
             t.end()

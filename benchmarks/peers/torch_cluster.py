@@ -1,7 +1,9 @@
 """PyTorch's side of the cluster rows: torch.distributed.rpc over TensorPipe, a process a task. There is no master: the worker reads
-and sends by calls to the parameter servers; the first two rows are called by a client."""
+and sends by calls to the parameter servers; the first two rows are called by a client. Where workers step together, a call that sends
+gradients is answered with the new values, once those of all are there (PyTorch's own tutorial of batched RPC)."""
 
 import os
+import sys
 import threading
 
 import cluster
@@ -16,6 +18,7 @@ import torch.nn.functional as F
 torch.set_num_threads(args.threads)
 
 held = {}  # of a parameter server: name, tensor
+sent, answer = [], torch.futures.Future()  # of the present step of all
 guard = threading.Lock()
 
 
@@ -41,8 +44,22 @@ def update(names, gradients):
             held[name].sub_(gradient, alpha=RATE)
 
 
-def end():
-    pass
+@rpc.functions.async_execution
+def update_together(names, gradients):
+    global answer
+    with guard:
+        mine = answer
+        sent.append(gradients)
+        last = len(sent) == args.workers
+        if last:
+            for name, *all_of in zip(names, *sent):
+                for gradient in all_of:
+                    held[name].sub_(gradient, alpha=RATE / args.workers)
+            sent.clear()
+            answer = torch.futures.Future()
+    if last:
+        mine.set_result([held[name] for name in names])
+    return mine
 
 
 def names_of_all():
@@ -71,17 +88,27 @@ def step_of_training():
     x = torch.from_numpy(images(cluster.BATCH, 784))
     y = torch.from_numpy(labels(cluster.BATCH)).long()
 
+    def values(calls):
+        return {name: value for s, call in enumerate(calls) for name, value in zip(names[s], call.wait())}
+
+    def pull():
+        return values([rpc.rpc_async(f"ps{s}", read, args=(names[s],)) for s in range(args.ps)])
+
+    p = pull()
+
     def step():
-        p = {}
-        pulls = [rpc.rpc_async(f"ps{s}", read, args=(names[s],)) for s in range(args.ps)]
-        for s, pull in enumerate(pulls):
-            p.update(zip(names[s], pull.wait()))
+        nonlocal p
+        if not args.together:
+            p = pull()
         for value in p.values():
             value.requires_grad_(True)
         h = torch.relu(torch.addmm(p["p3"], x, p["p0"]))
         h = torch.relu(torch.addmm(p["p4"], h, p["p1"]))
         F.cross_entropy(torch.addmm(p["p5"], h, p["p2"]), y).backward()
-        pushes = [rpc.rpc_async(f"ps{s}", update, args=(names[s], [p[n].grad for n in names[s]])) for s in range(args.ps)]
+        how = update_together if args.together else update
+        pushes = [rpc.rpc_async(f"ps{s}", how, args=(names[s], [p[n].grad for n in names[s]])) for s in range(args.ps)]
+        if args.together:
+            p = values(pushes)
         for push in pushes:
             push.wait()
 
@@ -100,15 +127,13 @@ def task():
     join(f"{args.job}{args.index}")
     if args.job == "ps" or args.kind in ("run", "through"):
         cluster.serve()
-    elif args.kind == "mlp":
+    elif args.trains:
         if args.index > 0:  # until the first has made the values
             cluster.say("here")
-            import sys
             sys.stdin.readline()
-        cluster.train(step_of_training())
+        cluster.train(args, step_of_training())
     else:
         cluster.say(str(transfers()))
-        import sys
         sys.stdin.read()
     rpc.shutdown(graceful=False)
 
@@ -123,13 +148,13 @@ def main():
             t.says()
         if args.kind in ("pull", "push"):
             value = cluster.value_of(args, float(workers[0].says()))
-        elif args.kind == "mlp":
+        elif args.trains:
             for number, worker in enumerate(workers):
                 if number > 0:
                     worker.says()
                     worker.go()
                 worker.says()
-            value = cluster.rate_of(workers)
+            value = cluster.rate_of(args, workers)
         else:
             workers[0].says()
             x = torch.tensor(1.0)
