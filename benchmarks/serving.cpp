@@ -4,7 +4,8 @@
 //     serving [SECONDS A MEASUREMENT]
 //
 // Where cores are shared with others the rate says little; the processor's seconds a request say how far two tasks get in the way of each
-// other. TENON_TORCH_PYTHON names a Python with PyTorch: its batching loop (benchmarks/peers/torch_serving.py) runs in turns with these.
+// other. TENON_TORCH_PYTHON and TENON_TENSORFLOW_PYTHON name Pythons with PyTorch and TensorFlow: a batching loop as one writes it with the
+// one, the other's own batching (benchmarks/peers/torch_serving.py, tensorflow_serving.py), run in turns with these.
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <tenon/models.hpp>
@@ -122,6 +124,24 @@ measured saturated(served& s, double seconds) {
                  batches = static_cast<double>(after.batches - before.batches);
     return {count / took, cpu / count, static_cast<double>(after.rows - before.rows) / batches, busy / batches};
 }
+
+// Another side, if there is one: its script says what it measured for one task and two.
+struct peer {
+    const char *name, *script, *python;
+    std::vector<measured> of[2] = {};
+    void measure(double seconds) {
+        if (!python) return;
+        const std::string command = std::string(python) + " benchmarks/peers/" + script + " " +
+                                    std::to_string(static_cast<int>(seconds * 1000)) + " 2>/dev/null";
+        FILE* const said = ::popen(command.c_str(), "r");
+        int tasks = 0;
+        for (measured m; said && std::fscanf(said, "%d %lf %lf", &tasks, &m.rate, &m.processor) == 3;) {
+            m.processor *= 1e-6;
+            of[tasks - 1].push_back(m);
+        }
+        if (!said || ::pclose(said) != 0) std::printf("%s failed\n", command.c_str());
+    }
+};
 
 // The network's steps of 32 rows alone, without requests: microseconds of the processor a row, where so many threads run them.
 double steps_alone(int count, double seconds) {
@@ -252,18 +272,14 @@ int main(int argc, char** argv) {
     served one(1, 0), two(2, 0);
     std::vector<measured> of_one, of_two;
     std::vector<double> alone, beside;
-    const char* const python = std::getenv("TENON_TORCH_PYTHON");
+    peer peers[] = {{"PyTorch", "torch_serving.py", std::getenv("TENON_TORCH_PYTHON")},
+                    {"TensorFlow", "tensorflow_serving.py", std::getenv("TENON_TENSORFLOW_PYTHON")}};
     for (int r = 0; r < rounds; ++r) {
         of_one.push_back(saturated(one, seconds));
         of_two.push_back(saturated(two, seconds));
         alone.push_back(steps_alone(1, seconds));
         beside.push_back(steps_alone(2, seconds));
-        if (python) {
-            const std::string command = std::string(python) + " benchmarks/peers/torch_serving.py " +
-                                        std::to_string(static_cast<int>(seconds * 1000));
-            std::fflush(stdout);
-            if (std::system(command.c_str()) != 0) std::printf("%s failed\n", command.c_str());
-        }
+        for (peer& p : peers) p.measure(seconds);
     }
     const auto of = [](const std::vector<measured>& all, double measured::*what) {
         std::vector<double> v;
@@ -275,6 +291,16 @@ int main(int argc, char** argv) {
             "%-10s %9.0f requests/s, %6.2f us of the processor a request, %4.1f rows a batch, %6.0f us a batch\n", name,
             of(*all, &measured::rate), 1e6 * of(*all, &measured::processor), of(*all, &measured::mean_batch),
             1e6 * of(*all, &measured::step));
+    for (const peer& p : peers)
+        for (const auto& [name, ours, theirs] :
+             {std::tuple("one task", &of_one, &p.of[0]), {"two tasks", &of_two, &p.of[1]}})
+            if (!theirs->empty())
+                std::printf(
+                    "%s, %s: %.0f requests/s, %.2f us of the processor a request: Tenon is faster by %.2f, by the "
+                    "processor's time %.2f\n",
+                    p.name, name, of(*theirs, &measured::rate), 1e6 * of(*theirs, &measured::processor),
+                    of(*ours, &measured::rate) / of(*theirs, &measured::rate),
+                    of(*theirs, &measured::processor) / of(*ours, &measured::processor));
     std::printf("two tasks beside twice one: %.2f by rate, %.2f by the processor's seconds a request (target 0.90)\n",
                 of(of_two, &measured::rate) / of(of_one, &measured::rate) / 2,
                 of(of_one, &measured::processor) / of(of_two, &measured::processor));
