@@ -106,12 +106,15 @@ public:
         (void)said();
     }
     ~task_process() {
-        std::fclose(in_);
+        end();
         (void)::waitpid(process_, nullptr, 0);
         std::fclose(out_);
     }
     task_process(task_process&&) = delete;
 
+    void end() {
+        if (FILE* const in = std::exchange(in_, nullptr)) std::fclose(in);
+    }
     void go() {
         std::fputs("go\n", in_);
         std::fflush(in_);
@@ -162,6 +165,9 @@ struct processes {
         for (const std::string& job : tasks.jobs())
             for (const int t : tasks.tasks(job))
                 all.push_back(std::make_unique<task_process>(job, t, tasks, threads, job == "worker" ? train : no));
+    }
+    ~processes() {
+        for (const auto& p : all) p->end(); // at once: who steps together with another one waits for it
     }
     tn::cluster tasks;
     std::vector<std::unique_ptr<task_process>> all; // parameter servers first
