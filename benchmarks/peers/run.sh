@@ -17,7 +17,8 @@
 #     input_indexed             the same without a data set: by indexing with a random order               us
 #     input_map                 a number and 1 more, by a map function, one at a time                      us
 #     input_get_next            a session's step that fetches get_next() of a range                        us
-# and of clusters on loopback, a process a task (TensorFlow's grpc servers, PyTorch's RPC, Ray's actors), on all the cores:
+# and of clusters on loopback, a process a task (TensorFlow's grpc servers, PyTorch's RPC, Ray's actors), on all the cores, of which each
+# worker that trains has its share of threads:
 #     cluster_run, _through     x + 1 on a worker; and the result through a parameter server               us
 #     cluster_pull_1, _64       a worker reads so many MB of a parameter server                            GB/s
 #     cluster_push_1, _64       and subtracts so many from them there                                      GB/s
