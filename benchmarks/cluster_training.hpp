@@ -17,7 +17,7 @@
 
 #include "timing.hpp"
 
-/// A cluster whose tasks are all in this process, on loopback, and the MLP that it trains.
+/// A cluster whose tasks are all in this process, on loopback, and the networks that it trains.
 
 namespace cluster_training {
 
@@ -49,22 +49,43 @@ struct tasks {
     std::map<std::pair<std::string, int>, tn::server> all;
 };
 
-/// The MLP 784-300-100-10, batch 128, by plain gradient descent: on a worker of a cluster with its variables on the parameter
-/// servers in turn, or in a session of this process; there also data-parallel, as one of several processes.
-class mlp_worker {
+/// 784-300-100-10, batches of 128.
+struct mlp {
+    static constexpr int batch = 128;
+    static auto network() {
+        using namespace tn::nn;
+        return sequential(dense<300>(relu), dense<100>(relu), dense<10>());
+    }
+};
+
+/// 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10, batches of 64.
+struct convolutional {
+    static constexpr int batch = 64;
+    static auto network() {
+        using namespace tn::nn;
+        constexpr tn::conv2d_options padded{.padding = tn::same};
+        return sequential(reshaped_to<28, 28, 1>(), conv2d<32, 5, padded>(relu), max_pool<2>(),
+                          conv2d<64, 5, padded>(relu), max_pool<2>(), flatten(), dense<256>(relu), dense<10>());
+    }
+};
+
+/// Such a network by plain gradient descent: on a worker of a cluster with its variables on the parameter servers in turn, or in
+/// a session of this process; there also data-parallel, as one of several processes.
+template <class Network> class training_worker {
+    static constexpr int batch = Network::batch;
+
 public:
     /// `synchronous`: of so many workers, whose gradients are averaged; 0: by itself. `together`: data-parallel.
-    mlp_worker(const tn::cluster* c, int index, const std::string& target, int synchronous = 0,
-               const std::shared_ptr<tn::collective_group>& together = nullptr) {
+    training_worker(const tn::cluster* c, int index, const std::string& target, int synchronous = 0,
+                    const std::shared_ptr<tn::collective_group>& together = nullptr) {
         const tn::graph_scope in(graph_);
         const std::string own = "/job:worker/task:" + std::to_string(index);
         std::optional<tn::device_scope> placed;
         if (c) placed.emplace(tn::replica_device_setter(*c, {.worker_device = tn::device_name(own)}));
-        const auto x = tn::placeholder<float, tn::shape<128, 784>>("x");
-        const auto y = tn::placeholder<std::int32_t, tn::shape<128>>("y");
-        namespace nn = tn::nn;
-        auto model = nn::sequential(nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
-        const auto loss = [&](auto images, auto labels) { return nn::cross_entropy(model(images), labels); };
+        const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
+        const auto y = tn::placeholder<std::int32_t, tn::shape<batch>>("y");
+        auto model = Network::network();
+        const auto loss = [&](auto images, auto labels) { return tn::nn::cross_entropy(model(images), labels); };
         const tn::gradient_descent descent(0.01f);
         if (synchronous > 0) sync_.emplace(descent, tn::sync_replicas_options{synchronous, synchronous, index});
         const tn::optimizer& how = sync_ ? static_cast<const tn::optimizer&>(*sync_) : descent;
@@ -77,12 +98,12 @@ public:
         session_.emplace(c ? tn::session(target, graph_, {.device_filters = {"/job:ps", own}}) : tn::session(graph_));
         if (!c || index == 0) session_->run(tn::initialize_variables());
         std::uint32_t random = 1;
-        for (std::int64_t i = 0; i < 128 * 784; ++i)
+        for (std::int64_t i = 0; i < batch * 784; ++i)
             images_.data()[i] = static_cast<float>((random = random * 1664525u + 1013904223u) >> 8) / 16777216.0f;
-        for (std::int64_t i = 0; i < 128; ++i) labels_.data()[i] = static_cast<std::int32_t>(i % 10);
+        for (std::int64_t i = 0; i < batch; ++i) labels_.data()[i] = static_cast<std::int32_t>(i % 10);
         step_ = [this, run = session_->callable(tn::feeds(x, y), tn::fetches(step))] { run(images_, labels_); };
     }
-    mlp_worker(mlp_worker&&) = delete;
+    training_worker(training_worker&&) = delete;
     /// Once variables have values.
     void begin() {
         if (sync_) applies_.emplace(sync_->start(*session_));
@@ -98,24 +119,26 @@ public:
 private:
     tn::graph graph_;
     std::optional<tn::session> session_;
-    tn::array<float, tn::shape<128, 784>> images_;
-    tn::array<std::int32_t, tn::shape<128>> labels_;
+    tn::array<float, tn::shape<batch, 784>> images_;
+    tn::array<std::int32_t, tn::shape<batch>> labels_;
     std::function<void()> step_;
     std::optional<tn::sync_replicas> sync_;
     std::optional<tn::sync_replicas::applying> applies_;
 };
+using mlp_worker = training_worker<mlp>;
 
 /// Steps a second of so many workers, each a session on its own server and a thread; without tasks in sessions of this process.
 /// Synchronous, each of them takes each step.
-inline double train(const tasks* t, int workers, double for_seconds, bool synchronous = false) {
+template <class Network = mlp> double train(const tasks* t, int workers, double for_seconds, bool synchronous = false) {
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> steps{0};
     std::vector<std::thread> threads;
     std::atomic<int> ready{0};
     for (int w = 0; w < workers; ++w)
         threads.emplace_back([&, w] {
-            mlp_worker by(t ? &t->cluster : nullptr, w, t ? t->all.at({"worker", w}).target() : std::string(),
-                          synchronous ? workers : 0);
+            training_worker<Network> by(t ? &t->cluster : nullptr, w,
+                                        t ? t->all.at({"worker", w}).target() : std::string(),
+                                        synchronous ? workers : 0);
             ++ready;
             while (ready < workers) std::this_thread::yield();
             by.begin();

@@ -2,8 +2,8 @@
 // worker and through it on a parameter server (P9; with how often threads were switched for it, which a busy machine changes
 // little), reading and updating variables of 1 to 256 MB, through shared memory and by TCP alone (P10), and the MLP
 // 784-300-100-10, batch 128, trained asynchronously on two parameter servers by one worker and by two, beside the same steps in
-// sessions of this process with the bytes' time at the rates of raw sockets added (P11); synchronous steps of two workers beside the
-// same (P17). Medians of the rounds.
+// sessions of this process with the bytes' time at the rates of raw sockets added (P11); synchronous steps of two workers, of the MLP
+// and of a convolutional network, beside the same (P17). Medians of the rounds.
 //
 //   net_cluster [ROUNDS]
 
@@ -251,21 +251,23 @@ raw_rates transfers(const tasks& shared, const tasks& apart, int rounds, std::in
     return {static_cast<double>(bytes) / median(read.raw), static_cast<double>(bytes) / median(write.raw)};
 }
 
+constexpr double mlp_bytes = 266'610 * 4, convolutional_bytes = 857'738 * 4;
+
+// Seconds that reading and writing so many bytes takes.
+double moving(double bytes, raw_rates raw) { return bytes / raw.read + bytes / raw.write; }
+
 // Beside what the same steps would do if nothing but their bytes, at the rates of raw sockets, came on top of one process's.
-void training(const tasks& t, int rounds, raw_rates raw) {
-    std::vector<double> here[2], there[2], together;
-    for (int r = 0; r < std::max(1, rounds / 3); ++r) {
-        together.push_back(train(&t, 2, 1, true));
+void asynchronous(const tasks& t, int rounds, raw_rates raw) {
+    std::vector<double> here[2], there[2];
+    for (int r = 0; r < rounds; ++r)
         for (int w = 0; w < 2; ++w) {
             here[w].push_back(train(nullptr, w + 1, 1));
             there[w].push_back(train(&t, w + 1, 1));
         }
-    }
-    constexpr double bytes = 266'610 * 4;
-    const double moved = bytes / raw.read + bytes / raw.write;
+    const double moved = moving(mlp_bytes, raw);
     std::printf(
         "P11 MLP, batch 128, 2 ps: a step reads %.2f MB and writes as many, %.2f ms at the rates of raw sockets\n",
-        bytes / 1e6, moved * 1e3);
+        mlp_bytes / 1e6, moved * 1e3);
     for (int w = 0; w < 2; ++w) {
         const double workers = w + 1, is = median(there[w]), alone = median(here[w]);
         const double could = workers / (workers / alone + moved);
@@ -276,12 +278,20 @@ void training(const tasks& t, int rounds, raw_rates raw) {
     std::printf(
         "P11 two workers together, of one                     %5.2f                                     target 1.70\n",
         median(there[1]) / median(there[0]));
-    // Of two workers at once each has its share of the cores.
-    const double step = 2 / median(together), least = 2 / median(here[1]) + moved;
+}
+
+// Beside a step of two sessions at once, each with its share of the cores, and the bytes.
+template <class Network> void synchronous(const char* name, double bytes, const tasks& t, int rounds, raw_rates raw) {
+    std::vector<double> own, together;
+    for (int r = 0; r < rounds; ++r) {
+        own.push_back(train<Network>(nullptr, 2, 2));
+        together.push_back(train<Network>(&t, 2, 2, true));
+    }
+    const double alone = 2 / median(own), step = 2 / median(together), least = alone + moving(bytes, raw);
     std::printf(
-        "P17 2 workers, synchronous: a step %6.2f ms   a worker's own, beside the other %6.2f, with its bytes %6.2f   "
-        "ratio %5.2f, target 1.15\n",
-        step * 1e3, 2e3 / median(here[1]), least * 1e3, step / least);
+        "P17 2 workers, synchronous, %-13s a step %6.2f ms   a worker's own, beside the other %6.2f, with its %.1f "
+        "MB %6.2f   ratio %5.2f, target 1.15\n",
+        name, step * 1e3, alone * 1e3, 2 * bytes / 1e6, least * 1e3, step / least);
 }
 
 } // namespace
@@ -298,5 +308,8 @@ int main(int argc, char** argv) {
             if (elements == 250'000) raw = here;
         }
     }
-    training(t, rounds, raw);
+    const int of_training = std::max(1, rounds / 3);
+    asynchronous(t, of_training, raw);
+    synchronous<cluster_training::mlp>("MLP", mlp_bytes, t, of_training, raw);
+    synchronous<cluster_training::convolutional>("convolutional", convolutional_bytes, t, of_training, raw);
 }
