@@ -20,6 +20,11 @@ void received_memory::plan(std::int64_t edge) {
     kept_.try_emplace(edge);
 }
 
+void received_memory::leave(std::int64_t edge) {
+    const std::lock_guard lock(guard_);
+    kept_.erase(edge);
+}
+
 any_array received_memory::place(std::int64_t edge, const tensor_type& type) {
     any_array old; // ends after the lock does
     {
@@ -34,8 +39,7 @@ any_array received_memory::place(std::int64_t edge, const tensor_type& type) {
     old = {};
     any_array made(type.element, type.extents); // who is short of memory may ask for what is kept here
     const std::lock_guard lock(guard_);
-    any_array& kept = kept_.at(edge);
-    if (!kept) kept = made.share();
+    if (const auto at = kept_.find(edge); at != kept_.end() && !at->second) at->second = made.share();
     return made;
 }
 

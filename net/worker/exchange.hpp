@@ -32,8 +32,9 @@ struct session_tasks {
 /// no connection that was lost, has it any more. Thread-safe.
 class received_memory {
 public:
-    /// From here on this edge has.
+    /// From here on this edge has; or has none again: what is received by it is kept.
     void plan(std::int64_t edge);
+    void leave(std::int64_t edge);
     /// Memory of this type, or an empty array: the value is small, or the edge has none, or somebody still uses it.
     any_array place(std::int64_t edge, const tensor_type& type);
     /// Gives back what nobody uses; false where there is none, or it is just being asked for some.

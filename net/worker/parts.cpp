@@ -5,6 +5,7 @@
 
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/session/planning.hpp>
 
 /// The parts of programs that a worker keeps.
@@ -119,6 +120,18 @@ namespace {
 // themselves.
 std::size_t size_of_plan(const packed& program) { return 12 * program.body.size(); }
 
+// What the edges bring that nobody but ops reads which keep it has memory of its own each time, or they would have to copy it.
+void leave_what_is_kept(const runtime::program& p, received_memory& of) {
+    std::vector<bool> is_kept(p.values.size(), true);
+    for (const runtime::program_item& i : p.items)
+        for (const int v : i.inputs)
+            if (!i.op->is(op_flags::keeps)) is_kept[static_cast<std::size_t>(v)] = false;
+    for (const runtime::program_item& i : p.items)
+        if (i.op == &definition_of<receive_op>() && !i.outputs.empty() &&
+            is_kept[static_cast<std::size_t>(i.outputs[0])])
+            of.leave(decode<receive_op::attributes>(i.attributes).edge);
+}
+
 } // namespace
 
 // In the session's turn. `is_sent`: the program has just come.
@@ -159,6 +172,7 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         std::vector<device*> devices;
         for (const auto& d : task_->devices) devices.push_back(d.get());
         o.set_devices(std::move(devices));
+        leave_what_is_kept(program->program, p->edges->memory);
         plan = runtime::make_local_part(std::move(program->program), o, *task_->pool);
         const runtime::plan_summary sum = plan->summary();
         told.report.nodes = sum.operations;

@@ -100,16 +100,16 @@ TEST_CASE(
 TEST_CASE("S41: a step that cannot be counted on is refused") {
     tn::accumulator_resource a("sum", of_two);
     constexpr auto largest = std::numeric_limits<std::int64_t>::max();
-    for (const std::int64_t bad : {largest, tn::last_step + 1, std::int64_t{-1}})
+    for (const std::int64_t bad : {largest, tn::largest_step + 1, std::int64_t{-1}})
         CHECK(message_of<tn::invalid_argument_error>([&] { a.set_step(bad); }) ==
               "accumulator \"sum\": there is no step " + std::to_string(bad) +
                   "; they are numbered from 0 to 4611686018427387903");
-    a.set_step(tn::last_step);
+    a.set_step(tn::largest_step);
     CHECK(a.apply(dense({1, 2}), largest));
     taken t;
     a.take(t, 1);
     CHECK(t.well());
-    CHECK(a.state().step == tn::last_step + 1);
+    CHECK(a.state().step == tn::largest_step + 1);
 }
 
 TEST_CASE("S41: takes wait for enough gradients, first come, first served") {

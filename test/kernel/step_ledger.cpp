@@ -302,7 +302,7 @@ TEST_CASE("S41: steps that cannot be counted on are refused, and change nothing"
     constexpr auto largest = std::numeric_limits<std::int64_t>::max();
     tn::step_ledger l("train", {1, 1, "w"});
     attempt applies, token;
-    for (const std::int64_t bad : {largest, tn::last_step + 1, std::int64_t{-5}}) {
+    for (const std::int64_t bad : {largest, tn::largest_step + 1, std::int64_t{-5}}) {
         const std::string said = "step ledger \"train\": there is no step " + std::to_string(bad) +
                                  "; they are numbered from 0 to 4611686018427387903";
         CHECK(message_of<tn::invalid_argument_error>([&] { l.join(0, 100, bad); }) == said);
@@ -310,13 +310,13 @@ TEST_CASE("S41: steps that cannot be counted on are refused, and change nothing"
         CHECK(message_of<tn::invalid_argument_error>([&] { l.apply(applies, 0, 100, bad); }) == said);
         CHECK(message_of<tn::invalid_argument_error>([&] { l.advance(bad); }) == said);
     }
-    l.commit(l.begin(0, 100, tn::last_step));
-    l.apply(applies, 0, 100, tn::last_step);
-    CHECK((applies.well() && applies.step == tn::last_step));
+    l.commit(l.begin(0, 100, tn::largest_step));
+    l.apply(applies, 0, 100, tn::largest_step);
+    CHECK((applies.well() && applies.step == tn::largest_step));
     l.await(token, 0, 100);
-    CHECK_THROWS_AS(l.advance(tn::last_step + 1), tn::invalid_argument_error);
+    CHECK_THROWS_AS(l.advance(tn::largest_step + 1), tn::invalid_argument_error);
     CHECK(token.ended == 0);
-    CHECK(l.state().step == tn::last_step);
+    CHECK(l.state().step == tn::largest_step);
 }
 
 TEST_CASE("what replicas have in common counts as memory of who has the ledger made, as long as it is there") {

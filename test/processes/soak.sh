@@ -41,8 +41,8 @@ for kind in "${kinds[@]}"; do
     end=$((SECONDS + seconds)) faults=0 growth=0
     while [ $SECONDS -lt $end ]; do
         sleep "$pause"
-        job=worker task=$((RANDOM % 3))
-        [ $((RANDOM % 4)) -eq 0 ] && job=ps task=$((RANDOM % 2))
+        job=worker task=$((RANDOM / 64 % 5))
+        [ $task -lt 3 ] || { job=ps; task=$((task - 3)); }
         for ps in 0 1; do
             pid=$(cat ps.$ps) now=$(memory_of "$(cat ps.$ps)")
             [ -n "${first[$pid]:-}" ] || first[$pid]=$now
@@ -50,7 +50,7 @@ for kind in "${kinds[@]}"; do
             [ $grown -gt $growth ] && growth=$grown
         done
         pid=$(cat $job.$task)
-        if [ $((RANDOM % 2)) -eq 0 ]; then
+        if [ $((RANDOM / 64 % 2)) -eq 0 ]; then
             kill -9 "$pid" 2>/dev/null && faults=$((faults + 1))
         else
             kill -STOP "$pid" 2>/dev/null && faults=$((faults + 1))

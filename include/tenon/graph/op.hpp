@@ -30,6 +30,7 @@ enum class op_flags : unsigned {
     of_program = 16384, ///< a resource of data that the session's program has: on the session's own task, if it may be
     early = 32768,      ///< of one that waits: may begin while the stage that has computed its operand goes on
     by_reader = 65536,  ///< runs in the stage that reads it: what it reads besides its inputs stays where it is
+    keeps = 131072,     ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

@@ -21,8 +21,6 @@
 
 namespace tenon {
 
-inline constexpr std::int64_t most_replicas = 100'000; // as ops/step_ledger.hpp says, too
-
 struct step_ledger_description {
     std::int64_t aggregate = 0; ///< gradients that a step averages; 0: one of each replica that takes part
     std::int64_t total = 1;     ///< replicas are numbered from 0, and are fewer

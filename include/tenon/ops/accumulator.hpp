@@ -128,6 +128,7 @@ struct waiting_accumulator_use : accumulator_use {
 /// in: the accumulator; the local step, int64; a gradient, or indices and rows. Adds it, unless it is stale. out: whether it did.
 struct accumulator_apply_op : detail::waiting_accumulator_use {
     static constexpr const char* name = "accumulator_apply";
+    static constexpr op_flags flags = waiting_accumulator_use::flags | op_flags::keeps;
     using attributes = detail::accumulated_type;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != (a.rows ? 4 : 3)) return fault::expects_more_operands;
@@ -190,6 +191,7 @@ TENON_OP(accumulator, accumulator_set_step);
 /// in: the accumulator; a replica's turn (ops/step_ledger.hpp), int64[3]; its gradient, or indices and rows. Keeps it.
 struct accumulator_deposit_op : detail::waiting_accumulator_use {
     static constexpr const char* name = "accumulator_deposit";
+    static constexpr op_flags flags = waiting_accumulator_use::flags | op_flags::keeps;
     using attributes = detail::accumulated_type;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {

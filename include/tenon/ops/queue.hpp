@@ -113,6 +113,7 @@ struct waiting_queue_use {
 /// in: the queue; a tensor a component. Adds an element, when there is room.
 struct enqueue_op : detail::waiting_queue_use {
     static constexpr const char* name = "enqueue";
+    static constexpr op_flags flags = waiting_queue_use::flags | op_flags::keeps;
     using attributes = detail::queue_components;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static inferred infer(const attributes& a, type_list in, int) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/kernel/step_number.hpp>
 #include <tenon/ops/constant.hpp>
 
 /// Step ledgers of a task (kernel/step_ledger.hpp), as ops see them: which gradients of a step that replicas take together are complete,

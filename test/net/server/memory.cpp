@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <net/server/servers.hpp>
+#include <tenon/kernel/step_ledger.hpp>
 
 // One limit for all that a server's clients have it hold.
 
@@ -72,6 +73,26 @@ TEST_CASE("memory: elements of a queue are held against the limit of its server,
     CHECK(fill() == 1);
     tn::session::reset(all.target("worker", 0));
     CHECK(fill() == first);
+}
+
+TEST_CASE("memory: what a queue keeps of another task is received once, in memory that is the queue's from then on") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float>("x");
+    const auto [put, taken] = [&] {
+        const tn::device_scope ps("/job:ps/task:0");
+        const tn::fifo_queue<tn::component<float, large_shape>> q(3);
+        const auto sent = [&] {
+            const tn::device_scope worker("/job:worker/task:0");
+            return tn::full<large_shape>(1.0f) * x;
+        }();
+        return std::pair(q.enqueue(sent), tn::sum(q.dequeue()));
+    }();
+    tn::session sess(all.target("worker", 0), g);
+    for (const float each : {1.0f, 2.0f, 3.0f}) sess.run(tn::feed(x, each), put); // with a copy the third has no room
+    for (const float each : {1.0f, 2.0f, 3.0f}) CHECK(sess.run(taken)() == each * static_cast<float>(large));
 }
 
 TEST_CASE("memory: texts are held against the limit, in queues and in variables") {
