@@ -21,7 +21,7 @@ constexpr double soon = 0.02, long_enough = 20;
 struct user {
     explicit user(const tn::task& on) : sess({on}, g) {
         const tn::graph_scope in(g);
-        const tn::untyped::step_ledger ledger("train", {1, 1, "w"}, 0, 1);
+        const tn::untyped::step_ledger ledger({1, 1, "w", "train"}, 0, 1);
         const tn::any_tensor zero = tn::constant(std::int64_t{0}), one = tn::constant(std::int64_t{1});
         commit = ledger.commit(ledger.begin(zero));
         tickets = ledger.apply(zero);

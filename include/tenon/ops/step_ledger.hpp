@@ -12,8 +12,6 @@
 
 namespace tenon {
 
-struct step_ledger_description;
-
 /// A step ledger. Its output stands for it; the value of that nobody needs. It is shared by all sessions of a task, by its name in
 /// its container.
 struct step_ledger_op {
@@ -232,9 +230,8 @@ namespace untyped {
 /// A handle on a step ledger's node, for one replica. What does not fit is an invalid_argument_error with the rule's words.
 class step_ledger {
 public:
-    /// Made in the current scopes. What step_ledger of kernel/ throws of such a description.
-    step_ledger(const std::string& shared_name, const step_ledger_description& d, std::int64_t replica,
-                std::int64_t process);
+    /// Made in the current scopes.
+    step_ledger(const step_ledger_op::attributes& of, std::int64_t replica, std::int64_t process);
 
     // `known`: a step that has begun.
     operation join(const any_tensor& known) const;
@@ -276,12 +273,12 @@ namespace tenon {
 
 namespace untyped {
 
-TENON_INLINE step_ledger::step_ledger(const std::string& shared_name, const step_ledger_description& d,
-                                      std::int64_t replica, std::int64_t process) :
-    by_{replica, process}, total_(d.total) {
-    (void)tenon::step_ledger(shared_name, d); // which says what is wrong with it
+TENON_INLINE step_ledger::step_ledger(const step_ledger_op::attributes& of, std::int64_t replica,
+                                      std::int64_t process) :
+    by_{replica, process}, total_(of.total) {
+    (void)tenon::step_ledger(of.shared_name, {of.aggregate, of.total, of.parts}); // which says what is wrong with it
     const tenon::detail::no_controls apart;
-    handle_ = tenon::add<step_ledger_op>({d.aggregate, d.total, d.parts, shared_name}, {}, "step_ledger");
+    handle_ = tenon::add<step_ledger_op>(of, {}, "step_ledger");
 }
 TENON_INLINE operation step_ledger::join(const any_tensor& known) const {
     return operation(tenon::detail::add_use<ledger_join_op>(handle_, {known}, by_));

@@ -309,9 +309,9 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
     const sync_replicas_options& options = state_->options;
     const untyped::step_ledger ledger = [&] {
         const detail::host_scope there(over);
-        return untyped::step_ledger(shared,
-                                    {options.aggregate, options.total, detail::description_of(*how_, all, rows, o)},
-                                    options.replica, state_->process);
+        return untyped::step_ledger(
+            {options.aggregate, options.total, detail::description_of(*how_, all, rows, o), shared}, options.replica,
+            state_->process);
     }();
     std::vector<untyped::accumulator> accumulators;
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <net/server/servers.hpp>
-#include <tenon/kernel/step_ledger.hpp>
 
 // One limit for all that a server's clients have it hold.
 
@@ -153,7 +152,7 @@ TEST_CASE("memory: what replicas have in common is held against the limit of the
                 const tn::graph g;
                 const tn::graph_scope scope(g);
                 const tn::device_scope there{tn::device_name("/job:ps/task:0")};
-                const tn::untyped::step_ledger made("ledger" + std::to_string(n), {1, 1, parts}, 0, 1);
+                const tn::untyped::step_ledger made({1, 1, parts, "ledger" + std::to_string(n)}, 0, 1);
                 tn::session sess(all.target("worker", 0), g);
                 sess.run_untyped({}, {made.state().step});
             }

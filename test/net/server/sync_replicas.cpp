@@ -165,7 +165,7 @@ TEST_CASE("S41: who pauses in a step of several tasks holds the ledger until tha
     const tn::graph_scope in(g);
     const auto on_ps = [](int task, auto f) { return tn::on("/job:ps/task:" + std::to_string(task), f); };
     const tn::untyped::step_ledger ledger = on_ps(0, [] {
-        return tn::untyped::step_ledger("train", {1, 1, "w"}, 0, 1);
+        return tn::untyped::step_ledger({1, 1, "w", "train"}, 0, 1);
     });
     const tn::any_tensor zero = on_ps(0, [] { return tn::constant(std::int64_t{0}); });
     const tn::operation commit = ledger.commit(ledger.begin(zero));
