@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tenon/tenon.hpp>
@@ -245,6 +246,30 @@ TEST_CASE("S17, 41: steps that are stopped again and again, wherever they are, l
         all_stopped += stopped;
     });
     CHECK(all_stopped > 0);
+}
+
+TEST_CASE(
+    "S41: while a training is paused nothing is applied; there is one pause at a time, and any thread may end it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", 0.0);
+    tn::session s(g);
+    const auto pause = [&] {
+        const tn::sync_replicas sync(tn::gradient_descent(1.0), {.aggregate = 1, .total = 1});
+        const auto train = sync.minimize(w * 1.0);
+        s.run(tn::initialize_variables());
+        auto applies = sync.start(s);
+        for (int i = 0; i < 3; ++i) s.run(train);
+        auto first = sync.between_steps(s);
+        CHECK(message_of<tn::deadline_exceeded_error>([&] { (void)sync.between_steps(s, 0); }) ==
+              "sync_replicas: this process pauses the training already; let go of that pause first");
+        const double before = s.run(w).item();
+        CHECK_THROWS_AS(s.run_for(0.05, train), tn::deadline_exceeded_error);
+        CHECK(s.run(w).item() == before);
+        std::thread([ended = std::move(first)] {}).join();
+        return sync.between_steps(s, std::numeric_limits<double>::infinity()); // outlives who made it
+    }();
+    CHECK(s.run(w).item() <= -3);
 }
 
 TEST_CASE("S41: updates of a step are made once, however often they are run") {

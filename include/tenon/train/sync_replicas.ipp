@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -42,6 +44,31 @@ struct sync_training {
     any_tensor is_paused, clear;
 };
 
+// What waits here waits for others, however long these take.
+inline constexpr double no_time_limit = 1e9;
+
+/// The one pause that there is at a time, which another thread may end than began it. Thread-safe.
+class pause_turn {
+public:
+    /// False: there was another one all these seconds.
+    bool begin_within(double seconds) {
+        std::unique_lock lock(guard_);
+        const std::chrono::duration<double> limit(std::min(seconds, no_time_limit));
+        if (!ended_.wait_for(lock, limit, [this] { return !is_there_; })) return false;
+        return is_there_ = true;
+    }
+    void end() noexcept {
+        const std::lock_guard lock(guard_);
+        is_there_ = false;
+        ended_.notify_one();
+    }
+
+private:
+    std::mutex guard_;
+    std::condition_variable ended_;
+    bool is_there_ = false;
+};
+
 /// Of one sync_replicas, and of its hooks. Built by the thread that makes the graph.
 class sync_state {
 public:
@@ -58,11 +85,8 @@ public:
     const sync_replicas_options options;
     std::int64_t process = 0;
     std::vector<sync_training> trainings;
-    mutable std::timed_mutex pauses; // held by the one pause there is
+    mutable pause_turn pausing;
 };
-
-// What waits here waits for others, however long these take.
-inline constexpr double no_time_limit = 1e9;
 
 /// Applies in a session: for each training a thread that waits for gradients, and applies them. What it throws on the way it
 /// tells the ledger, by which this replica's steps fail.
@@ -161,12 +185,12 @@ private:
 /// While it lives no step is applied, and none is half applied.
 class sync_pause {
 public:
-    sync_pause(const sync_state& state, session& s, double limit) : alone_(state.pauses, std::defer_lock) {
-        if (!alone_.try_lock_for(std::chrono::duration<double>(limit)))
+    sync_pause(std::shared_ptr<const sync_state> state, session& s, double limit) : state_(std::move(state)) {
+        if (!state_->pausing.begin_within(limit))
             throw deadline_exceeded_error(
                 "sync_replicas: this process pauses the training already; let go of that pause first");
         try {
-            for (const sync_training& t : state.trainings) {
+            for (const sync_training& t : state_->trainings) {
                 s.run_untyped({}, {t.clear});
                 all_.push_back(s.callable(feeds(), fetches(t.paused)).start_for(no_time_limit));
                 s.callable_untyped({}, {t.is_paused}).run_for(limit, {});
@@ -189,8 +213,9 @@ private:
             } catch (...) { // cancelled_error
             }
         }
+        state_->pausing.end();
     }
-    std::unique_lock<std::timed_mutex> alone_;
+    const std::shared_ptr<const sync_state> state_;
     std::vector<pending_step<operation>> all_;
 };
 
@@ -213,7 +238,7 @@ public:
     }
     void saving(hook_context& c) override {
         constexpr double limit = 60;
-        paused_.emplace(*state_, c.session(), limit);
+        paused_.emplace(state_, c.session(), limit);
     }
     void saved(hook_context&) noexcept override { paused_.reset(); }
     void end(hook_context&) override {
@@ -424,7 +449,7 @@ TENON_INLINE sync_replicas::pause& sync_replicas::pause::operator=(pause&&) noex
 TENON_INLINE sync_replicas::pause::~pause() = default;
 TENON_INLINE sync_replicas::pause sync_replicas::between_steps(session& s, double limit) const {
     (void)state_->last();
-    return pause(std::make_unique<detail::sync_pause>(*state_, s, limit));
+    return pause(std::make_unique<detail::sync_pause>(state_, s, limit));
 }
 
 TENON_INLINE tensor<bool, shape<>> sync_replicas::counted() const {
