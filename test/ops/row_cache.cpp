@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -93,6 +94,35 @@ TEST_CASE("within the bound rows are used as they were read; after it they are t
     }
     CHECK(p.number(p.cache.hits()) == hits);
     CHECK(hits > 100);
+}
+
+TEST_CASE("several lookups of a cache, of which each step runs some, keep its bound") {
+    std::mt19937 random(5);
+    for (const std::int64_t staleness : {0, 1, 3}) {
+        problem p({.capacity = rows, .staleness = staleness});
+        const std::vector<tn::any_tensor> lookups{p.cached, p.cache.gather(p.ids), p.cache.gather(p.ids)};
+        std::vector<tn::array<float, tn::shape<rows, width>>> history; // of the table, before each step
+        for (int step = 0; step < 60; ++step) {
+            history.push_back(p.s->run(p.table));
+            std::vector<tn::any_tensor> some;
+            for (const tn::any_tensor& l : lookups)
+                if (random() % 2) some.push_back(l);
+            if (some.empty()) some.push_back(lookups[random() % 3]);
+            const ids_type at = p.some(random);
+            std::vector<tn::fed_value> feeds;
+            feeds.push_back({p.ids, at.untyped().share()});
+            for (const tn::any_array& got : p.s->run_untyped(std::move(feeds), some)) {
+                for (int i = 0; i < 9; ++i) {
+                    const float* const row = got.data<float>() + i * width;
+                    const auto first = history.end() - std::min<std::int64_t>(staleness + 1, step + 1);
+                    CHECK(std::any_of(first, history.end(), [&](const auto& table) {
+                        return std::equal(row, row + width, table.data() + at(i) * width);
+                    }));
+                }
+            }
+            p.s->run(tn::feed(p.ids, p.some(random)), p.train_direct);
+        }
+    }
 }
 
 TEST_CASE("own gradients are seen at once: rows are forgotten, by any optimiser, or changed as gradient_descent "

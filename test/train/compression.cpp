@@ -170,7 +170,7 @@ TEST_CASE("a convex problem: with error feedback the optimum is reached, by the 
 }
 
 TEST_CASE("bytes: 8 bits are a quarter, the largest hundredth is a fiftieth of the gradients' bytes") {
-    const auto crossing = [](way how) {
+    const auto crossing = [](way how, const char* around = "") {
         const tn::graph g;
         const tn::graph_scope scope(g);
         const auto placed = tn::on(tn::replica_device_setter(1, {.worker_device = "/job:worker/task:0"}));
@@ -178,7 +178,12 @@ TEST_CASE("bytes: 8 bits are a quarter, the largest hundredth is a fiftieth of t
         const auto x = tn::constant(tn::array<float, tn::shape<1, 400>>());
         const auto loss = mean(tn::square(matmul(x, w) - 1.0f));
         const tn::gradient_descent opt(0.1);
-        const tn::operation train = opt.apply_gradients(small(opt.compute_gradients(loss), how, true, 1024, 0.01, 256));
+        const pairs gradients = opt.compute_gradients(loss);
+        const pairs sent = [&] {
+            const tn::device_scope device{tn::device_name(around)};
+            return small(gradients, how, true, 1024, 0.01, 256);
+        }();
+        const tn::operation train = opt.apply_gradients(sent);
         const tn::task ps({.job = "ps"}), worker({.job = "worker"});
         tn::session s({ps, worker}, g);
         for (const auto& n : s.explain_placement(train).nodes)
@@ -188,8 +193,36 @@ TEST_CASE("bytes: 8 bits are a quarter, the largest hundredth is a fiftieth of t
     };
     const double w_bytes = 400 * 300 * 4, plain = crossing(way::plain), read = plain - w_bytes;
     CHECK(plain >= 2 * w_bytes); // the variable is read, its gradient comes back
-    CHECK((crossing(way::quantized) - read) / w_bytes == doctest::Approx(0.254).epsilon(0.01));
-    CHECK((crossing(way::top_k) - read) / w_bytes == doctest::Approx(0.02).epsilon(0.01));
+    // Each half is where it belongs, whatever scope is around them.
+    for (const char* around : {"", "/job:worker/task:0", "/job:ps/task:0"}) {
+        CHECK((crossing(way::quantized, around) - read) / w_bytes == doctest::Approx(0.258).epsilon(0.01));
+        CHECK((crossing(way::top_k, around) - read) / w_bytes == doctest::Approx(0.02).epsilon(0.01));
+    }
+}
+
+TEST_CASE("what 8 bits leave of gradients that are too small for the wire's type arrives all the same") {
+    constexpr int elements = 512, steps = 200;
+    for (const tn::element_type wire :
+         {tn::element_type::none, tn::element_type::bfloat16, tn::element_type::float16}) {
+        const tn::graph graph;
+        const tn::graph_scope scope(graph);
+        const auto placed = tn::on(tn::replica_device_setter(1, {.worker_device = "/job:worker/task:0"}));
+        const auto w = tn::variable<float, tn::shape<elements>>("w", tn::zeros());
+        const auto g = tn::placeholder<float, tn::shape<elements>>("g");
+        const tn::gradient_descent opt(1);
+        const tn::operation train =
+            opt.apply_gradients(small(opt.compute_gradients(sum(w * g)), way::quantized, true, 1, 0.1, 64));
+        const tn::task ps({.job = "ps"}), worker({.job = "worker"});
+        tn::session s({ps, worker}, graph, {.wire_type = wire});
+        s.run(tn::initialize_variables());
+        tn::array<float, tn::shape<elements>> small_numbers;
+        for (int i = 0; i < elements; ++i) small_numbers(i) = 3e-6f * (1 + static_cast<float>(i * 37 % 100) / 100);
+        for (int i = 0; i < steps; ++i) s.run(tn::feed(g, small_numbers), train);
+        const tn::any_array arrived = std::move(s.run_untyped({}, {w})[0]);
+        const float feeds_lost = wire == tn::element_type::none ? 0 : 0.01f; // what is fed here crosses, too
+        for (int i = 0; i < elements; ++i)
+            CHECK(std::abs(arrived.data<float>()[i] / (-steps * small_numbers(i)) - 1) < 0.01f + feeds_lost);
+    }
 }
 
 TEST_CASE("gradients of rows stay sparse: untouched, or each row as 8 bits; small gradients stay as they are") {

@@ -31,8 +31,8 @@ struct cached_rows_counts {
     std::int64_t saved = 0;   ///< bytes of rows that a gather would have had come, and that did not
 };
 
-/// Thread-safe. Its clock counts steps: a new one begins when a place of the graph looks up rows that has done so in this one. Of
-/// steps at once it counts too many rather than too few, so that no row is used longer than it may be.
+/// Thread-safe. Its clock counts steps: a new one begins when another step looks up rows than did last. Of steps at once it counts
+/// too many rather than too few, so that no row is used longer than it may be.
 class cached_rows final : public resource {
 public:
     static constexpr const char* kind = "row_cache";
@@ -47,8 +47,9 @@ public:
         std::int64_t time = 0;             ///< of the clock
         std::int64_t changes = 0;          ///< own changes until then
     };
-    /// Writes each row that may be used to its place, `rows` having one for each; the others' places are left as they are.
-    found find(std::int64_t place_of_graph, const std::vector<std::int64_t>& indices, std::byte* rows);
+    /// Writes each row that may be used to its place, `rows` having one for each; the others' places are left as they are. `step`:
+    /// its number, not 0.
+    found find(std::uint64_t step, const std::vector<std::int64_t>& indices, std::byte* rows);
     /// What was missing and was read after find(), which gave `time` and `changes`, is kept, but where own changes came in between. Those used least recently
     /// go. Throws what the memory for them throws.
     void keep(const std::int64_t* missing, std::int64_t count, std::int64_t time, std::int64_t changes,
@@ -79,7 +80,7 @@ private:
     std::vector<std::int64_t> free_;
     std::unordered_map<std::int64_t, std::int64_t> slot_of_; // by row
     std::int64_t first_ = -1, last_ = -1;                    // in the order of use
-    std::vector<std::int64_t> looked_up_;                    // places of the graph, in this step
+    std::uint64_t step_ = 0;                                 // that looked up rows last
     std::int64_t time_ = 0, changes_ = 0;
     cached_rows_counts counts_;
 };

@@ -46,17 +46,14 @@ TENON_INLINE void cached_rows::put_first(std::int64_t at) noexcept {
     first_ = at;
 }
 
-TENON_INLINE cached_rows::found cached_rows::find(std::int64_t place_of_graph, const std::vector<std::int64_t>& indices,
+TENON_INLINE cached_rows::found cached_rows::find(std::uint64_t step, const std::vector<std::int64_t>& indices,
                                                   std::byte* rows) {
     found f;
     f.from.assign(indices.size(), -1);
     std::unordered_map<std::int64_t, std::int64_t> asked; // places among the missing
     const std::lock_guard lock(guard_);
-    if (std::find(looked_up_.begin(), looked_up_.end(), place_of_graph) != looked_up_.end()) {
-        ++time_;
-        looked_up_.clear();
-    }
-    looked_up_.push_back(place_of_graph);
+    if (step != step_) ++time_;
+    step_ = step;
     f.time = time_;
     f.changes = changes_;
     for (std::size_t i = 0; i < indices.size(); ++i) {

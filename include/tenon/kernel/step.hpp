@@ -57,7 +57,10 @@ public:
     bool commit() const noexcept { return advance(phase::committed) != phase::stopped; }
     bool committed() const noexcept { return phase_.load(std::memory_order_relaxed) == phase::committed; }
     /// As it was made, for the next run.
-    void renew() noexcept { phase_.store(phase::running, std::memory_order_release); }
+    void renew() noexcept {
+        id_.store(0, std::memory_order_relaxed);
+        phase_.store(phase::running, std::memory_order_release);
+    }
     /// A number that no other step of the process has; not 0.
     std::uint64_t id() const noexcept {
         static std::atomic<std::uint64_t> last{0};

@@ -81,11 +81,7 @@ struct row_cache_find_op : detail::row_cache_use {
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
     struct attributes {
         std::vector<tensor_type> table;
-        std::int64_t place = 0; ///< tells those of a cache apart: each runs once a step
-        static constexpr void fields(auto&& field) {
-            field("table", &attributes::table);
-            field("place", &attributes::place);
-        }
+        static constexpr void fields(auto&& field) { field("table", &attributes::table); }
     };
     static int outputs(const attributes&, int) { return 4; }
     static inferred infer(const attributes& a, type_list in, int output) {
@@ -203,8 +199,7 @@ public:
 private:
     any_tensor count(int which) const;
     any_tensor table_, handle_;
-    std::shared_ptr<std::int64_t> gathers_; // that were made
-    std::shared_ptr<any_tensor> counts_;    // the node that tells them, once it is made
+    std::shared_ptr<any_tensor> counts_; // the node that tells them, once it is made
 };
 
 } // namespace untyped
@@ -260,7 +255,7 @@ namespace tenon {
 namespace untyped {
 
 TENON_INLINE row_cache::row_cache(const any_tensor& table, const row_cache_options& o) :
-    table_(table), gathers_(std::make_shared<std::int64_t>(0)), counts_(std::make_shared<any_tensor>()) {
+    table_(table), counts_(std::make_shared<any_tensor>()) {
     const node* n = tenon::detail::require_node(table.node(), "row_cache: the table");
     if (!n->op->is(op_flags::variable) && parts_of(table).empty())
         throw invalid_argument_error("row_cache: " + table.name() + " is no variable but a " + shown_op(*n));
@@ -283,7 +278,7 @@ TENON_INLINE any_tensor row_cache::gather(const any_tensor& indices) const {
     using namespace tenon::detail;
     require_node(indices.node(), "row_cache: the indices");
     const any_tensor all = untyped::gather(table_, indices); // runs where somebody else asks for it
-    node* const found = add_use<row_cache_find_op>(handle_, {indices}, {{table_.type()}, (*gathers_)++});
+    node* const found = add_use<row_cache_find_op>(handle_, {indices}, {{table_.type()}});
     const auto output = [&](int o) { return any_tensor(node_output{found, o}); };
     const any_tensor missing = untyped::gather(table_, output(0));
     return any_tensor({add_use<row_cache_complete_op>(

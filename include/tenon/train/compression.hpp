@@ -20,8 +20,9 @@
 /// left is kept in a variable beside the gradient, "replica_0/w/residual", which is the worker's own: it is neither trained nor
 /// saved, begins as zeros (initialize_variables(), or a monitored session, which gives local_variables values), and counts in the memory
 /// of its device. Workers whose tasks are their own can have the same names; workers that share a task give `replica`. Where a
-/// step fails after it has compressed, what it had sent is lost, as is a gradient that is not compressed. What is infinite or NaN
-/// reaches the variable as such, and is not kept.
+/// step fails after it has compressed, what it had sent is lost, as is a gradient that is not compressed. What is infinite or NaN is
+/// sent first, and not kept: of more such elements than top_k_gradients sends, the others are dropped; of a block of
+/// quantized_gradients that has one, all are NaN.
 ///
 /// Gradients of fewer than `least_elements`, and those that are not floating or have sizes known in the step only, stay as they are.
 
@@ -42,10 +43,10 @@ struct top_k_gradients {
 };
 
 /// Each element as an integer from -127 to 127 times a scale, which is the largest absolute value of its block divided by 127:
-/// rounded to the nearest. Of gradients of rows each row is a block, and nothing is fed back.
+/// rounded to the nearest. A scale travels as double. Of gradients of rows each row is a block, and nothing is fed back.
 struct quantized_gradients {
-    /// Elements of a block, about: the nearest size of which blocks have no remainder is taken, from half of it to twice it. 0: one
-    /// block a gradient.
+    /// Elements of a block, about: the nearest size of which blocks have no remainder is taken, from half of it to twice it, or this
+    /// one, and the last block is filled up with zeros. 0: one block a gradient.
     std::int64_t block = 256;
     bool error_feedback = true;
     std::int64_t least_elements = 1024;

@@ -131,14 +131,19 @@ struct top_k_codec {
 private:
     const top_k_gradients& how_;
 };
+// Scales travel as double, which no wire_type rounds: what comes of a scale that was rounded, to zero maybe, is not what was taken
+// off the residual.
+inline any_tensor scales_as(const any_tensor& scales, element_type type) {
+    return scales.element() == type ? scales : add_instruction(opcode::cast, {scales}, type);
+}
 struct quantized_codec {
     explicit quantized_codec(const quantized_gradients& how) : how_(how) {}
     std::vector<any_tensor> encode(const any_tensor& list) const {
         const quantized_list q = quantize(list, how_.block);
-        return {q.values, q.scales};
+        return {q.values, scales_as(q.scales, element_type::float64)};
     }
     any_tensor decode(const std::vector<any_tensor>& sent, const any_tensor& like) const {
-        return dequantize({sent[0], sent[1]}, like.extents()[0].size);
+        return dequantize({sent[0], scales_as(sent[1], compute_type(like.element()))}, like.extents()[0].size);
     }
 
 private:
@@ -184,10 +189,11 @@ inline any_tensor quantize_rows(const row_gradient& rows, const gradient_and_var
         index_list axes;
         for (int d = rows.indices.rank(); d < rows.values.rank(); ++d) axes.push_back(d);
         const any_tensor scales = scales_along(rows.values, axes);
-        return quantized_list{integers_of(rows.values, scales), scales};
+        return quantized_list{integers_of(rows.values, scales), scales_as(scales, element_type::float64)};
     }();
     const owned_scope there(g.variable);
-    return gradient_of_rows({rows.indices, dequantize_blocks(q, rows.values.element())}, g.variable);
+    const any_tensor scales = scales_as(q.scales, compute_type(rows.values.element()));
+    return gradient_of_rows({rows.indices, dequantize_blocks({q.values, scales}, rows.values.element())}, g.variable);
 }
 
 template <class Codec, class How>
@@ -197,6 +203,8 @@ std::vector<gradient_and_variable> compress(const std::vector<gradient_and_varia
     for (const gradient_and_variable& g : gradients) check_gradient(g);
     const graph of(gradients.front().variable.node()->graph);
     const home_scope scope(of);
+    const device_scope everywhere(
+        (device_name())); // each half runs with the gradient or the variable, whatever scope is around
     const name_scope names("compressed");
     const Codec codec(how);
     row_gradients known;

@@ -45,10 +45,10 @@ struct row_cache_kernel final : kernel {
 
 class row_cache_find_wait final : public wait {
 public:
-    row_cache_find_wait(std::shared_ptr<cached_rows> of, std::int64_t place, std::string node) :
-        of_(std::move(of)), place_(place), node_(std::move(node)) {}
+    row_cache_find_wait(std::shared_ptr<cached_rows> of, std::string node) :
+        of_(std::move(of)), node_(std::move(node)) {}
     // What is missing is known at once; the gather that reads it is the plan's to wait for.
-    void start(const step&, completion& then) override {
+    void start(const step& in, completion& then) override {
         const cached_rows_description& d = of_->description();
         const row_indices indices(values[1].type());
         const std::int64_t rows = d.table.extents[0].size;
@@ -60,7 +60,7 @@ public:
         any_array known = any_array::zeros(d.table.element, sizes);
         any_array from(element_type::int64, values[1].extents()), when(element_type::int64, extents{2});
         const cached_rows::found f =
-            of_->find(place_, list_of_indices(indices, values[1].data()), static_cast<std::byte*>(known.data()));
+            of_->find(in.id(), list_of_indices(indices, values[1].data()), static_cast<std::byte*>(known.data()));
         any_array missing(element_type::int64, extents{static_cast<std::int64_t>(f.missing.size())});
         std::copy(f.missing.begin(), f.missing.end(), missing.data<std::int64_t>());
         std::copy(f.from.begin(), f.from.end(), from.data<std::int64_t>());
@@ -78,24 +78,18 @@ public:
 
 private:
     const std::shared_ptr<cached_rows> of_;
-    const std::int64_t place_;
     const std::string node_;
 };
 
 class row_cache_find_kernel final : public waiting_kernel {
 public:
     explicit row_cache_find_kernel(const kernel_setup& s) :
-        of_(cache_of(*s.node.inputs[0].node, s)),
-        place_(decode<row_cache_find_op::attributes>(s.attrs).place),
-        node_(s.node.name) {}
-    std::unique_ptr<wait> make_wait() const override {
-        return std::make_unique<row_cache_find_wait>(of_, place_, node_);
-    }
+        of_(cache_of(*s.node.inputs[0].node, s)), node_(s.node.name) {}
+    std::unique_ptr<wait> make_wait() const override { return std::make_unique<row_cache_find_wait>(of_, node_); }
     bool uses_values() const override { return false; }
 
 private:
     const std::shared_ptr<cached_rows> of_;
-    const std::int64_t place_;
     const std::string node_;
 };
 
