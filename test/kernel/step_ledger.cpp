@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -133,9 +134,13 @@ TEST_CASE("S41: who applies and is lost is followed by another one, who is given
 TEST_CASE("S41: with aggregate 0 a step has one gradient of each replica that takes part; who leaves or is lost is not "
           "waited for") {
     tn::step_ledger l("train", {0, 4, "w"});
-    attempt stands[2], applies, token;
+    attempt stands[2], attends[2], applies, token;
     l.join(3, 103, 0);
-    for (int r = 0; r < 2; ++r) l.join(r, 100 + r, 0);
+    for (int r = 0; r < 2; ++r) {
+        l.join(r, 100 + r, 0);
+        l.attend(attends[r], r, 100 + r);
+        CHECK(attends[r].well());
+    }
     l.apply(stands[0], 0, 100, 0);
     l.apply(stands[1], 1, 101, 0);
     CHECK(l.state().present == 3);
@@ -151,8 +156,19 @@ TEST_CASE("S41: with aggregate 0 a step has one gradient of each replica that ta
     CHECK(stands[1].ended == 0);
     l.join(2, 102, 1); // comes
     CHECK(l.state().present == 3);
-    CHECK(l.stop(stands[1])); // its session is gone
+    CHECK(l.stop(stands[1]));
+    CHECK(l.state().present == 3);
+    l.abandon(attends[1]); // its session is gone
     CHECK(l.state().present == 2);
+    const tn::replica_turn late = l.begin(1, 101, 1); // of a step that was under way
+    CHECK(l.state().present == 2);
+    attempt again;
+    l.join(1, 101, 1);
+    l.attend(again, 1, 101);
+    l.abandon(attends[1]);
+    CHECK(l.state().present == 3);
+    l.abandon(again);
+    l.commit(late); // void
     l.commit(l.begin(2, 102, 1));
     l.apply(applies, 2, 102, 1);
     REQUIRE(applies.well());
@@ -351,7 +367,7 @@ TEST_CASE("S41, at random: no gradient is applied in two steps, or in one that i
             std::int64_t process = 0;
             std::int64_t read = -1; // the step of the variables that it may have read, by what it was told
             std::unique_ptr<tn::replica_turn> turn;
-            std::unique_ptr<attempt> token, applies;
+            std::unique_ptr<attempt> attends, token, applies;
             bool applying = false;
         };
         std::vector<replica> all(static_cast<std::size_t>(total));
@@ -367,6 +383,8 @@ TEST_CASE("S41, at random: no gradient is applied in two steps, or in one that i
             r.process = ++processes;
             l.join(number(r), r.process, applied);
             r.read = applied;
+            r.attends = std::make_unique<attempt>();
+            l.attend(*r.attends, number(r), r.process);
         };
         const auto look = [&](replica& r) {
             if (r.applies && r.applies->ended && !r.applying) {
@@ -423,13 +441,32 @@ TEST_CASE("S41, at random: no gradient is applied in two steps, or in one that i
                 if (r.applying) l.abandon(*r.applies);
                 else l.stop(*r.applies);
             }
+            if (r.attends) l.abandon(*r.attends);
             r = {};
+        };
+        // Variables are those of some steps before.
+        const auto restore = [&] {
+            applied = std::max<std::int64_t>(0, applied - static_cast<std::int64_t>(below(6)));
+            l.discard(applied);
+            for (replica& r : all) {
+                if (r.applying) {
+                    l.abandon(*r.applies);
+                    r.applies.reset();
+                    r.applying = false;
+                }
+                r.read = -1;
+            }
+            chosen.erase(chosen.lower_bound(applied), chosen.end());
+            CHECK(l.state().step == applied);
         };
         for (int i = 0; i < 400; ++i) {
             replica& r = all[below(all.size())];
             if (below(30) == 0) crash(r);
+            else if (below(60) == 0) restore();
             else go_on(r);
             for (replica& each : all) look(each);
+            CHECK(l.state().present ==
+                  std::count_if(all.begin(), all.end(), [](const auto& a) { return a.process != 0; }));
         }
         // All healthy: they come to further steps.
         const std::int64_t before = applied;

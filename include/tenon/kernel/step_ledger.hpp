@@ -56,7 +56,7 @@ protected:
 private:
     friend class step_ledger;
     friend struct detail::waiting_line<ledger_attempt>;
-    enum class kind { token, apply, pause };
+    enum class kind { token, apply, pause, attend };
     kind what_ = kind::token;
     std::int64_t replica_ = 0, process_ = 0;
     bool waits_ = false;
@@ -83,6 +83,8 @@ public:
 
     /// The replica takes part; it computes nothing of variables that it has read before.
     void join(std::int64_t replica, std::int64_t process, std::int64_t known);
+    /// Completed at once. One that has joined takes part until abandon(), and from then on no more; else until it leaves.
+    void attend(ledger_attempt& a, std::int64_t replica, std::int64_t process);
     /// The ticket of the gradient that it computes now; its earlier ones are void.
     replica_turn begin(std::int64_t replica, std::int64_t process, std::int64_t known);
     /// All of it is deposited. Dropped where the step is over, or its replica has begun another.
@@ -95,15 +97,16 @@ public:
     void pause(ledger_attempt& a);
     /// Takes back what waits. False where it was completed, or is just being.
     bool stop(ledger_attempt& a) noexcept;
-    /// Who was to apply a step has failed to, and the next one is to; or the pause is over.
+    /// Who was to apply a step has failed to, and the next one is to; the pause is over; or who attended is gone.
     void abandon(ledger_attempt& a) noexcept;
     /// Steps before this one are over: tokens for it are given. invalid_argument_error where there is no such step.
     void advance(std::int64_t step);
     /// Does not take part any more, nor waits to apply; a step that it applies it ends. Where there is a reason it fails with that when it waits. One that has finished will not come
     /// again: where too few are left for a step, those fail that wait for it, with end_of_data_error.
     void leave(std::int64_t replica, std::int64_t process, const std::string& reason = {}, bool finished = false);
-    /// All tickets are void, as after a loss of variables: replicas go on with new ones.
-    void discard();
+    /// All tickets are void, as after a loss of variables: replicas go on with new ones. `step`: where there is one, which is taken
+    /// next, a later one or an earlier one, as when variables are restored; -1: there is none.
+    void discard(std::int64_t step = -1);
 
     struct standing {
         std::int64_t step = 0;

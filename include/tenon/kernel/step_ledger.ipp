@@ -38,12 +38,14 @@ struct step_ledger::book {
         std::int64_t process = 0;
         std::vector<std::int64_t> former; // processes that it was, the last of them
         bool present = false;
-        std::int64_t token = -1;  // the step of its last one
-        std::int64_t ticket = 0;  // of the gradient that it computes
-        bool counted = false;     // its last gradient
-        std::int64_t dropped = 0; // of all
-        std::string failed;       // why it can go on no more
-        bool left = false;        // until it joins again, or computes
+        bool attended = false;                      // by its process, once or now:
+        const ledger_attempt* attendance = nullptr; // which may be over
+        std::int64_t token = -1;                    // the step of its last one
+        std::int64_t ticket = 0;                    // of the gradient that it computes
+        bool counted = false;                       // its last gradient
+        std::int64_t dropped = 0;                   // of all
+        std::string failed;                         // why it can go on no more
+        bool left = false;                          // until it joins again, or computes
         bool finished = false;
         std::int64_t came = 0, went = 0;               // its process, and when it had finished: numbers of events
         std::chrono::steady_clock::time_point since{}; // too few are left for the step that it waits for
@@ -94,6 +96,8 @@ struct step_ledger::book {
             r.token = -1;
             r.ticket = 0;
             r.failed.clear();
+            r.attended = false;
+            r.attendance = nullptr;
             set(r.present, present, false);
             r.came = ++events;
             look = true;
@@ -114,11 +118,9 @@ struct step_ledger::book {
         r.left = false;
         r.failed.clear();
     }
-    // Who stands by to apply, and is gone, takes part no more.
-    void lose(const ledger_attempt& a) noexcept {
-        if (a.what_ != ledger_attempt::kind::apply) return;
-        replica& r = replicas[a.replica_];
-        if (r.process == a.process_) set(r.present, present, false);
+    // A step that was under way when its process was lost does not bring it back.
+    void enter_again(replica& r) noexcept {
+        if (r.attendance || !r.attended) enter(r);
     }
     void end(line& from, ledger_attempt& a, std::exception_ptr why = nullptr) noexcept {
         from.remove(a);
@@ -297,13 +299,25 @@ TENON_INLINE void step_ledger::join(std::int64_t replica, std::int64_t process, 
     });
 }
 
+TENON_INLINE void step_ledger::attend(ledger_attempt& a, std::int64_t replica, std::int64_t process) {
+    book_->change([&] {
+        book::replica& r = book_->of(replica, process, book_->step);
+        a.what_ = ledger_attempt::kind::attend;
+        a.replica_ = replica;
+        a.process_ = process;
+        r.attended = true;
+        r.attendance = &a;
+        book_->done.push(a);
+    });
+}
+
 TENON_INLINE replica_turn step_ledger::begin(std::int64_t replica, std::int64_t process, std::int64_t known) {
     replica_turn turn;
     book_->change([&] {
         book::replica& r = book_->of(replica, process, known);
         // Of one that has not joined: as long as no step has been applied its variables are those that all began with.
         if (r.ticket == 0 && r.token < 0 && !book_->advanced) r.token = book_->step;
-        book_->enter(r);
+        book_->enter_again(r);
         const auto of_it = [&](const book::committed& c) { return c.replica == replica; };
         // What it has given to a step that is being applied stays where it is: this one comes too late.
         if (std::any_of(book_->chosen.begin(), book_->chosen.end(), of_it)) {
@@ -354,7 +368,7 @@ TENON_INLINE void step_ledger::apply(ledger_attempt& a, std::int64_t replica, st
         book::replica& r = book_->of(replica, process, known);
         if (r.left)
             throw cancelled_error("step ledger \"" + name_ + "\": replica " + std::to_string(replica) + " has left");
-        if (!r.present && r.failed.empty()) book_->enter(r);
+        if (!r.present && r.failed.empty()) book_->enter_again(r);
         a.tickets.reserve(static_cast<std::size_t>(description_.total));
         a.what_ = ledger_attempt::kind::apply;
         a.replica_ = replica;
@@ -379,16 +393,18 @@ TENON_INLINE bool step_ledger::stop(ledger_attempt& a) noexcept {
         waited = std::exchange(a.waits_, false);
         if (!waited) return;
         book_->line_of(a).remove(a);
-        book_->lose(a);
     });
     return waited;
 }
 
 TENON_INLINE void step_ledger::abandon(ledger_attempt& a) noexcept {
     book_->change([&] {
-        if (book_->applier != &a) return;
-        book_->applier = nullptr;
-        book_->lose(a);
+        if (book_->applier == &a) book_->applier = nullptr;
+        if (a.what_ != ledger_attempt::kind::attend) return;
+        book::replica& r = book_->replicas[a.replica_];
+        if (r.attendance != &a) return;
+        r.attendance = nullptr;
+        book_->set(r.present, book_->present, false);
     });
 }
 
@@ -420,8 +436,13 @@ TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process,
     });
 }
 
-TENON_INLINE void step_ledger::discard() {
+TENON_INLINE void step_ledger::discard(std::int64_t step) {
+    if (step != -1) require_step("step ledger \"" + name_ + "\"", step);
     book_->change([&] {
+        if (step != -1) {
+            book_->step = step;
+            book_->advanced = true;
+        }
         for (const book::committed& c : book_->commits) book_->drop(c);
         book_->commits.clear();
         book_->chosen.clear();
@@ -453,6 +474,7 @@ TENON_INLINE std::vector<std::int64_t> step_ledger::dropped() const {
 TENON_INLINE std::string step_ledger::awaited(const ledger_attempt& a) const {
     const std::lock_guard lock(book_->guard);
     std::string text = "step ledger \"" + name_ + "\"";
+    if (a.what_ == ledger_attempt::kind::attend) return text;
     if (a.what_ == ledger_attempt::kind::pause) return text + " to be between two steps; " + book_->words();
     if (a.what_ == ledger_attempt::kind::apply) return text + " to have gradients to apply; " + book_->words();
     text += " to be in a later step; " + book_->words();

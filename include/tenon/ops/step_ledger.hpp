@@ -104,6 +104,17 @@ struct ledger_join_op : detail::ledger_use<0> {
 };
 TENON_OP(step_ledger, ledger_join);
 
+/// in: the ledger. The replica, which has joined, takes part until the step that runs this has ended, on all tasks: with its process. No
+/// outputs.
+struct ledger_attend_op : detail::waiting_ledger_use<> {
+    static constexpr const char* name = "ledger_attend";
+    using attributes = detail::ledger_replica;
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(step_ledger, ledger_attend);
+
 /// in: the ledger; a turn, whose gradient is deposited.
 struct ledger_commit_op : detail::ledger_use<1> {
     static constexpr const char* name = "ledger_commit";
@@ -196,8 +207,9 @@ struct ledger_pause_op : detail::waiting_ledger_use<> {
 };
 TENON_OP(step_ledger, ledger_pause);
 
-/// in: the ledger. All gradients that are being computed, or wait, are void.
-struct ledger_discard_op : detail::ledger_use<> {
+/// in: the ledger; the step that is taken next, as when variables were restored, or -1. All gradients that are being computed, or wait,
+/// are void.
+struct ledger_discard_op : detail::ledger_use<0> {
     static constexpr const char* name = "ledger_discard";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
@@ -235,6 +247,7 @@ public:
 
     // `known`: a step that has begun.
     operation join(const any_tensor& known) const;
+    operation attend() const;
     any_tensor begin(const any_tensor& known) const;
     operation commit(const any_tensor& turn) const;
     struct token {
@@ -248,7 +261,7 @@ public:
     operation advance(const any_tensor& step) const;
     operation leave(const any_tensor& why, bool finished = false) const;
     operation pause() const;
-    operation discard() const;
+    operation discard(const any_tensor& next) const;
     struct standing {
         any_tensor step, present, counted, dropped;
     };
@@ -283,6 +296,9 @@ TENON_INLINE step_ledger::step_ledger(const step_ledger_op::attributes& of, std:
 TENON_INLINE operation step_ledger::join(const any_tensor& known) const {
     return operation(tenon::detail::add_use<ledger_join_op>(handle_, {known}, by_));
 }
+TENON_INLINE operation step_ledger::attend() const {
+    return operation(tenon::detail::add_use<ledger_attend_op>(handle_, {}, by_));
+}
 TENON_INLINE any_tensor step_ledger::begin(const any_tensor& known) const {
     return any_tensor({tenon::detail::add_use<ledger_begin_op>(handle_, {known}, by_), 0});
 }
@@ -306,8 +322,8 @@ TENON_INLINE operation step_ledger::leave(const any_tensor& why, bool finished) 
 TENON_INLINE operation step_ledger::pause() const {
     return operation(tenon::detail::add_use<ledger_pause_op>(handle_, {}, {}));
 }
-TENON_INLINE operation step_ledger::discard() const {
-    return operation(tenon::detail::add_use<ledger_discard_op>(handle_, {}, {}));
+TENON_INLINE operation step_ledger::discard(const any_tensor& next) const {
+    return operation(tenon::detail::add_use<ledger_discard_op>(handle_, {next}, {}));
 }
 TENON_INLINE step_ledger::standing step_ledger::state() const {
     node* const n = tenon::detail::add_use<ledger_state_op>(handle_, {}, {total_});
@@ -319,6 +335,7 @@ TENON_INLINE step_ledger::standing step_ledger::state() const {
 TENON_KERNEL(step_ledger, detail::step_ledger_kernel);
 TENON_KERNEL(ledger_begin, detail::ledger_begin_kernel);
 TENON_KERNEL(ledger_join, detail::ledger_join_kernel);
+TENON_KERNEL(ledger_attend, detail::ledger_attend_kernel);
 TENON_KERNEL(ledger_commit, detail::ledger_commit_kernel);
 TENON_KERNEL(ledger_await, detail::ledger_await_kernel);
 TENON_KERNEL(ledger_apply, detail::ledger_apply_kernel);

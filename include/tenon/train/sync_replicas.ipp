@@ -33,19 +33,54 @@ namespace tenon {
 
 namespace detail {
 
+/// A step that does something until it is stopped, or its session is lost; one that waits until it does; and one that begins anew.
+struct held_operation {
+    operation rests;
+    any_tensor begun, clear;
+};
+
 /// One operation's, and what is run beside it.
 struct sync_training {
     untyped::step_ledger::token token;
     untyped::step_ledger::standing state;
+    any_tensor over; // steps, in the variable that is saved
     operation apply, join, leave, finish, discard;
-    any_tensor why; // fed to leave and finish
-    // A step that pauses it until it is stopped; one that waits until it does; and one that begins anew.
-    operation paused;
-    any_tensor is_paused, clear;
+    operation restart; // discards, and the ledger goes on as the variable says
+    any_tensor why;    // fed to leave and finish
+    held_operation attends, pauses;
 };
 
 // What waits here waits for others, however long these take.
 inline constexpr double no_time_limit = 1e9;
+
+/// Runs what is held, as long as it lives.
+class holding {
+public:
+    /// Once it is held; deadline_exceeded_error where it is not within so many seconds.
+    holding(session& s, const held_operation& what, double limit) {
+        s.run_untyped({}, {what.clear});
+        step_ = s.callable(feeds(), fetches(what.rests)).start_for(no_time_limit);
+        try {
+            s.callable_untyped({}, {what.begun}).run_for(limit, {});
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+    holding(const holding&) = delete;
+    holding& operator=(const holding&) = delete;
+    ~holding() { end(); }
+
+private:
+    void end() noexcept {
+        step_->stop();
+        try {
+            step_->get();
+        } catch (...) { // cancelled_error
+        }
+    }
+    std::optional<pending_step<operation>> step_;
+};
 
 /// The one pause that there is at a time, which another thread may end than began it. Thread-safe.
 class pause_turn {
@@ -93,7 +128,10 @@ public:
 class sync_applying {
 public:
     sync_applying(const sync_state& state, session& s) {
-        for (const sync_training& t : state.trainings) s.run(t.join);
+        for (const sync_training& t : state.trainings) {
+            s.run(t.join);
+            attends_.emplace_back(s, t.attends, no_time_limit);
+        }
         for (const sync_training& t : state.trainings) all_.emplace_back(s, t);
         for (one& o : all_) o.thread = std::thread([this, &o] { go_on(o); });
     }
@@ -177,6 +215,7 @@ private:
         }
     }
 
+    std::list<holding> attends_;
     std::mutex guard_; // of what follows
     bool ends_ = false;
     std::list<one> all_; // each thread's own
@@ -190,11 +229,7 @@ public:
             throw deadline_exceeded_error(
                 "sync_replicas: this process pauses the training already; let go of that pause first");
         try {
-            for (const sync_training& t : state_->trainings) {
-                s.run_untyped({}, {t.clear});
-                all_.push_back(s.callable(feeds(), fetches(t.paused)).start_for(no_time_limit));
-                s.callable_untyped({}, {t.is_paused}).run_for(limit, {});
-            }
+            for (const sync_training& t : state_->trainings) all_.emplace_back(s, t.pauses, limit);
         } catch (...) {
             end();
             throw;
@@ -206,17 +241,11 @@ public:
 
 private:
     void end() noexcept {
-        for (const pending_step<operation>& p : all_) {
-            p.stop();
-            try {
-                p.get();
-            } catch (...) { // cancelled_error
-            }
-        }
+        all_.clear();
         state_->pausing.end();
     }
     const std::shared_ptr<const sync_state> state_;
-    std::vector<pending_step<operation>> all_;
+    std::list<holding> all_;
 };
 
 class sync_hook final : public session_hook {
@@ -224,15 +253,20 @@ public:
     explicit sync_hook(std::shared_ptr<const sync_state> state) : state_(std::move(state)) {}
     void begin() override { (void)state_->last(); }
     // What was computed of variables that are lost counts no more. When they are restored others may have read some before, and some
-    // after; at first there is nobody yet.
+    // after; at first there is nobody yet. Steps are counted from those that what was restored has had.
     void giving_values(hook_context& c) override {
         applying_.reset();
-        discard(c);
+        for (const sync_training& t : state_->trainings) c.session().run(t.discard);
         gave_ = true;
     }
     void opened(hook_context& c, bool) override {
         applying_.reset();
-        if (std::exchange(gave_, false) && opened_) discard(c);
+        if (std::exchange(gave_, false))
+            for (const sync_training& t : state_->trainings) {
+                const std::vector<any_array> steps = c.session().run_untyped({}, {t.state.step, t.over});
+                if (opened_ || *steps[0].data<std::int64_t>() != *steps[1].data<std::int64_t>())
+                    c.session().run(t.restart);
+            }
         opened_ = true;
         applying_.emplace(*state_, c.session());
     }
@@ -247,9 +281,6 @@ public:
     }
 
 private:
-    void discard(hook_context& c) {
-        for (const sync_training& t : state_->trainings) c.session().run(t.discard);
-    }
     const std::shared_ptr<const sync_state> state_;
     std::optional<sync_applying> applying_;
     std::optional<sync_pause> paused_;
@@ -410,19 +441,26 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
         const detail::host_scope there(over);
         return untyped::placeholder(element_type::string, extents(), o.name + "/why");
     }();
-    const auto [paused, is_paused, clear] = [&] {
+    const any_tensor no_step = [&] {
         const detail::host_scope there(over);
-        const untyped::queue told =
-                                 untyped::fifo_queue({{element_type::boolean, {}}}, 1, {.name = o.name + "/is_paused"}),
-                             never = untyped::fifo_queue({{element_type::boolean, {}}}, 1, {.name = o.name + "/never"});
-        const control_dependencies between(ledger.pause());
+        return detail::scalar_constant(-1, element_type::int64);
+    }();
+    const auto held = [&](const std::string& name, const operation& what) {
+        const detail::host_scope there(over);
+        const auto flag = [](const std::string& queue) {
+            return untyped::fifo_queue({{element_type::boolean, {}}}, 1, {.name = queue});
+        };
+        const untyped::queue told = flag(name), never = flag(name + "/never");
+        const control_dependencies after(what);
         const control_dependencies tells(told.enqueue({detail::scalar_constant(true, element_type::boolean)}));
         const operation rests = never.dequeue()[0].operation();
         const detail::no_controls by_itself;
-        return std::tuple(rests, told.dequeue()[0], told.dequeue_some(0, 1)[0]);
-    }();
-    state_->trainings.push_back({token, ledger.state(), applied, ledger.join(over), ledger.leave(why),
-                                 ledger.leave(why, true), ledger.discard(), why, paused, is_paused, clear});
+        return detail::held_operation{rests, told.dequeue()[0], told.dequeue_some(0, 1)[0]};
+    };
+    state_->trainings.push_back({token, ledger.state(), over, applied, ledger.join(over), ledger.leave(why),
+                                 ledger.leave(why, true), ledger.discard(no_step), ledger.discard(over), why,
+                                 held(o.name + "/attends", ledger.attend()),
+                                 held(o.name + "/is_paused", ledger.pause())});
     return group({token.step.operation()}, o.name);
 }
 

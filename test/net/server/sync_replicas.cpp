@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -148,6 +149,7 @@ TEST_CASE("S41, 46, at random: servers are stopped and started again while repli
             const auto still = m.sync.between_steps(s.session());
             auto [w, v, n] = s.session().run(*m.w, *m.v, *m.step);
             CHECK(n.item() >= steps);
+            CHECK(s.session().run(m.sync.step()).item() == n.item()); // restored, too
             for (int k = 0; k < 3; ++k) CHECK(w(k) == v(k));
             CHECK(w(0) != 0);
         });
@@ -187,4 +189,42 @@ TEST_CASE("S41: who pauses in a step of several tasks holds the ledger until tha
         holds.get();
         CHECK(s.callable_untyped({}, {tickets}).run_for(20, {})[0].data<std::int64_t>()[0] > 0);
     }
+}
+
+TEST_CASE("S41: a replica takes part as long as its process's session is there, also between two of its steps") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 2, net_test::quick());
+    struct replica {
+        explicit replica(int number) {
+            const tn::graph_scope in(g);
+            const tn::device_scope ps("/job:ps/task:0");
+            const tn::untyped::step_ledger ledger({0, 2, "w", "train"}, number, number + 1);
+            const tn::fifo_queue<std::int32_t> told(1), never(1);
+            present = ledger.state().present;
+            join = ledger.join(tn::constant(std::int64_t{0}));
+            const tn::control_dependencies attends(ledger.attend());
+            const tn::control_dependencies tells(told.enqueue(1));
+            rests = never.dequeue().operation();
+            const tn::detail::no_controls by_itself;
+            attended = told.dequeue().operation();
+        }
+        tn::graph g;
+        tn::any_tensor present;
+        tn::operation join, rests, attended;
+    } zero(0), one(1);
+    tn::session stays(all.target("worker", 1), one.g);
+    std::optional<tn::session> goes(std::in_place, all.target("worker", 0), zero.g);
+    const auto present = [&] { return *stays.run_untyped({}, {one.present})[0].data<std::int64_t>(); };
+    stays.run(one.join);
+    goes->run(zero.join);
+    const auto held = goes->callable(tn::feeds(), tn::fetches(zero.rests)).start_for(60);
+    goes->run(zero.attended);
+    CHECK(present() == 2);
+    all.stop("worker", 0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (present() != 1 && std::chrono::steady_clock::now() < until) {
+    }
+    CHECK(present() == 1);
+    CHECK_THROWS_AS(held.get(), tn::error);
+    goes.reset();
 }

@@ -15,7 +15,7 @@ entry of_ledger(const char* op) {
 const add_entries ledgers{of_ledger("step_ledger"),    of_ledger("ledger_begin"), of_ledger("ledger_join"),
                           of_ledger("ledger_commit"),  of_ledger("ledger_await"), of_ledger("ledger_apply"),
                           of_ledger("ledger_advance"), of_ledger("ledger_leave"), of_ledger("ledger_discard"),
-                          of_ledger("ledger_pause"),   of_ledger("ledger_state")};
+                          of_ledger("ledger_pause"),   of_ledger("ledger_state"), of_ledger("ledger_attend")};
 
 } // namespace
 } // namespace op_table

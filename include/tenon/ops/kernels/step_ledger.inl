@@ -91,7 +91,7 @@ struct ledger_leave_kernel final : ledger_kernel<ledger_leave_op> {
 
 struct ledger_discard_kernel final : ledger_kernel<ledger_discard_op> {
     using ledger_kernel::ledger_kernel;
-    void run(const kernel_run&) override { of->discard(); }
+    void run(const kernel_run& r) override { of->discard(*r.input<std::int64_t>(1)); }
 };
 
 struct ledger_state_kernel final : ledger_kernel<ledger_state_op> {
@@ -111,12 +111,13 @@ struct ledger_state_kernel final : ledger_kernel<ledger_state_op> {
     }
 };
 
-// A replica that waits for its token, or for a step to apply; or somebody for a pause.
+// A replica that waits for its token, or for a step to apply, or attends; or somebody who waits for a pause.
 template <class Op> class ledger_wait final : public wait, private ledger_attempt {
-    static constexpr bool applies = std::is_same_v<Op, ledger_apply_op>, pauses = std::is_same_v<Op, ledger_pause_op>;
+    static constexpr bool applies = std::is_same_v<Op, ledger_apply_op>, pauses = std::is_same_v<Op, ledger_pause_op>,
+                          attends = std::is_same_v<Op, ledger_attend_op>;
 
 public:
-    static constexpr bool holds = applies || pauses; // the ledger, until its step has ended on all tasks
+    static constexpr bool holds = applies || pauses || attends; // the ledger, until its step has ended on all tasks
 
     ledger_wait(std::shared_ptr<step_ledger> of, const typename Op::attributes& a) : of_(std::move(of)), a_(a) {}
 
@@ -129,6 +130,7 @@ public:
         } else {
             values.clear();
             if constexpr (pauses) of_->pause(*this);
+            else if constexpr (attends) of_->attend(*this, a_.replica, a_.process);
             else of_->await(*this, a_.replica, a_.process);
         }
     }
@@ -150,7 +152,7 @@ private:
     }
     void fill() {
         values.clear();
-        if constexpr (pauses) return;
+        if constexpr (pauses || attends) return;
         *values.emplace_back(element_type::int64, extents()).template data<std::int64_t>() = ledger_attempt::step;
         if constexpr (applies) {
             const auto n = static_cast<std::int64_t>(tickets.size());
@@ -178,5 +180,6 @@ private:
 using ledger_await_kernel = waiting_ledger_kernel<ledger_await_op>;
 using ledger_apply_kernel = waiting_ledger_kernel<ledger_apply_op>;
 using ledger_pause_kernel = waiting_ledger_kernel<ledger_pause_op>;
+using ledger_attend_kernel = waiting_ledger_kernel<ledger_attend_op>;
 
 } // namespace tenon::detail
