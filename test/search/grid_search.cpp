@@ -9,8 +9,10 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tenon/nn/dense.hpp>
@@ -87,6 +89,14 @@ void train_dense(const settings& s, tn::trial& t) {
         if (!t.report(i, static_cast<double>(l.item()))) return;
     }
 }
+
+// Its weights are the number, which is its score.
+void train_constant(const number& n, tn::trial& t) {
+    (void)tn::variable<float, tn::shape<3>>("w", tn::constant_value(n.v));
+    t.session().run(tn::initialize_variables());
+    (void)t.report(1, n.v);
+}
+double value_of(const tn::trial_outcome& o) { return static_cast<double>(o.weights.open()->load<float>("w")(0)); }
 
 template <class S>
 void same_results(const std::vector<tn::trial_result<S>>& a, const std::vector<tn::trial_result<S>>& b) {
@@ -470,6 +480,72 @@ TEST_CASE(
     CHECK(again.results()[1].end == tn::trial_end::done);
     CHECK(std::isnan(again.results()[2].history.at(0).score));
     CHECK(again.results()[3].score == -infinity);
+}
+
+TEST_CASE("a search removes what one that was killed has left, and no other file, however it is called") {
+    const temporary_folder folder;
+    const std::string file = folder / "w.jsonl";
+    const auto search = [&] {
+        return tn::grid_search(numbers({1, 2}), tn::devices_of(tn::task()), quiet({.file = file, .keep = 1}));
+    };
+    search().run(train_constant);
+    std::vector<std::string> others;
+    for (const std::string begins : {"w", "w.jsonl", "w.json"})
+        for (const char* ends :
+             {".point-0.best-of-paper.safetensors", ".point-of-view.safetensors", ".point-3.safetensors",
+              ".point-3.safetensors.partial-1-2", ".point-1.safetensors.bak", ".point-1.safetensors.partial-of-mine",
+              ".point-1.safetensors.partial-1999-12-31", ".point-1.safetensors.partial-7",
+              ".point-1.safetensors.partial-7-", ".point-01.safetensors", ".point--1.safetensors",
+              ".point-.safetensors", ".point-0.safetensors"})
+            others.push_back(folder / (begins + ends));
+    others.push_back(folder / "x.point-0.safetensors");
+    for (const std::string& other : others) write_bytes(other, "mine");
+    const std::string left_behind = folder / "w.jsonl.point-0.safetensors.partial-123-4";
+    write_bytes(left_behind, "a part");
+    search().run(train_constant);
+    for (const std::string& other : others) CHECK_MESSAGE(read_bytes(other) == "mine", other);
+    CHECK_FALSE(std::filesystem::exists(left_behind));
+    CHECK(folder.file_count() == static_cast<int>(others.size()) + 2);
+}
+
+TEST_CASE("searches whose files differ in what follows the last dot have weights of their own") {
+    const temporary_folder folder;
+    const auto search = [&](const char* file, double first) {
+        return tn::grid_search(numbers({first, first + 1, first + 2}), tn::devices_of(tn::task()),
+                               quiet({.file = folder / file}));
+    };
+    auto one = search("widths.1", 1), two = search("widths.2", 100), three = search("widths", 1000);
+    for (auto* each : {&one, &two, &three}) each->run(train_constant);
+    for (auto* each : {&one, &two, &three})
+        for (const auto& r : each->best(3)) CHECK(value_of(r) == r.score);
+}
+
+TEST_CASE("weights that were written with another file of results, or of other settings, are not taken, and are told") {
+    const temporary_folder folder;
+    const auto search = [&](const char* file, const lines& told) {
+        return tn::grid_search(numbers({1, 2, 3}), tn::devices_of(tn::task()),
+                               quiet({.file = folder / file, .log = told}));
+    };
+    search("a", {}).run(train_constant);
+    search("b", {}).run(train_constant);
+    const std::string of_other = folder / "a.point-0.safetensors", swapped = folder / "a.point-1.safetensors",
+                      damaged = folder / "a.point-2.safetensors";
+    std::filesystem::rename(swapped, of_other);
+    std::filesystem::copy_file(folder / "b.point-1.safetensors", swapped);
+    write_bytes(damaged, "no weights");
+    for (const bool runs : {false, true}) {
+        const lines told;
+        auto again = search("a", told);
+        if (runs) again.run(train_constant);
+        REQUIRE(again.best(3).size() == 3);
+        for (const auto& r : again.best(3)) CHECK_FALSE(r.weights);
+        CHECK(told.has("grid: the weights of point 0 (v=1) are not taken: '" + of_other + "' is of other settings"));
+        CHECK(told.has("grid: the weights of point 1 (v=2) are not taken: '" + swapped +
+                       "' was written with another file"));
+        CHECK(told.has("grid: the weights of point 2 (v=3) are not taken: "));
+        CHECK(told.all->size() == 3);
+        for (const std::string& kept : {of_other, swapped, damaged}) CHECK(std::filesystem::exists(kept));
+    }
 }
 
 TEST_CASE("options and devices that make no sense are refused by name") {

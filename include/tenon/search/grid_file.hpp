@@ -33,7 +33,7 @@ struct grid_file_content {
 };
 /// May be called while another program writes. Errors as of grid_search.
 grid_file_content read_grid_file(const std::string& path, const grid_identity& of);
-/// Where a point's weights lie: "run/widths.point-3.safetensors".
+/// Where a point's weights lie: "run/widths.jsonl.point-3.safetensors". The whole name, so that no other record has them there.
 std::string weights_beside(const std::string& path, int point);
 
 /// A file that this program writes, and no other meanwhile. Used by one thread at a time.

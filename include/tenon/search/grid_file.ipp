@@ -189,10 +189,7 @@ TENON_INLINE grid_file_content read_grid_file(const std::string& path, const gri
 }
 
 TENON_INLINE std::string weights_beside(const std::string& path, int point) {
-    const std::size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
-    const std::size_t dot = path.rfind('.');
-    const std::string stem = dot == std::string::npos || dot <= name ? path : path.substr(0, dot);
-    return stem + ".point-" + std::to_string(point) + ".safetensors";
+    return path + ".point-" + std::to_string(point) + ".safetensors";
 }
 
 TENON_INLINE grid_file::grid_file(std::string path, const grid_identity& of) : path_(std::move(path)) {

@@ -55,6 +55,7 @@ TENON_INLINE search_core::state::state(std::vector<std::string> points, std::str
         workers.push_back({std::move(device)});
     }
     for (const int point : record.left()) left.push_back(point);
+    for (const std::string& remark : record.remarks()) tell(remark);
 }
 
 TENON_INLINE void search_core::state::request_stop() noexcept {
@@ -64,16 +65,14 @@ TENON_INLINE void search_core::state::request_stop() noexcept {
 }
 
 TENON_INLINE void search_core::state::run(const shared_function<void(int, trial&)>& train) {
+    std::vector<std::string> remarks;
     {
         const std::lock_guard lock(guard);
         if (under_way) throw failed_precondition_error("grid_search: run() while another run() is under way");
         record.begin();
+        remarks = record.remarks();
         const std::vector<int> all = record.left();
         left.assign(all.begin(), all.end());
-        if (left.empty()) {
-            record.finish();
-            return;
-        }
         medians = median_stopping(medians_of(options));
         for (const auto& [point, outcome] : record.ended())
             if (outcome.end == trial_end::done) medians.complete(outcome.history);
@@ -83,6 +82,7 @@ TENON_INLINE void search_core::state::run(const shared_function<void(int, trial&
         trained = 0;
         trained_seconds = 0;
     }
+    for (const std::string& remark : remarks) tell(remark);
     {
         const stop_listener on_signal([this](int number) {
             tell("signal " + std::to_string(number) + " asks it to stop");

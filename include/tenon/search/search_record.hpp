@@ -1,8 +1,10 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/search/grid_file.hpp>
@@ -38,6 +40,8 @@ public:
     void begin();
     /// Others may write to the file.
     void finish() noexcept { file_.reset(); }
+    /// What was found wrong and is to be told, each once.
+    std::vector<std::string> remarks() { return std::exchange(remarks_, {}); }
 
     const std::map<int, trial_outcome>& ended() const noexcept { return ended_; }
     std::vector<int> left() const;
@@ -53,12 +57,16 @@ public:
 private:
     bool is_better(const trial_outcome& a, const trial_outcome& b) const;
     void take(const grid_file_content& c);
+    std::string trouble_with(const std::string& path, int point) const;
     void drop_weights(); // of those that are not among the best
+    void tidy_folder() const;
     std::vector<std::string> points_;
     search_record_options options_;
     grid_identity identity_;
-    std::optional<grid_file> file_;
+    std::unique_ptr<grid_file> file_;
     std::string id_;
+    std::vector<std::string> remarks_;
+    std::set<std::string> remarked_;
     std::map<int, trial_outcome> ended_; // by point
 };
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +16,21 @@
 #include <tenon/search/search_record.hpp>
 
 namespace tenon::detail {
+
+// Entries of the metadata of weights, which say whose they are.
+inline constexpr const char* weights_record = "record";
+inline constexpr const char* weights_settings = "settings";
+
+// What output_file calls a file that is not all written: of a process and a number.
+inline bool is_partial_of(const std::string& name, const std::string& whole) {
+    const std::string begins = whole + ".partial-";
+    const std::size_t dash = name.find('-', begins.size());
+    const auto digits = [&](std::size_t from, std::size_t to) {
+        return from < to && name.find_first_not_of("0123456789", from) >= to;
+    };
+    return name.starts_with(begins) && dash != std::string::npos && digits(begins.size(), dash) &&
+           digits(dash + 1, name.size());
+}
 
 TENON_INLINE search_record::search_record(std::vector<std::string> points, std::string axes, search_record_options o) :
     points_(std::move(points)), options_(std::move(o)) {
@@ -33,27 +48,54 @@ TENON_INLINE search_record::search_record(std::vector<std::string> points, std::
 
 TENON_INLINE void search_record::begin() {
     if (!has_file()) return;
-    file_.emplace(options_.file, identity_);
-    take(file_->content());
+    file_.reset();
+    auto file = std::make_unique<grid_file>(options_.file, identity_);
+    take(file->content());
+    file_ = std::move(file);
     drop_weights();
-    // What programs that were killed have left: weights of points that had not ended, or were not yet dropped, or not all written.
-    std::set<std::string> kept;
-    for (const auto& [point, o] : ended_)
-        if (o.weights) kept.insert(std::filesystem::path(o.weights.path()).filename().string());
-    const std::filesystem::path beside(weights_beside(options_.file, 0));
-    const std::string begins = beside.filename().string().substr(0, beside.filename().string().rfind("0."));
+    tidy_folder();
+}
+
+// Removes what programs that were killed have left: weights of points that had not ended, or were not yet dropped, or not all written.
+// All else of the folder is somebody's.
+TENON_INLINE void search_record::tidy_folder() const {
+    const std::filesystem::path record(options_.file);
+    const std::string begins = record.filename().string() + ".point-";
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(
-             beside.has_parent_path() ? beside.parent_path() : std::filesystem::path("."), none)) {
-        const std::string name = entry.path().filename().string();
-        if (name.starts_with(begins) && name.find(".safetensors") != std::string::npos && !kept.contains(name))
+             record.has_parent_path() ? record.parent_path() : std::filesystem::path("."), none)) {
+        const std::string name = entry.path().filename().string(), path = entry.path().string();
+        if (!name.starts_with(begins) || !entry.is_regular_file(none)) continue;
+        const long point = std::strtol(name.c_str() + begins.size(), nullptr, 10);
+        if (point < 0 || point >= points()) continue;
+        const int p = static_cast<int>(point);
+        const std::string whole = weights_beside(record.filename().string(), p);
+        const auto ended = ended_.find(p);
+        const bool kept = ended != ended_.end() && ended->second.weights;
+        if (name == whole ? !kept && trouble_with(path, p).empty() : is_partial_of(name, whole))
             std::filesystem::remove(entry.path(), none);
+    }
+}
+
+// Why what lies there is not what this record has of the point; empty: it is.
+TENON_INLINE std::string search_record::trouble_with(const std::string& path, int point) const {
+    try {
+        const safetensors_file file = read_safetensors(path);
+        const auto is = [&](const char* name, const std::string& wanted) {
+            const auto at = file.metadata().find(name);
+            return at != file.metadata().end() && at->second == wanted;
+        };
+        if (!is(weights_record, id_)) return "'" + path + "' was written with another file of results";
+        if (!is(weights_settings, text(point))) return "'" + path + "' is of other settings";
+        return {};
+    } catch (const error& e) {
+        return e.what();
     }
 }
 
 TENON_INLINE void search_record::take(const grid_file_content& c) {
     if (!c.id.empty()) id_ = c.id;
-    ended_.clear();
+    std::map<int, trial_outcome> ended;
     for (const trial_outcome& was : c.outcomes) {
         trial_outcome o = was;
         if (o.text != text(o.point))
@@ -61,10 +103,18 @@ TENON_INLINE void search_record::take(const grid_file_content& c) {
                                   " is " + o.text + " there, and not " + text(o.point));
         o.seed = seed(o.point);
         const std::string path = weights_beside(options_.file, o.point);
-        o.weights = o.weights && ::access(path.c_str(), R_OK) == 0 ? trial_weights(path) : trial_weights();
-        if (o.end == trial_end::failed && options_.retry_failed) ended_.erase(o.point);
-        else ended_.insert_or_assign(o.point, std::move(o));
+        std::error_code none;
+        const bool there = o.weights && std::filesystem::is_regular_file(path, none);
+        const std::string trouble = there ? trouble_with(path, o.point) : std::string();
+        o.weights = there && trouble.empty() ? trial_weights(path) : trial_weights();
+        if (!trouble.empty() && std::filesystem::exists(path, none) && // another program may have dropped them just now
+            remarked_.insert(trouble).second)
+            remarks_.push_back("the weights of point " + std::to_string(o.point) + " (" + o.text +
+                               ") are not taken: " + trouble);
+        if (o.end == trial_end::failed && options_.retry_failed) ended.erase(o.point);
+        else ended.insert_or_assign(o.point, std::move(o));
     }
+    ended_ = std::move(ended);
 }
 
 TENON_INLINE std::uint64_t search_record::seed(int point) const {
@@ -111,7 +161,10 @@ TENON_INLINE trial_weights search_record::kept(int point,
     std::vector<named_array> named;
     for (std::size_t i = 0; i < values.size(); ++i) named.push_back({weights->tensors()[i].name, values[i]});
     const std::string path = weights_beside(options_.file, point);
-    write_safetensors(path, named, weights->metadata());
+    safetensors_metadata whose = weights->metadata();
+    whose[weights_record] = id_;
+    whose[weights_settings] = text(point);
+    write_safetensors(path, named, whose);
     return trial_weights(path);
 }
 
