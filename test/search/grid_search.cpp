@@ -548,6 +548,51 @@ TEST_CASE("weights that were written with another file of results, or of other s
     }
 }
 
+TEST_CASE("a log that throws ends the run, which throws it; each point is trained once, and the next run goes on") {
+    for (const int devices : {1, 2}) {
+        std::atomic<bool> throws{false};
+        std::atomic<int> trained{0};
+        tn::grid_search search(numbers({1, 2, 3, 4, 5}), tn::devices_of(tn::task({.cpu_devices = devices})),
+                               {.log = [&](const std::string&) {
+                                   if (throws.exchange(false)) throw std::runtime_error("the disk is full");
+                               }});
+        for (int runs = 0; !search.is_complete(); ++runs) {
+            REQUIRE(runs < 5); // one has ended when the log is first told
+            throws = true;
+            CHECK_THROWS_WITH_AS(search.run([&](const number& n, tn::trial& t) {
+                (void)t.report(1, n.v);
+                if (!t.should_stop()) ++trained;
+            }),
+                                 "the disk is full", std::runtime_error);
+            const tn::search_progress p = search.progress();
+            CHECK(p.running == 0);
+            CHECK(p.done == static_cast<int>(search.results().size()));
+            CHECK(p.done + p.left == 5);
+        }
+        CHECK(trained == 5);
+    }
+}
+
+TEST_CASE("a log that throws when a device is lost leaves the point to be trained once") {
+    bool lost = false;
+    int trained = 0;
+    tn::grid_search search(numbers({1, 2}), tn::devices_of(tn::task()), {.log = [](const std::string& line) {
+                               if (line.find("is lost") != std::string::npos) throw std::runtime_error("no log");
+                           }});
+    const auto train = [&](const number& n, tn::trial& t) {
+        if (!std::exchange(lost, true))
+            tn::throw_error(tn::error_code::unavailable, "it is gone", tn::error_reason::lost_task);
+        ++trained;
+        (void)t.report(1, n.v);
+    };
+    CHECK_THROWS_WITH_AS(search.run(train), "no log", std::runtime_error);
+    CHECK(search.progress().left == 2);
+    CHECK(search.progress().running == 0);
+    search.run(train);
+    CHECK(search.results().size() == 2);
+    CHECK(trained == 2);
+}
+
 TEST_CASE("options and devices that make no sense are refused by name") {
     const auto devices = tn::devices_of(tn::task());
     const auto refused = [&](const std::vector<tn::grid_device>& on, tn::grid_search_options o, const char* words) {

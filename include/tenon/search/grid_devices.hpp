@@ -29,7 +29,8 @@ std::vector<grid_device> devices_of(const task& t);
 /// sessions are opened on that server: when it is lost, so are all. Throws what opening a session throws.
 std::vector<grid_device> devices_of(const std::string& target, const std::vector<std::string>& filters = {});
 /// Those of all tasks of these jobs, or of all jobs, each by its own server, so that the loss of one is no other's. Of a task that does
-/// not answer within `timeout` seconds it is not known what it has: it counts as one device, which a search tries later.
+/// not answer within `timeout` seconds, or at whose address is a server of another cluster, it is not known what it has: it counts as one
+/// device, which a search tries later.
 std::vector<grid_device> devices_of(const cluster& c, const std::vector<std::string>& jobs = {}, double timeout = 10);
 
 namespace detail {

@@ -57,14 +57,15 @@ TENON_INLINE std::vector<grid_device> devices_of(const cluster& c, const std::ve
             session_options o;
             o.device_filters = {detail::task_filter(own)};
             o.open_timeout = timeout;
+            const std::size_t before = all.size();
             try {
                 const session s(target, graph(), o);
                 for (const device_name& d : detail::devices_for_networks(s.list_logical_devices()))
                     if (detail::task_filter(d) == detail::task_filter(own)) all.push_back({d, target, {}});
             } catch (const error& e) {
                 if (e.reason() != error_reason::lost_task) throw;
-                all.push_back({own, target, {}});
             }
+            if (all.size() == before) all.push_back({own, target, {}}); // it is not there, or another cluster's is
         }
     if (all.empty()) throw invalid_argument_error("devices_of: the cluster has no tasks");
     return all;

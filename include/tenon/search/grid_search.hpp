@@ -31,13 +31,16 @@
 /// container of its own. So what a point gives depends neither on its device nor on the order, unless it is stopped by the median, which
 /// depends on which others have ended before.
 ///
-/// **Lost tasks.** A point whose task is lost (lost_task_error) is trained again from its beginning, by whichever device is free next; the
-/// log names it and progress() counts it. The task is tried again now and then, and takes points when it is back. When there has been no
-/// device for device_timeout, run() throws; what has ended stays known, and run() may be called again. A point that has lost
-/// `attempts` tasks is a failed one. Other errors of a training are that point's: it has failed, with the message.
+/// **Lost tasks.** A point whose task is lost (lost_task_error, or any error after which no session can be opened on its device) is trained
+/// again from its beginning, by whichever device is free next; the log names it and progress() counts it. The task is tried again now and
+/// then, and takes points when it is back. When there has been no device for device_timeout, run() throws; what has ended stays known, and
+/// run() may be called again. A point that has lost `attempts` tasks is a failed one. Other errors of a training are that point's: it has
+/// failed, with the message.
 ///
-/// **Going on.** With a `file` each end is a line in it, on the disk before anything else, and the weights of the best lie beside it. A program
-/// that was killed, whenever, and is started again with the same grid and file trains what was not ended.
+/// **Going on.** With a `file` each end is a line in it, on the disk before anything else, and the weights of the best lie beside it, those of
+/// point 3 in FILE.point-3.safetensors. A program that was killed, whenever, and is started again with the same grid and file trains
+/// what was not ended. No other files are removed; weights that were written with another file, or of other settings, are not taken, which the
+/// log tells.
 
 namespace tenon {
 
@@ -68,7 +71,8 @@ struct grid_search_options {
     session_options session{.allow_soft_placement = true};
     /// The search's threads are this one's, and a stop that it asks for is one of the search. A signal is, too (train/stop_signal.hpp).
     coordinator* threads = nullptr;
-    /// Lines: a point that has ended, with how far all is; a device that is lost, or back. Not set: standard error.
+    /// Lines: a point that has ended, with how far all is; a device that is lost, or back. What it throws ends the run. Not set: standard
+    /// error.
     hook_log log{};
     /// Seconds, for what is shown; not set: the steady clock.
     shared_function<double()> clock{};
@@ -125,8 +129,8 @@ public:
 
     /// train(settings, trial), for each point that has not ended, on the threads of the devices: for several at a time. Returns when all
     /// have ended or a stop was requested. Throws unavailable_error, naming the devices and why, where all are lost for too
-    /// long; with stop_on_failure what the first failed point threw; aborted_error where another search writes to the file now, and what
-    /// the file system says of it.
+    /// long; with stop_on_failure what the first failed point threw; what the log threw; aborted_error where another search writes to the
+    /// file now, and what the file system says of it.
     template <class F> void run(F&& train) {
         static_assert(std::is_invocable_v<F&, const S&, trial&>,
                       "tenon::grid_search::run: it takes a function of the settings and the trial: "

@@ -133,9 +133,7 @@ TENON_INLINE void search_core::state::start(coordinator& threads, const shared_f
             });
     } catch (...) { // those that were started end first
         const std::lock_guard lock(guard);
-        stopping = true;
-        failure = std::current_exception();
-        changed.notify_all();
+        fail(std::current_exception());
     }
 }
 

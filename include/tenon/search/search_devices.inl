@@ -11,13 +11,15 @@
 
 namespace tenon::detail {
 
+// Seconds that a server has to open a session which is only to see whether it is there.
+inline constexpr double longest_try = 2;
+
 TENON_INLINE void search_core::state::work(worker& w, const shared_function<void(int, trial&)>& train) {
     try {
         for (int point = 0; take_point(w, point);) train_one(w, point, train);
     } catch (...) {
         const std::lock_guard lock(guard);
-        if (!failure) failure = std::current_exception();
-        stopping = true;
+        fail(std::current_exception());
     }
     const std::lock_guard lock(guard);
     --working;
@@ -41,17 +43,22 @@ TENON_INLINE bool search_core::state::take_point(worker& w, int& point) {
     }
 }
 
-TENON_INLINE bool search_core::state::is_there(const worker& w, double seconds) const {
-    if (w.device.here) return true;
+// Why no session of a device can be opened, or what answers does not have it; empty: it is there, as those of this process are.
+TENON_INLINE std::string search_core::state::trouble_with(const grid_device& d, double seconds) const {
+    if (d.here) return {};
     session_options o = options.session;
-    o.device_filters.push_back(task_filter(w.device.name));
+    o.device_filters.push_back(task_filter(d.name));
     o.open_timeout = seconds;
     try {
-        const tenon::session s(w.device.target, graph(), o);
-        return !s.list_logical_devices().empty();
-    } catch (const error& e) {
-        if (e.reason() != error_reason::lost_task) throw;
-        return false;
+        const tenon::session s(d.target, graph(), o);
+        std::string others;
+        for (const device_attributes& has : s.list_logical_devices()) {
+            if (d.name.allows(has.name)) return {};
+            others += (others.empty() ? "" : ", ") + to_string(has.name);
+        }
+        return "the server at " + d.target + " does not have it, but " + others;
+    } catch (const std::exception& e) {
+        return e.what();
     }
 }
 
@@ -61,7 +68,7 @@ TENON_INLINE bool search_core::state::wait_until_back(worker& w, std::unique_loc
     const auto all_lost = [&] {
         return std::all_of(workers.begin(), workers.end(), [](const worker& other) { return other.lost; });
     };
-    constexpr double longest_pause = 5, longest_try = 2;
+    constexpr double longest_pause = 5;
     constexpr auto never = std::chrono::steady_clock::time_point::max();
     auto until = never; // all have been lost since device_timeout before
     for (double pause = 0.05;; pause = std::min(2 * pause, longest_pause)) {
@@ -76,16 +83,12 @@ TENON_INLINE bool search_core::state::wait_until_back(worker& w, std::unique_loc
         const std::chrono::duration<double> rest = until - std::chrono::steady_clock::now();
         const double limit = all_lost() ? std::clamp(rest.count(), 0.05, longest_try) : longest_try;
         lock.unlock();
-        std::exception_ptr trouble;
-        bool is = false;
-        try {
-            is = is_there(w, limit);
-        } catch (...) {
-            trouble = std::current_exception();
-        }
+        std::string trouble = trouble_with(w.device, limit);
         lock.lock();
-        if (trouble) std::rethrow_exception(trouble);
-        if (!is) continue;
+        if (!trouble.empty()) {
+            w.why = std::move(trouble);
+            continue;
+        }
         w.lost = false;
         for (const std::string& c : std::exchange(w.containers, {})) {
             training there(*this, w.device);
@@ -107,9 +110,7 @@ TENON_INLINE void search_core::state::give_up(const std::string& why) {
                        std::to_string(record.points()) +
                        " points are left; what has ended is kept, and run() goes on from there:";
     for (const worker& w : workers) text += "\n  " + to_string(w.device.name) + ": " + w.why;
-    if (!failure) failure = std::make_exception_ptr(unavailable_error(text, error_reason::lost_task));
-    stopping = true;
-    changed.notify_all();
+    fail(std::make_exception_ptr(unavailable_error(text, error_reason::lost_task)));
 }
 
 } // namespace tenon::detail

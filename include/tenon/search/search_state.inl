@@ -39,6 +39,7 @@ public:
     std::string container{};
     double began = 0;
     bool by_median = false;
+    bool refused = false;                   // its session could not be opened
     mutable bool cut_off = false;           // it was told that a stop is requested
     std::shared_ptr<tenon::session> open{}; // its thread writes it, under the state's guard
     std::shared_ptr<const safetensors_file> best{};
@@ -51,7 +52,7 @@ private:
 // A device and its thread.
 struct search_core::worker {
     grid_device device;
-    training* runs = nullptr; // under the guard, and so what follows
+    training* runs = nullptr; // one of those that `running` counts; under the guard, and so what follows
     bool lost = false;
     std::string why{};
     std::vector<std::string> containers{}; // of trainings that were lost with it
@@ -65,13 +66,14 @@ struct search_core::state : std::enable_shared_from_this<search_core::state> {
     void work(worker& w, const shared_function<void(int, trial&)>& train);
     bool take_point(worker& w, int& point);
     bool wait_until_back(worker& w, std::unique_lock<std::mutex>& lock);
-    bool is_there(const worker& w, double seconds) const;
+    std::string trouble_with(const grid_device& d, double seconds) const;
     void give_up(const std::string& why);
     void train_one(worker& w, int point, const shared_function<void(int, trial&)>& train);
     trial_outcome train_alone(training& t, const shared_function<void(int, trial&)>& train, std::exception_ptr& error);
     void end(worker& w, training& t, trial_outcome o, const std::exception_ptr& error);
-    bool lose(worker& w, training& t, bool had_session, trial_outcome& o);
-    void put_back(int point);
+    std::optional<std::string> loss_by(const worker& w, const std::exception_ptr& error) const;
+    bool lose(worker& w, training& t, const std::string& why, trial_outcome& o);
+    void release(worker& w, bool has_ended);
     void close_sessions();
     void request_stop() noexcept;
     search_progress progress_now() const;
@@ -87,17 +89,29 @@ struct search_core::state : std::enable_shared_from_this<search_core::state> {
     std::string point_text(int point) const {
         return "point " + std::to_string(point) + " (" + record.text(point) + ")";
     }
-    void tell(const std::string& line) const {
-        const std::lock_guard lock(telling);
-        const std::string whole = options.name + ": " + line;
-        if (options.log) options.log(whole);
-        else std::fprintf(stderr, "%s\n", whole.c_str());
+    // Not under the guard. What the log throws ends the search, and no training.
+    void tell(const std::string& line) {
+        try {
+            const std::lock_guard lock(telling);
+            const std::string whole = options.name + ": " + line;
+            if (options.log) options.log(whole);
+            else std::fprintf(stderr, "%s\n", whole.c_str());
+        } catch (...) {
+            const std::lock_guard lock(guard);
+            fail(std::current_exception());
+        }
+    }
+    // Under the guard: the first is what run() throws.
+    void fail(const std::exception_ptr& why) {
+        if (!failure) failure = why;
+        stopping = true;
+        changed.notify_all();
     }
 
     const grid_search_options options;
     std::vector<worker> workers; // as many as at first
 
-    mutable std::mutex telling;
+    std::mutex telling;
     mutable std::mutex guard; // of what follows
     std::condition_variable changed;
     search_record record;

@@ -3,6 +3,8 @@
 // A part of search/grid_search.ipp: one training: what it is told, and what becomes of it.
 
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -13,25 +15,17 @@
 
 namespace tenon::detail {
 
-inline error_reason reason_of(const std::exception_ptr& of) {
-    try {
-        std::rethrow_exception(of);
-    } catch (const error& e) {
-        return e.reason();
-    } catch (...) {
-        return error_reason::none;
-    }
-}
-
 TENON_INLINE tenon::session& search_core::training::session() {
     if (open) return *open;
     session_options o = of_.options.session;
     std::shared_ptr<tenon::session> made;
+    refused = true;
     if (on_.here) made = std::make_shared<tenon::session>(*on_.here, graph::current(), o);
     else {
         o.device_filters.push_back(task_filter(on_.name));
         made = std::make_shared<tenon::session>(on_.target, graph::current(), o);
     }
+    refused = false;
     const std::lock_guard lock(of_.guard);
     if (of_.stopping) // those that are open may have been closed already
         throw cancelled_error("trial::session: a stop of the search was requested");
@@ -76,45 +70,45 @@ TENON_INLINE void search_core::training::forget_container() noexcept {
     }
 }
 
-TENON_INLINE void search_core::state::put_back(int point) {
-    const std::lock_guard lock(guard);
+// Under the guard: its training, if it has one, is over, and the point has ended or is left.
+TENON_INLINE void search_core::state::release(worker& w, bool has_ended) {
+    if (!w.runs) return;
+    if (!has_ended) left.push_front(w.runs->point);
+    w.runs = nullptr;
     --running;
-    left.push_front(point);
     changed.notify_all();
 }
 
 TENON_INLINE void search_core::state::train_one(worker& w, int point, const shared_function<void(int, trial&)>& train) {
     training t(*this, w.device);
     t.point = point;
-    t.began = now();
     {
         const std::lock_guard lock(guard);
-        t.seed = record.seed(point);
-        t.attempt = static_cast<int>(lost_on[point].size()) + 1;
-        t.container = "grid " + record.id() + "/" + std::to_string(point) + "." + std::to_string(t.attempt);
         w.runs = &t;
     }
     try {
+        {
+            const std::lock_guard lock(guard);
+            t.began = now();
+            t.seed = record.seed(point);
+            t.attempt = static_cast<int>(lost_on[point].size()) + 1;
+            t.container = "grid " + record.id() + "/" + std::to_string(point) + "." + std::to_string(t.attempt);
+        }
         if (record.has_file()) t.forget_container(); // what a program that was killed has left
         std::exception_ptr error;
         trial_outcome o = train_alone(t, train, error);
-        const bool had_session = t.open != nullptr;
         {
             const auto closing = t.open;
             const std::lock_guard lock(guard);
-            w.runs = nullptr;
             t.open.reset();
         }
-        const bool is_lost = error && reason_of(error) == error_reason::lost_task;
-        if (!is_lost) t.forget_container();
-        if (is_lost && lose(w, t, had_session, o)) return;
+        const std::optional<std::string> loss = error ? loss_by(w, error) : std::nullopt;
+        if (!loss) t.forget_container();
+        else if (lose(w, t, *loss, o)) return;
         end(w, t, std::move(o), error);
     } catch (...) { // what has ended could not be kept
-        {
-            const std::lock_guard lock(guard);
-            w.runs = nullptr;
-        }
-        put_back(point);
+        const std::lock_guard lock(guard);
+        release(w, false);
         throw;
     }
 }
@@ -148,30 +142,49 @@ TENON_INLINE trial_outcome search_core::state::train_alone(training& t, const sh
     return o;
 }
 
+// Why the device is lost where a training has ended with an error; none: the error is the point's own. On a device that takes no session
+// any more each point would fail.
+TENON_INLINE std::optional<std::string> search_core::state::loss_by(const worker& w,
+                                                                    const std::exception_ptr& error) const {
+    try {
+        std::rethrow_exception(error);
+    } catch (const tenon::error& e) {
+        if (e.reason() == error_reason::lost_task) return e.what();
+    } catch (...) {
+    }
+    const std::string trouble = stopping ? std::string() : trouble_with(w.device, longest_try);
+    return trouble.empty() ? std::nullopt : std::optional(trouble);
+}
+
 // Whether the point is trained again; else it has failed.
-TENON_INLINE bool search_core::state::lose(worker& w, training& t, bool had_session, trial_outcome& o) {
+TENON_INLINE bool search_core::state::lose(worker& w, training& t, const std::string& why, trial_outcome& o) {
     std::size_t times = 0;
+    bool again = false;
     {
         const std::lock_guard lock(guard);
         w.lost = true;
-        w.why = o.message;
+        w.why = why;
         w.containers.push_back(t.container);
-        if (had_session) { // else it had not begun
+        if (!t.refused) { // else it had not begun
             lost_on[t.point].push_back(to_string(w.device.name));
             ++lost_trainings;
         }
         times = lost_on[t.point].size();
+        again = times < static_cast<std::size_t>(options.attempts);
+        if (again) release(w, false);
     }
-    const bool again = times < static_cast<std::size_t>(options.attempts);
-    if (again) put_back(t.point);
-    else o.message = "it has lost " + std::to_string(times) + " tasks, the last one by: " + o.message;
+    if (!again) o.message = "it has lost " + std::to_string(times) + " tasks, the last one by: " + o.message;
     tell(to_string(w.device.name) + " is lost" +
-         (again ? ", and " + point_text(t.point) + " is trained again: " : ": ") + w.why);
+         (again ? ", and " + point_text(t.point) + " is trained again: " : ": ") + why);
     return again;
 }
 
 TENON_INLINE void search_core::state::end(worker& w, training& t, trial_outcome o, const std::exception_ptr& error) {
-    if (!t.by_median && (t.cut_off || (stopping && error))) return put_back(t.point);
+    if (!t.by_median && (t.cut_off || (stopping && error))) {
+        const std::lock_guard lock(guard);
+        release(w, false);
+        return;
+    }
     o.point = t.point;
     o.text = record.text(t.point);
     o.seed = t.seed;
@@ -198,15 +211,11 @@ TENON_INLINE void search_core::state::end(worker& w, training& t, trial_outcome 
         const double took = o.seconds;
         const trial_end how = o.end;
         record.enter(std::move(o));
-        --running;
+        release(w, true);
         ++trained;
         trained_seconds += took;
         if (how == trial_end::done) medians.complete(t.history);
-        if (how == trial_end::failed && options.stop_on_failure) {
-            if (!failure) failure = error;
-            stopping = true;
-        }
-        changed.notify_all();
+        if (how == trial_end::failed && options.stop_on_failure) fail(error);
         line += progress_now().text();
     }
     tell(line);

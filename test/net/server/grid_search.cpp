@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -219,6 +220,62 @@ TEST_CASE("a task that does not answer when the devices are asked for is tried l
     });
     same_results(search.results(), results_alone(4));
     CHECK(search.progress().lost == 0); // none had begun
+}
+
+TEST_CASE(
+    "a device whose server asks for a token, or is another cluster's, is lost: no point fails by it, and run() says "
+    "why; it goes on when the task is back") {
+    const net_test::clients_that clients;
+    for (const bool has_token : {true, false}) {
+        net_test::servers all(1, 1);
+        const auto told = std::make_shared<told_lines>();
+        tn::grid_search search(numbers(4), tn::devices_of(all.cluster, {"worker"}),
+                               quick(told, {.device_timeout = 0.5}));
+        std::optional<tn::server> instead;
+        CHECK_THROWS_WITH_AS(search.run([&](const settings& s, tn::trial& t) {
+            train(s, t, [&](int step) {
+                if (s.number != 2 || step != 3 || instead) return;
+                tn::server_options o = all.options;
+                if (has_token) o.token = "secret";
+                all.stop("worker", 0);
+                if (has_token) instead.emplace(all.cluster, "worker", 0, o);
+                else
+                    instead.emplace(tn::cluster({{"other", std::vector{all.cluster.address("worker", 0)}}}), "other", 0,
+                                    o);
+            });
+        }),
+                             doctest::Contains(has_token
+                                                   ? "it asks for a token"
+                                                   : "does not have it, but /job:other/replica:0/task:0/device:CPU:0"),
+                             tn::unavailable_error);
+        CHECK(search.results().size() == 1);
+        CHECK(search.progress().left == 3);
+        CHECK(search.progress().lost == 1);
+        CHECK(told->wait_for({"/task:0/device:CPU:0 is lost, and point 1 (number=2"}) != "");
+        if (!has_token) CHECK(tn::devices_of(all.cluster, {"worker"}).size() == 1); // to be tried later
+        instead->stop(0);
+        instead.reset();
+        all.start("worker", 0);
+        search.run(train_undisturbed);
+        same_results(search.results(), results_alone(4));
+    }
+}
+
+TEST_CASE("an error of a training whose device is there is its point's, also where its own session is another's") {
+    const net_test::clients_that clients;
+    net_test::servers all(1, 1);
+    const auto told = std::make_shared<told_lines>();
+    tn::grid_search search(numbers(3), tn::devices_of(all.cluster, {"worker"}), quick(told, {.attempts = 2}));
+    search.run([&](const settings& s, tn::trial& t) {
+        if (s.number == 1) throw tn::permission_denied_error("no data for it");
+        if (s.number == 2) tn::throw_error(tn::error_code::unavailable, "another task", tn::error_reason::lost_task);
+        train_undisturbed(s, t);
+    });
+    const auto r = search.results();
+    REQUIRE(r.size() == 3);
+    CHECK(r[0].message == "no data for it");
+    CHECK(r[1].message == "it has lost 2 tasks, the last one by: another task");
+    CHECK(r[2].end == tn::trial_end::done);
 }
 
 TEST_CASE("a stop ends trials whose steps wait on a server") {
