@@ -1,7 +1,8 @@
 // A search over a grid whose workers, or which itself, are killed: real processes. Starts `tenon serve` for each task.
 //
 //   grid TENON                      the tests
-//   grid --search FILE CLUSTER      a search, as the tests start it to kill it: tells "begun N" for each point that it begins
+//   grid --search FILE CLUSTER      a search, as the tests start it to kill it: tells "begun N" for each point that it begins;
+//                                   CLUSTER is "here" for two CPUs of its own
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -70,10 +71,10 @@ std::vector<tn::trial_result<settings>> results_alone() {
 
 // The search as a process, whose lines are read from a pipe.
 struct searching {
-    searching(const std::string& file, const tn::cluster& c) {
+    searching(const std::string& file, const std::string& devices) {
         int ends[2];
         REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-        std::string words[] = {self, "--search", file, c.to_json()};
+        std::string words[] = {self, "--search", file, devices};
         char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
         pid = ::fork();
         REQUIRE(pid >= 0);
@@ -94,7 +95,16 @@ struct searching {
         int point = -1;
         return std::fscanf(from, " begun %d", &point) == 1 ? point : -1;
     }
+    /// Whether all of its threads stand; else it has ended.
+    bool stop_still() {
+        ::kill(pid, SIGSTOP);
+        int status = 0;
+        if (::waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status)) return true;
+        pid = -1;
+        return false;
+    }
     int end(int signal) {
+        if (pid < 0) return 0;
         if (signal) ::kill(pid, signal);
         int status = 0;
         ::waitpid(pid, &status, 0);
@@ -105,9 +115,23 @@ struct searching {
     std::FILE* from = nullptr;
 };
 
+/// Those that are kept, with the value that is the score.
+void best_have_weights(const tn::grid_search<settings>& search) {
+    for (const auto& r : search.best(2)) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto w = tn::variable<float, tn::shape<64>>("w", tn::zeros());
+        tn::session sess(g);
+        (void)r.weights.load(sess);
+        CHECK(static_cast<double>(sess.run(tn::mean(w))()) == r.score);
+    }
+}
+
 int search_as_told(const std::string& file, const std::string& cluster) {
     tn::stop_on_signals();
-    tn::grid_search search(numbers(), tn::devices_of(tn::cluster::from_json(cluster), {"worker"}), with(file));
+    const auto devices = cluster == "here" ? tn::devices_of(tn::task({.cpu_devices = 2}))
+                                           : tn::devices_of(tn::cluster::from_json(cluster), {"worker"});
+    tn::grid_search search(numbers(), devices, with(file));
     std::mutex guard;
     search.run([&](const settings& s, tn::trial& t) {
         train(s, t, [&](int step) {
@@ -136,7 +160,7 @@ TEST_CASE(
             const tn::grid_search before(numbers(), tn::devices_of(tn::task()), with(file));
             for (const auto& r : before.results()) ended.insert(r.point);
         }
-        searching s(file, all.cluster);
+        searching s(file, all.cluster.to_json());
         const int lives_for = std::uniform_int_distribution<int>(1, 4)(random); // points
         for (int begun = 0; begun < lives_for && !complete; ++begun) {
             const int point = s.next_begun();
@@ -152,15 +176,50 @@ TEST_CASE(
     tn::grid_search after(numbers(), tn::devices_of(tn::task()), with(file));
     after.run([](const settings&, tn::trial&) { FAIL("nothing is left"); }); // but to tidy up
     same_results(after.results(), results_alone());
-    for (const auto& r : after.best(2)) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
-        const auto w = tn::variable<float, tn::shape<64>>("w", tn::zeros());
-        tn::session sess(g);
-        (void)r.weights.load(sess);
-        CHECK(static_cast<double>(sess.run(tn::mean(w))()) == r.score);
-    }
+    best_have_weights(after);
     CHECK(folder.file_count() == 3); // weights of no others are left
+}
+
+TEST_CASE("a search that is killed at any moment, also while it writes, has each point that ended, and the weights of "
+          "the best; "
+          "while it lives another of the same file is refused") {
+    const auto expected = results_alone();
+    std::mt19937 random(21);
+    for (int killed = 0; killed < 60;) {
+        const temporary_folder folder;
+        const std::string file = folder / "numbers.jsonl", mine = folder / "numbers.jsonl.point-of-view.safetensors";
+        write_bytes(mine, "mine");
+        std::size_t ended = 0;
+        const auto look = [&] {
+            tn::grid_search now(numbers(), tn::devices_of(tn::task()), with(file));
+            const auto results = now.results();
+            CHECK(results.size() >= ended); // what has ended once has for ever
+            ended = results.size();
+            for (const auto& r : results) CHECK(r.history == expected.at(static_cast<std::size_t>(r.point)).history);
+            best_have_weights(now);
+            return now.is_complete();
+        };
+        while (!look()) {
+            searching s(file, "here");
+            const int lives_for = std::uniform_int_distribution<int>(1, 4)(random); // points
+            int begun = 0;
+            while (begun < lives_for && s.next_begun() >= 0) ++begun;
+            if (begun == 1 && s.stop_still()) {
+                tn::grid_search other(numbers(), tn::devices_of(tn::task()), with(file));
+                if (!other.is_complete()) // it has it still
+                    CHECK_THROWS_WITH_AS(other.run([](const settings&, tn::trial&) {}),
+                                         doctest::Contains("another search writes to '"), tn::aborted_error);
+            }
+            s.end(SIGKILL);
+            ++killed;
+        }
+        tn::grid_search after(numbers(), tn::devices_of(tn::task()), with(file));
+        after.run([](const settings&, tn::trial&) { FAIL("nothing is left"); }); // but to tidy up
+        same_results(after.results(), expected);
+        best_have_weights(after);
+        CHECK(folder.file_count() == 4);
+        CHECK(read_bytes(mine) == "mine");
+    }
 }
 
 TEST_CASE(
@@ -170,7 +229,7 @@ TEST_CASE(
     const std::string file = folder / "numbers.jsonl";
     int before = 0;
     {
-        searching s(file, all.cluster);
+        searching s(file, all.cluster.to_json());
         for (int i = 0; i < 4; ++i) CHECK(s.next_begun() == i);
         const int status = s.end(SIGTERM);
         CHECK(WIFEXITED(status));
@@ -178,7 +237,7 @@ TEST_CASE(
         CHECK(before >= 3); // those before the last that it has begun
         if (before < points) CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
     }
-    searching s(file, all.cluster);
+    searching s(file, all.cluster.to_json());
     int begun = 0;
     while (s.next_begun() >= 0) ++begun;
     CHECK(s.end(0) == 0);

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/ops/fill.hpp>
@@ -546,6 +548,50 @@ TEST_CASE("weights that were written with another file of results, or of other s
         CHECK(told.all->size() == 3);
         for (const std::string& kept : {of_other, swapped, damaged}) CHECK(std::filesystem::exists(kept));
     }
+}
+
+TEST_CASE("a file of results that is removed while a search writes to it ends the run, which says so") {
+    const temporary_folder folder;
+    const std::string file = folder / "grid.jsonl";
+    tn::grid_search search(numbers({1, 2, 3}), tn::devices_of(tn::task()), quiet({.file = file}));
+    CHECK_THROWS_WITH_AS(search.run([&](const number& n, tn::trial& t) {
+        if (n.v == 2) std::filesystem::remove(file);
+        train_constant(n, t);
+    }),
+                         doctest::Contains("grid.jsonl' was removed, or replaced, while this search writes to it"),
+                         tn::not_found_error);
+    CHECK(search.results().size() == 1);
+    search.run(train_constant);
+    CHECK(search.is_complete());
+    CHECK(tn::grid_search(numbers({1, 2, 3}), tn::devices_of(tn::task()), quiet({.file = file})).is_complete());
+    CHECK(folder.file_count() == 4);
+}
+
+TEST_CASE("a line that does not get onto a full disk ends the run, and none of it stays; the next run goes on") {
+    const temporary_folder folder;
+    const std::string file = folder / "grid.jsonl";
+    const auto before = std::signal(SIGXFSZ, SIG_IGN); // writing fails instead
+    rlimit as_ever{};
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &as_ever) == 0);
+    tn::grid_search search(numbers({1, 2, 3, 4}), tn::devices_of(tn::task()), quiet({.file = file, .keep = 0}));
+    for (const rlim_t more : {rlim_t(0), rlim_t(1), rlim_t(100)}) {
+        std::string whole;
+        CHECK_THROWS_WITH_AS(search.run([&](const number& n, tn::trial& t) {
+            train_constant(n, t);
+            if (!whole.empty()) return;
+            whole = read_bytes(file);
+            const rlimit full{whole.size() + more, as_ever.rlim_max};
+            REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+        }),
+                             doctest::Contains("grid.jsonl'"), tn::error);
+        REQUIRE(::setrlimit(RLIMIT_FSIZE, &as_ever) == 0);
+        CHECK(read_bytes(file) == whole);
+        CHECK(search.progress().running == 0);
+        CHECK(search.progress().left == 4);
+    }
+    std::signal(SIGXFSZ, before);
+    search.run(train_constant);
+    CHECK(search.is_complete());
 }
 
 TEST_CASE("a log that throws ends the run, which throws it; each point is trained once, and the next run goes on") {

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <tenon/core/content_hash.hpp>
@@ -225,6 +226,11 @@ TENON_INLINE void grid_file::begin(const grid_identity& of) {
 TENON_INLINE void grid_file::append(const trial_outcome& o) { write(json_text(grid_lines::outcome(o)) + "\n"); }
 
 TENON_INLINE void grid_file::write(const std::string& line) {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) == 0 && status.st_nlink == 0)
+        throw not_found_error("grid_search: '" + path_ +
+                              "' was removed, or replaced, while this search writes to it; what ended "
+                              "since is not kept, and run() begins with the file that is there then");
     const off_t before = ::lseek(descriptor_, 0, SEEK_END);
     for (std::size_t done = 0; done < line.size();) {
         const ssize_t n = ::write(descriptor_, line.data() + done, line.size() - done);
