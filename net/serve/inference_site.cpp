@@ -67,6 +67,7 @@ struct inference_site::inference {
     ~inference() {
         if (asked) asked->stop();
     }
+    any_served_model model; // also when it has been removed
     inference_request request;
     std::shared_ptr<tenon::detail::asked_request> asked;
     const std::shared_ptr<result> came = std::make_shared<result>();
@@ -104,6 +105,7 @@ http_reply inference_site::reply_to(const http_request& r) {
             return refused(421, "ask by an address or localhost; by another name only where there is a token");
     }
     try {
+        if (request_->begun) return answer_of(*std::static_pointer_cast<inference>(request_->begun));
         if (path.size() >= 3 && path[0] == "v2" && path[1] == "models" && path[2] != "stats") return of_model(r, path);
         return of_server(r, path);
     } catch (...) {
@@ -153,14 +155,14 @@ http_reply inference_site::of_model(const http_request& r, const std::vector<std
     std::size_t at = 3;
     if (path.size() >= 5 && path[3] == "versions") {
         const std::int64_t version = m.metrics().version;
-        if (path[4] != std::to_string(version) && !request_->begun)
+        if (path[4] != std::to_string(version))
             return refused(404, "model '" + path[2] + "' is of version " + std::to_string(version) + ", not " +
                                     path[4] + "; ask without a version for the one that there is");
         at = 5;
     }
     const std::string what = path.size() == at ? "" : path.size() == at + 1 ? path[at] : "?";
     if (what == "infer") {
-        if (r.method == "POST") return infer(r, m);
+        if (r.method == "POST") return begin(r, m);
         http_reply to = refused(405, "a model is asked by POST");
         to.headers.emplace_back("Allow", "POST");
         return to;
@@ -180,27 +182,22 @@ http_reply inference_site::of_model(const http_request& r, const std::vector<std
     return refused(404, "there is no " + r.path + " here: of a model there are /infer, /ready, /config and /stats");
 }
 
-http_reply inference_site::infer(const http_request& r, const any_served_model& m) {
-    if (!request_->begun) {
-        http_reply no = begin(r, m);
-        if (no.status != 200) return no;
-    }
-    const inference& i = *std::static_pointer_cast<inference>(request_->begun);
+http_reply inference_site::answer_of(const inference& i) {
+    const model_signature& model = i.model.signature();
     const std::lock_guard lock(i.came->guard);
     if (!i.came->answer) {
-        if (is_last_) return refused(504, "model '" + m.signature().name + "': the request took too long");
+        if (is_last_) return refused(504, "model '" + model.name + "': the request took too long");
         waits_ = true;
         return {};
     }
     const model_answer& a = *i.came->answer;
     if (a.failure) return refused(a.failure);
-    inference_response made = inference_response_of(i.request, m.signature(), a.version, a.outputs);
+    inference_response made = inference_response_of(i.request, model, a.version, a.outputs);
     http_reply to{200, made.has_binary ? "application/octet-stream" : "application/json", std::move(made.body)};
     if (made.has_binary) to.headers.emplace_back("Inference-Header-Content-Length", std::to_string(made.json_bytes));
     return to;
 }
 
-// 200: it is being computed.
 http_reply inference_site::begin(const http_request& r, const any_served_model& m) {
     if (!r.content_encoding.empty() && r.content_encoding != "identity")
         return refused(415, "a request's body is not to be compressed, and this one is " + as_utf8(r.content_encoding));
@@ -215,6 +212,7 @@ http_reply inference_site::begin(const http_request& r, const any_served_model& 
         return refused(413, "the request has " + std::to_string(json_bytes) + " bytes of JSON, and may have " +
                                 std::to_string(most_json_bytes) + "; send large tensors binary");
     const auto i = std::make_shared<inference>();
+    i->model = m;
     i->request = read_inference_request(request_->body, json_bytes, m.signature());
     request_->body = {}; // all of it is in the tensors
     const double limit = i->request.seconds > 0 ? std::min(i->request.seconds, request_timeout_) : request_timeout_;
@@ -227,7 +225,7 @@ http_reply inference_site::begin(const http_request& r, const any_served_model& 
                                   came();
                               });
     request_->begun = i;
-    return {};
+    return answer_of(*i);
 }
 
 } // namespace tenon::net

@@ -37,8 +37,8 @@ private:
     http_reply reply_to(const http_request& r);
     http_reply of_server(const http_request& r, const std::vector<std::string>& path);
     http_reply of_model(const http_request& r, const std::vector<std::string>& path);
-    http_reply infer(const http_request& r, const any_served_model& m);
     http_reply begin(const http_request& r, const any_served_model& m);
+    http_reply answer_of(const inference& i);
 
     const model_table& models_;
     const token_check token_;

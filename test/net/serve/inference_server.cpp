@@ -42,6 +42,11 @@ struct served : summing {
 };
 
 const std::string one_row = R"({"inputs":[{"name":"x","shape":[1,4],"datatype":"FP32","data":[1,2,3,4]}]})";
+// A request whose connection goes on.
+std::string whole(const std::string& body, const std::string& model = "sums") {
+    return "POST /v2/models/" + model +
+           "/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
 std::string post(const served& s, const std::string& path, const std::string& body, const std::string& headers = {}) {
     return answer_to(s.http.address(), "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
                                            headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
@@ -97,6 +102,10 @@ TEST_CASE("S47: /v2 says what there is, and whether it answers") {
     CHECK(status_of(read(s, "/elsewhere")) == "HTTP/1.1 404 Not Found");
     CHECK(status_of(post(s, "/v2/models/sums", "{}")) == "HTTP/1.1 405 Method Not Allowed");
     CHECK(status_of(read(s, "/v2/models/sums/infer")) == "HTTP/1.1 405 Method Not Allowed");
+    CHECK(body_of(read(s, "/v2/repository/index")) == R"([{"name":"sums","version":"1","state":"READY","reason":""}])");
+    (void)s.server->close();
+    CHECK(contains(status_of(read(s, "/v2/health/ready")), "503"));
+    CHECK(contains(status_of(read(s, "/v2/models/sums/ready")), "503"));
     (void)s.server->close();
     CHECK(contains(status_of(read(s, "/v2/health/ready")), "503"));
     CHECK(contains(status_of(read(s, "/v2/models/sums/ready")), "503"));
@@ -126,9 +135,7 @@ TEST_CASE("S47: requests are answered, one after another on a connection, and re
                    "400"));
 
     kept k(s.http.address());
-    const std::string request =
-        "POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(one_row.size()) +
-        "\r\n\r\n" + one_row;
+    const std::string request = whole(one_row);
     for (int i = 0; i < 3; ++i) {
         k.send(request);
         CHECK(contains(k.receive(), "[10.0]"));
@@ -168,10 +175,6 @@ TEST_CASE("S47: bodies have limits, and what two readers could read differently 
 
 TEST_CASE("S47: a full queue is 503, a late request 504; who goes is not computed for; others are answered meanwhile") {
     served s({}, true, {.largest_batch = 1, .capacity = 2, .wait_when_full = true});
-    const std::string request = "POST /v2/models/sums/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
-    const auto whole = [&](const std::string& body) {
-        return request + std::to_string(body.size()) + "\r\n\r\n" + body;
-    };
     kept begun(s.http.address()), waiting(s.http.address());
     begun.send(whole(one_row));
     REQUIRE(comes([&] { return s.server->metrics().computing == 1; }));
@@ -197,6 +200,26 @@ TEST_CASE("S47: a full queue is 503, a late request 504; who goes is not compute
     s.held->open(*s.sess, 2);
     CHECK(contains(begun.receive(), "[10.0]"));
     CHECK(contains(waiting.receive(), "[10.0]"));
+}
+
+TEST_CASE("S47: what a model was asked before it was removed is answered by it, whatever has its name since") {
+    served s({}, true);
+    kept first(s.http.address()), second(s.http.address());
+    first.send(whole(one_row));
+    REQUIRE(comes([&] { return s.server->metrics().computing == 1; }));
+    s.http.remove("sums");
+    CHECK(contains(status_of(post(s, "/v2/models/sums/infer", one_row)), "404"));
+    s.held->open(*s.sess);
+    CHECK(contains(first.receive(), R"("outputs":[{"name":"sum")"));
+    s.http.add(*s.server);
+    second.send(whole(one_row));
+    REQUIRE(comes([&] { return s.server->metrics().computing == 1; }));
+    s.http.remove("sums");
+    summing other({.outputs = {"total"}});
+    s.http.add(*other.server);
+    CHECK(contains(post(s, "/v2/models/sums/infer", one_row), R"("outputs":[{"name":"total")"));
+    s.held->open(*s.sess);
+    CHECK(contains(second.receive(), R"("outputs":[{"name":"sum")"));
 }
 
 TEST_CASE("S47: a token is wanted where there is one, but for health; by a foreign name nothing is told without") {
