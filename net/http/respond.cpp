@@ -61,6 +61,7 @@ class by_httplib final : public responder, private httplib::Server {
 public:
     explicit by_httplib(handler h) : handler_(std::move(h)) {
         set_pre_routing_handler([this](const httplib::Request& r, httplib::Response& to) {
+            is_request_ = true;
             const http_reply reply = handler_(request_of(r));
             to.status = reply.status;
             for (const auto& [name, value] : reply.headers) to.set_header(name.c_str(), value);
@@ -75,9 +76,11 @@ public:
 
     std::string respond(const std::string& head, bool* goes_on) override {
         memory_stream stream(head);
+        is_request_ = false;
         const bool ends = process(*this, stream, goes_on == nullptr);
-        if (goes_on) *goes_on = !ends;
-        return std::move(stream.response);
+        if (!goes_on) return std::move(stream.response);
+        *goes_on = !ends && is_request_;
+        return is_request_ ? std::move(stream.response) : respond(head, nullptr); // which says that it ends
     }
 
 private:
@@ -93,6 +96,7 @@ private:
     }
 
     const handler handler_;
+    bool is_request_ = false; // what is being answered
 };
 
 std::unique_ptr<responder> make_by_httplib(responder::handler h) {

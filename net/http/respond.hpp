@@ -36,7 +36,7 @@ public:
     virtual ~responder() = default;
 
     /// `head`: a request up to its empty line. What is no request is answered so; a body is not looked at, of HEAD none is sent. The
-    /// connection ends after each response, unless it may go on and `goes_on` is then true. By one thread at a time.
+    /// connection ends after each response, unless it may go on, which what is no request may not, and `goes_on` is then true. By one thread at a time.
     virtual std::string respond(const std::string& head, bool* goes_on = nullptr) = 0;
 
 protected:

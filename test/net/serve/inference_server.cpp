@@ -222,6 +222,17 @@ TEST_CASE("S47: what a model was asked before it was removed is answered by it, 
     CHECK(contains(second.receive(), R"("outputs":[{"name":"sum")"));
 }
 
+TEST_CASE("S47: what is no request ends its connection, and says so") {
+    const served s;
+    for (const std::string wrong : {"what is this\r\n\r\n", "FOO /v2 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                    "GET /v2\r\n\r\n", "GET /v2 HTTP/9.9\r\nConnection: close\r\n\r\n"}) {
+        CAPTURE(wrong);
+        const std::string a = answer_to(s.http.address(), wrong); // until it ends
+        CHECK(status_of(a) == "HTTP/1.1 400 Bad Request");
+        CHECK(contains(a, "Connection: close\r\n"));
+    }
+}
+
 TEST_CASE("S47: a token is wanted where there is one, but for health; by a foreign name nothing is told without") {
     served s({.token = "secret"});
     CHECK(status_of(read(s, "/v2/health/live")) == ok);
