@@ -27,6 +27,7 @@ int status_of(error_code c) {
     case error_code::deadline_exceeded: return 504;
     case error_code::resource_exhausted:
     case error_code::unavailable:
+    case error_code::failed_precondition: // it is closed, or has no weights yet
     case error_code::aborted:
     case error_code::cancelled: return 503;
     case error_code::unimplemented: return 501;
@@ -118,8 +119,9 @@ http_reply inference_site::of_server(const http_request& r, const std::vector<st
         return std::equal(path.begin(), path.end(), parts.begin(), parts.end());
     };
     if (is({"v2", "repository", "index"})) {
-        std::vector<std::pair<std::string, std::int64_t>> all;
-        for (const any_served_model& m : models_.all()) all.emplace_back(m.signature().name, m.metrics().version);
+        std::vector<indexed_model> all;
+        for (const any_served_model& m : models_.all())
+            all.push_back({m.signature().name, m.metrics().version, m.why_not_ready()});
         return json(repository_index_json(all));
     }
     if (r.method != "GET" && r.method != "HEAD") {

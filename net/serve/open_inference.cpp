@@ -399,10 +399,13 @@ std::string model_statistics_json(const std::vector<std::pair<model_signature, s
     return text_of_json({{"model_stats", std::move(all)}});
 }
 
-std::string repository_index_json(const std::vector<std::pair<std::string, std::int64_t>>& models) {
+std::string repository_index_json(const std::vector<indexed_model>& models) {
     list all;
-    for (const auto& [name, version] : models)
-        all.push_back(object{{"name", name}, {"version", std::to_string(version)}, {"state", "READY"}, {"reason", ""}});
+    for (const indexed_model& m : models)
+        all.push_back(object{{"name", m.name},
+                             {"version", std::to_string(m.version)},
+                             {"state", m.why_not_ready.empty() ? "READY" : "UNAVAILABLE"},
+                             {"reason", as_utf8(m.why_not_ready)}});
     return tenon::detail::json_text(value(std::move(all)));
 }
 

@@ -45,7 +45,12 @@ std::string server_metadata_json(const std::vector<std::string>& extensions);
 std::string model_metadata_json(const model_signature& model, std::int64_t version);
 std::string model_config_json(const model_signature& model);
 std::string model_statistics_json(const std::vector<std::pair<model_signature, serving_metrics>>& models);
-std::string repository_index_json(const std::vector<std::pair<std::string, std::int64_t>>& models);
+struct indexed_model {
+    std::string name;
+    std::int64_t version;
+    std::string why_not_ready; ///< empty where it is
+};
+std::string repository_index_json(const std::vector<indexed_model>& models);
 std::string error_json(const std::string& why);
 
 } // namespace tenon::net
