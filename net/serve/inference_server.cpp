@@ -64,7 +64,10 @@ inference_server::~inference_server() = default;
 inference_server::inference_server(inference_server&&) noexcept = default;
 inference_server& inference_server::operator=(inference_server&&) noexcept = default;
 
-void inference_server::add(const any_served_model& m) { state_->models.add(m); }
+void inference_server::add(const any_served_model& m) {
+    if (m) check_path_name(m);
+    state_->models.add(m);
+}
 void inference_server::remove(const std::string& model) { state_->models.remove(model); }
 std::string inference_server::url() const { return state_->scheme + address(); }
 const std::string& inference_server::address() const { return state_->loop->address(); }

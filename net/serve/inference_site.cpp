@@ -59,6 +59,17 @@ std::vector<std::string> parts_of(const std::string& path) {
 
 } // namespace
 
+void check_path_name(const any_served_model& m) {
+    const std::string& name = m.signature().name;
+    const auto refuse = [&](const std::string& why) {
+        throw invalid_argument_error("a model that is called '" + as_utf8(name) + "' cannot be asked by HTTP: " + why +
+                                     "; give it another name (model_server_options::name)");
+    };
+    if (as_utf8(name) != name) refuse("its name is not UTF-8");
+    if (name == "stats") refuse("/v2/models/stats is of all models");
+    if (name == "." || name == "..") refuse("in a path that is a folder");
+}
+
 // A request that is being computed. What the model answers is put where both have it, so that either may go first.
 struct inference_site::inference {
     struct result {

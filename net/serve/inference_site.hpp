@@ -18,6 +18,9 @@
 
 namespace tenon::net {
 
+/// invalid_argument_error where a path cannot have the model's name, or has another meaning with it.
+void check_path_name(const any_served_model& m);
+
 struct inference_site_options {
     std::string token = {}; ///< empty: nothing has to be shown
     double request_timeout = 60;

@@ -222,6 +222,37 @@ TEST_CASE("S47: what a model was asked before it was removed is answered by it, 
     CHECK(contains(second.receive(), R"("outputs":[{"name":"sum")"));
 }
 
+TEST_CASE("S47: a model has a name that a path can have; what it may be is said when it is added") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, rows4>("x");
+    tn::session sess(g);
+    tn::net::inference_server http;
+    const auto add = [&](const std::string& name) {
+        tn::model_server m(sess, tn::feeds(x), [](auto v) { return tn::sum<1>(v); }, {.name = name});
+        http.add(m);
+    };
+    for (const std::string name : {"stats", ".", "..", "\xff\xfe"}) {
+        CAPTURE(name);
+        CHECK_THROWS_WITH_AS(add(name), doctest::Contains("model_server_options::name"), tn::invalid_argument_error);
+    }
+    CHECK_THROWS_WITH(add("\xff"), doctest::Contains("UTF-8"));
+    CHECK_THROWS_WITH(add("stats"), doctest::Contains("/v2/models/stats is of all models"));
+    for (const std::string name :
+         {"v2", "versions", "infer", "a;b", "a&b=c", "a+b", "\xc3\xa4", "a\"b\\c", "...", "a\x01"}) {
+        CAPTURE(name);
+        add(name);
+        std::string path = "/v2/models/";
+        for (const char c : name) {
+            constexpr char digits[] = "0123456789ABCDEF";
+            const auto byte = static_cast<unsigned char>(c);
+            path += {'%', digits[byte / 16], digits[byte % 16]};
+        }
+        CHECK(status_of(get(http.address(), path, "Connection: close\r\n")) == ok);
+    }
+    CHECK(status_of(get(http.address(), "/v2/repository/index", "Connection: close\r\n")) == ok);
+}
+
 TEST_CASE("S47: what is no request ends its connection, and says so") {
     const served s;
     for (const std::string wrong : {"what is this\r\n\r\n", "FOO /v2 HTTP/1.1\r\nHost: localhost\r\n\r\n",

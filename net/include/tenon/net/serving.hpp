@@ -45,7 +45,8 @@ public:
     inference_server(inference_server&&) noexcept;
     inference_server& operator=(inference_server&&) noexcept;
 
-    /// already_exists_error where there is one of this name.
+    /// already_exists_error where there is one of this name, invalid_argument_error where a path cannot have it: it is UTF-8, and not
+    /// "stats", "." or "..".
     void add(const any_served_model& m);
     /// What it has been asked is answered. not_found_error where there is none.
     void remove(const std::string& model);
