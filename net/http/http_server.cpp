@@ -18,7 +18,7 @@ http_server::http_server(http_facts& of, const http_options& o, const request_li
     address_(http_address(o)),
     scheme_(o.tls.certificate_chain.empty() ? "http://" : "https://"),
     waker_(request_loop::make_waker()),
-    site_(of, {o.token, !o.tls.certificate_chain.empty()}, [w = waker_] { w->wake(); }) {
+    site_(of, {o.token, !o.tls.certificate_chain.empty()}, [w = waker_] { w->wake_all(); }) {
     try {
         loop_.emplace(address_, tls_of(o), limits, waker_,
                       [this](received_request& r, bool is_last) { return site_.answer(r.head, is_last); });

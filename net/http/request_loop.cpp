@@ -4,13 +4,15 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <list>
+#include <map>
 #include <mutex>
+#include <new>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -32,15 +34,43 @@ public:
     }
     event_waker(const event_waker&) = delete;
     ~event_waker() override { ::close(event_); }
-    void wake() noexcept override { (void)!::eventfd_write(event_, 1); }
-    void sleep_again() noexcept {
+    void wake(std::uint64_t request) noexcept override {
+        {
+            const std::lock_guard lock(guard_);
+            try {
+                news_.of.push_back(request);
+            } catch (const std::bad_alloc&) {
+                news_.of_all = true;
+            }
+        }
+        ring();
+    }
+    void wake_all() noexcept override {
+        {
+            const std::lock_guard lock(guard_);
+            news_.of_all = true;
+        }
+        ring();
+    }
+    /// The thread looks at who came, and whether it ends.
+    void ring() noexcept { (void)!::eventfd_write(event_, 1); }
+
+    struct news {
+        std::vector<std::uint64_t> of;
+        bool of_all = false;
+    };
+    news taken() {
         eventfd_t n = 0;
-        (void)!::eventfd_read(event_, &n);
+        (void)!::eventfd_read(event_, &n); // first: what comes from here on rings again
+        const std::lock_guard lock(guard_);
+        return std::exchange(news_, {});
     }
     int descriptor() const noexcept { return event_; }
 
 private:
     const int event_;
+    std::mutex guard_;
+    news news_; // under the guard
 };
 
 constexpr char too_long[] =
@@ -51,6 +81,7 @@ constexpr char not_told[] = "HTTP/1.1 500 Internal Server Error\r\nContent-Lengt
 struct connection_of_one {
     enum class step { shaking_hands, reading, reading_body, asking, writing, over };
 
+    std::uint64_t number = 0;
     step at = step::shaking_hands;
     clock::time_point until; // what it does now
     std::unique_ptr<byte_stream> stream;
@@ -59,13 +90,16 @@ struct connection_of_one {
     std::string response;
     std::size_t written = 0, body_bytes = 0;
     bool has_more = false; // of what came, which was left for later
-    short watched = 0;     // while it waits for an answer
+    // What the loop has noted: when it is late, what is watched.
+    clock::time_point noted_until;
+    std::optional<std::uint32_t> noted_events;
 
-    short events() const noexcept {
+    std::uint32_t events(bool has_bodies) const noexcept {
         switch (at) {
-        case step::asking: return watched; // else that it has gone is seen when it is answered
-        case step::writing: return POLLOUT;
-        default: return static_cast<short>(stream->read_waits_for_write() ? POLLIN | POLLOUT : POLLIN);
+        case step::asking: // what is asked by a body may be long, and need not be computed for who has gone
+            return has_bodies ? std::uint32_t{EPOLLRDHUP} : 0;
+        case step::writing: return EPOLLOUT;
+        default: return stream->read_waits_for_write() ? EPOLLIN | EPOLLOUT : EPOLLIN;
         }
     }
 };
@@ -80,7 +114,13 @@ struct request_loop::state {
         tls(std::move(t)),
         limits(l),
         woken(std::static_pointer_cast<event_waker>(std::move(w))),
-        answer(std::move(a)) {}
+        answer(std::move(a)),
+        epoll(::epoll_create1(EPOLL_CLOEXEC)) {
+        epoll_event e{.events = EPOLLIN, .data = {.u64 = 0}};
+        if (epoll >= 0 && ::epoll_ctl(epoll, EPOLL_CTL_ADD, woken->descriptor(), &e) == 0) return;
+        if (epoll >= 0) ::close(epoll);
+        throw resource_exhausted_error("http: the system has no epoll instance left");
+    }
 
     const std::shared_ptr<tls_context> tls;
     const request_limits limits;
@@ -91,8 +131,15 @@ struct request_loop::state {
     std::mutex guard; // of what the accepting thread leaves
     std::vector<connected_socket> came;
 
-    std::list<connection_of_one> open; // the oldest first; of the thread alone, as what follows
-    std::size_t body_bytes = 0;        // of those that are there or announced
+    // By number, the oldest first; of the thread alone, as what follows. A turn of the loop costs what those cost that have news,
+    // however many wait.
+    using connections = std::map<std::uint64_t, connection_of_one>;
+    connections open;
+    std::set<std::pair<clock::time_point, std::uint64_t>> limited; // until when, all of them
+    std::set<std::uint64_t> have_more;
+    std::uint64_t last_number = 0;
+    std::size_t body_bytes = 0; // of those that are there or announced
+    const int epoll;
 
     socket_service sockets;
     std::unique_ptr<listener> listens;
@@ -101,9 +148,10 @@ struct request_loop::state {
     ~state() {
         listens.reset();
         ends = true;
-        woken->wake();
+        woken->ring();
         if (thread.joinable()) thread.join();
         for (const connected_socket& s : came) ::close(s.socket);
+        ::close(epoll);
     }
 
     void accepted(const connected_socket& s) {
@@ -118,40 +166,47 @@ struct request_loop::state {
             }
         }
         if (oldest.socket >= 0) ::close(oldest.socket);
-        woken->wake();
+        woken->ring();
     }
 
     void work() {
-        std::vector<pollfd> ready;
+        std::array<epoll_event, 64> ready;
         while (!ends) {
-            take_those_who_came();
-            ready.assign(1, {woken->descriptor(), POLLIN, 0});
-            clock::time_point first = clock::time_point::max();
-            for (const connection_of_one& c : open) {
-                ready.push_back({c.stream->socket(), c.events(), 0});
-                first = std::min(first, c.until);
-            }
-            (void)::poll(ready.data(), ready.size(), wait_until(first));
-            const bool is_woken = ready[0].revents != 0;
-            if (is_woken) woken->sleep_again();
+            const int count = ::epoll_wait(epoll, ready.data(), static_cast<int>(ready.size()), wait_at_most());
             const clock::time_point now = clock::now();
-            auto r = ready.begin();
-            for (auto c = open.begin(); c != open.end();) {
-                const short events = (++r)->revents;
-                const bool is_ready = events != 0 || c->has_more || (is_woken && c->at == step::asking);
-                if (c->at == step::asking && (events & (POLLERR | POLLHUP | POLLRDHUP)) != 0)
-                    c->at = step::over; // it has gone
-                else if (is_ready || now >= c->until) go_on(*c, now);
-                if (c->at == step::over) body_bytes -= c->body_bytes;
-                c = c->at == step::over ? open.erase(c) : std::next(c);
+            for (int i = 0; i < count; ++i) {
+                const epoll_event& e = ready[static_cast<std::size_t>(i)];
+                if (e.data.u64 == 0) take_news(now);
+                else if (const auto c = open.find(e.data.u64); c != open.end()) {
+                    if (c->second.at == step::asking) c->second.at = step::over; // it has gone
+                    go_on(c, now);
+                }
             }
+            for (const std::uint64_t number : std::exchange(have_more, {}))
+                if (const auto c = open.find(number); c != open.end()) go_on(c, now);
+            std::vector<std::uint64_t> late;
+            for (auto l = limited.begin(); l != limited.end() && l->first <= now; ++l) late.push_back(l->second);
+            for (const std::uint64_t number : late) go_on(open.find(number), now);
         }
     }
 
-    static int wait_until(clock::time_point first) {
-        if (first == clock::time_point::max()) return -1;
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - clock::now()).count();
+    int wait_at_most() const {
+        if (!have_more.empty()) return 0;
+        if (limited.empty()) return -1;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(limited.begin()->first - clock::now()).count();
         return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60000));
+    }
+
+    void take_news(clock::time_point now) {
+        const event_waker::news news = woken->taken();
+        take_those_who_came();
+        const auto look_again = [&](connections::iterator c) {
+            if (c != open.end() && c->second.at == step::asking) go_on(c, now);
+        };
+        if (news.of_all)
+            for (auto c = open.begin(); c != open.end();) look_again(c++);
+        else
+            for (const std::uint64_t request : news.of) look_again(open.find(request));
     }
 
     void take_those_who_came() {
@@ -168,19 +223,50 @@ struct request_loop::state {
                 ::close(s.socket);
                 continue;
             }
+            c.number = ++last_number;
             c.until = clock::now() + limits.to_ask;
-            if (limits.body_bytes > 0) c.watched = POLLRDHUP; // what it asked may be long, and need not be computed
-            open.push_back(std::move(c));
+            note(open.emplace(c.number, std::move(c)).first);
             if (open.size() <= limits.connections) continue;
-            auto oldest =
-                std::find_if(open.begin(), open.end(), [](const connection_of_one& o) { return o.at != step::asking; });
-            body_bytes -= oldest->body_bytes;
-            open.erase(oldest);
+            end(std::find_if(open.begin(), open.end(), [](const auto& o) { return o.second.at != step::asking; }));
         }
     }
 
+    // What it waits for now, and how long.
+    void note(connections::iterator at) {
+        connection_of_one& c = at->second;
+        if (c.has_more) have_more.insert(c.number);
+        else have_more.erase(c.number);
+        if (c.noted_until != c.until) {
+            limited.erase({c.noted_until, c.number});
+            limited.emplace(c.until, c.number);
+            c.noted_until = c.until;
+        }
+        const std::uint32_t events = c.events(limits.body_bytes > 0);
+        if (c.noted_events == events) return;
+        epoll_event e{.events = events, .data = {.u64 = c.number}};
+        // Where the system has no memory for it, it is late some time.
+        (void)::epoll_ctl(epoll, c.noted_events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c.stream->socket(), &e);
+        c.noted_events = events;
+    }
+
+    void end(connections::iterator at) {
+        const connection_of_one& c = at->second;
+        // Closing does not where a process that was forked has it open still.
+        (void)::epoll_ctl(epoll, EPOLL_CTL_DEL, c.stream->socket(), nullptr);
+        limited.erase({c.noted_until, c.number});
+        body_bytes -= c.body_bytes;
+        open.erase(at);
+    }
+
+    void go_on(connections::iterator at, clock::time_point now) {
+        connection_of_one& c = at->second;
+        if (c.at != step::over) do_more(c, now);
+        if (c.at == step::over) end(at);
+        else note(at);
+    }
+
     // As far as it comes without waiting.
-    void go_on(connection_of_one& c, clock::time_point now) {
+    void do_more(connection_of_one& c, clock::time_point now) {
         const bool is_late = now >= c.until;
         if (is_late && c.at != step::asking) {
             c.at = step::over;
@@ -195,8 +281,7 @@ struct request_loop::state {
             if (c.at == step::asking) ask(c, is_late && n == 0);
             if (c.at == step::writing) comes_again = write(c);
         }
-        c.has_more = comes_again;
-        if (comes_again) woken->wake(); // after the others
+        c.has_more = comes_again; // after the others
     }
 
     static void shake_hands(connection_of_one& c) {
@@ -230,7 +315,7 @@ struct request_loop::state {
     }
 
     void take_head(connection_of_one& c, std::size_t size) {
-        c.request = {c.input.substr(0, size)};
+        c.request = {c.number, c.input.substr(0, size)};
         if (limits.body_bytes == 0) {
             c.input.clear();
             return begin_to_ask(c);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ struct request_limits {
 
 /// A request that came whole.
 struct received_request {
-    std::string head; ///< with its empty line
+    std::uint64_t number = 0; ///< for waker::wake(): no other of its loop has it at the same time
+    std::string head;         ///< with its empty line
     std::string body{};
     /// What was begun for it; ends when it is answered, or who asked has gone.
     std::shared_ptr<void> begun{};
@@ -39,15 +41,16 @@ struct received_request {
 /// Two threads of its own: one accepts, one does all else.
 class request_loop {
 public:
-    /// The response to a request; nothing: not yet. It is asked again after wake(), and with `is_last` when its time is over,
+    /// The response to a request; nothing: not yet. It is asked again after wake() or wake_all(), and with `is_last` when its time is over,
     /// when it must answer. Called by one thread; it does not wait.
     using answerer = std::function<std::optional<std::string>(received_request& r, bool is_last)>;
 
-    /// Has a request that waits looked at again. Any thread, also after the loop has ended.
+    /// Has a request looked at again, if it still waits, or all that do. Any thread, also after the loop has ended.
     class waker {
     public:
         virtual ~waker() = default;
-        virtual void wake() noexcept = 0;
+        virtual void wake(std::uint64_t request) noexcept = 0;
+        virtual void wake_all() noexcept = 0;
     };
     static std::shared_ptr<waker> make_waker();
 

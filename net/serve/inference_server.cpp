@@ -40,7 +40,7 @@ struct inference_server::state {
     explicit state(const inference_options& o) :
         scheme(o.tls.certificate_chain.empty() ? "http://" : "https://"),
         waker(request_loop::make_waker()),
-        site(models, {o.token, o.request_timeout}, [w = waker] { w->wake(); }) {
+        site(models, {o.token, o.request_timeout}, [w = waker](std::uint64_t request) { w->wake(request); }) {
         const http_options place = place_of(o);
         try {
             loop.emplace(http_address(place), o.tls.certificate_chain.empty() ? nullptr : make_tls_context(place.tls),

@@ -85,7 +85,8 @@ struct inference_site::inference {
     const std::shared_ptr<result> came = std::make_shared<result>();
 };
 
-inference_site::inference_site(const model_table& models, const inference_site_options& o, std::function<void()> came) :
+inference_site::inference_site(const model_table& models, const inference_site_options& o,
+                               std::function<void(std::uint64_t)> came) :
     models_(models),
     token_(o.token),
     request_timeout_(o.request_timeout),
@@ -230,12 +231,12 @@ http_reply inference_site::begin(const http_request& r, const any_served_model& 
     request_->body = {}; // all of it is in the tensors
     const double limit = i->request.seconds > 0 ? std::min(i->request.seconds, request_timeout_) : request_timeout_;
     i->asked = m.state()->ask(tenon::detail::new_client(), std::move(i->request.inputs), limit, false,
-                              [to = i->came, came = came_](model_answer&& a) {
+                              [to = i->came, came = came_, number = request_->number](model_answer&& a) {
                                   {
                                       const std::lock_guard lock(to->guard);
                                       to->answer.emplace(std::move(a));
                                   }
-                                  came();
+                                  came(number);
                               });
     request_->begun = i;
     return answer_of(*i);

@@ -29,8 +29,8 @@ struct inference_site_options {
 /// Used by one thread, but for `came`.
 class inference_site {
 public:
-    /// `came` is called by any thread, also after this has ended, when a request that had no answer has one.
-    inference_site(const model_table& models, const inference_site_options& o, std::function<void()> came);
+    /// `came` is called by any thread, also after this has ended, with a request's number, when it had no answer and has one.
+    inference_site(const model_table& models, const inference_site_options& o, std::function<void(std::uint64_t)> came);
 
     /// The response to a request; nothing where it is being computed, unless it is the last time.
     std::optional<std::string> answer(received_request& r, bool is_last);
@@ -46,7 +46,7 @@ private:
     const model_table& models_;
     const token_check token_;
     const double request_timeout_;
-    const std::function<void()> came_;
+    const std::function<void(std::uint64_t)> came_;
     const std::unique_ptr<responder> responder_;
     received_request* request_ = nullptr; // that is being answered
     bool is_last_ = false, waits_ = false;
