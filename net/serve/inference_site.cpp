@@ -70,21 +70,6 @@ void check_path_name(const any_served_model& m) {
     if (name == "." || name == "..") refuse("in a path that is a folder");
 }
 
-// A request that is being computed. What the model answers is put where both have it, so that either may go first.
-struct inference_site::inference {
-    struct result {
-        std::mutex guard; // of what follows
-        std::optional<model_answer> answer;
-    };
-    ~inference() {
-        if (asked) asked->stop();
-    }
-    any_served_model model; // also when it has been removed
-    inference_request request;
-    std::shared_ptr<tenon::detail::asked_request> asked;
-    const std::shared_ptr<result> came = std::make_shared<result>();
-};
-
 inference_site::inference_site(const model_table& models, const inference_site_options& o,
                                std::function<void(std::uint64_t)> came) :
     models_(models),
@@ -196,19 +181,13 @@ http_reply inference_site::of_model(const http_request& r, const std::vector<std
     return refused(404, "there is no " + r.path + " here: of a model there are /infer, /ready, /config and /stats");
 }
 
-http_reply inference_site::answer_of(const inference& i) {
-    const model_signature& model = i.model.signature();
-    const std::lock_guard lock(i.came->guard);
-    if (!i.came->answer) {
-        if (is_last_) return refused(504, "model '" + model.name + "': the request took too long");
-        waits_ = true;
-        return {};
-    }
-    const model_answer& a = *i.came->answer;
-    if (a.failure) return refused(a.failure);
-    inference_response made = inference_response_of(i.request, model, a.version, a.outputs);
-    http_reply to{200, made.has_binary ? "application/octet-stream" : "application/json", std::move(made.body)};
-    if (made.has_binary) to.headers.emplace_back("Inference-Header-Content-Length", std::to_string(made.json_bytes));
+http_reply inference_site::answer_of(inference& i) {
+    std::optional<inference_response> made = i.response();
+    if (!made && is_last_) return refused(504, "model '" + i.model().signature().name + "': the request took too long");
+    waits_ = !made;
+    if (waits_) return {};
+    http_reply to{200, made->has_binary ? "application/octet-stream" : "application/json", std::move(made->body)};
+    if (made->has_binary) to.headers.emplace_back("Inference-Header-Content-Length", std::to_string(made->json_bytes));
     return to;
 }
 
@@ -225,19 +204,10 @@ http_reply inference_site::begin(const http_request& r, const any_served_model& 
     if (json_bytes > most_json_bytes)
         return refused(413, "the request has " + std::to_string(json_bytes) + " bytes of JSON, and may have " +
                                 std::to_string(most_json_bytes) + "; send large tensors binary");
-    const auto i = std::make_shared<inference>();
-    i->model = m;
-    i->request = read_inference_request(request_->body, json_bytes, m.signature());
-    request_->body = {}; // all of it is in the tensors
-    const double limit = i->request.seconds > 0 ? std::min(i->request.seconds, request_timeout_) : request_timeout_;
-    i->asked = m.state()->ask(tenon::detail::new_client(), std::move(i->request.inputs), limit, false,
-                              [to = i->came, came = came_, number = request_->number](model_answer&& a) {
-                                  {
-                                      const std::lock_guard lock(to->guard);
-                                      to->answer.emplace(std::move(a));
-                                  }
-                                  came(number);
-                              });
+    const auto i =
+        std::make_shared<inference>(inference::question{m, std::move(request_->body), json_bytes, request_timeout_},
+                                    long_ones_, [came = came_, number = request_->number] { came(number); });
+    i->start();
     request_->begun = i;
     return answer_of(*i);
 }

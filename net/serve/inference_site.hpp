@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +10,7 @@
 #include <net/http/respond.hpp>
 #include <net/http/shown_token.hpp>
 #include <net/serve/model_table.hpp>
-#include <net/serve/open_inference.hpp>
+#include <net/serve/inference.hpp>
 #include <tenon/serve/served_model.hpp>
 
 /// What is answered where, of the Open Inference Protocol: docs/serving.md has the paths.
@@ -36,12 +35,11 @@ public:
     std::optional<std::string> answer(received_request& r, bool is_last);
 
 private:
-    struct inference;
     http_reply reply_to(const http_request& r);
     http_reply of_server(const http_request& r, const std::vector<std::string>& path);
     http_reply of_model(const http_request& r, const std::vector<std::string>& path);
     http_reply begin(const http_request& r, const any_served_model& m);
-    http_reply answer_of(const inference& i);
+    http_reply answer_of(inference& i);
 
     const model_table& models_;
     const token_check token_;
@@ -50,6 +48,7 @@ private:
     const std::unique_ptr<responder> responder_;
     received_request* request_ = nullptr; // that is being answered
     bool is_last_ = false, waits_ = false;
+    work_queue long_ones_;
 };
 
 } // namespace tenon::net

@@ -317,6 +317,9 @@ std::string text_of_json(object o) { return tenon::detail::json_text(value(std::
 
 inference_response inference_response_of(const inference_request& r, const model_signature& model, std::int64_t version,
                                          const std::vector<any_array>& outputs) {
+    if (outputs.size() != model.outputs.size()) // it is elsewhere, and another one since
+        throw unavailable_error("model '" + model.name + "' gave " + std::to_string(outputs.size()) +
+                                " outputs, and has " + std::to_string(model.outputs.size()));
     object root{{"model_name", model.name}, {"model_version", std::to_string(version)}};
     if (!r.id.empty()) root.push_back({"id", r.id});
     inference_response made;

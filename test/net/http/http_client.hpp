@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include <net/http/http_server.hpp>
 #include <net/messages.hpp>
@@ -28,6 +29,33 @@ inline std::string get(const std::string& address, const std::string& path, cons
 }
 inline std::string status_of(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
 inline std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+/// A connection that brings several requests.
+struct kept {
+    explicit kept(const std::string& address) : socket(address) {}
+    void send(const std::string& text) { socket.write(to_bytes(text)); }
+    /// The next response, by its Content-Length.
+    std::string receive() {
+        for (;;) {
+            const std::size_t end = left.find("\r\n\r\n");
+            const std::size_t at = left.find("Content-Length: ");
+            if (end != std::string::npos && at < end) {
+                const std::size_t size = end + 4 + std::stoul(left.substr(at + 16));
+                if (left.size() >= size) {
+                    const std::string one = left.substr(0, size);
+                    left.erase(0, size);
+                    return one;
+                }
+            }
+            std::array<std::byte, 4096> some;
+            const std::size_t n = socket.read(some);
+            if (n == 0) return std::exchange(left, {});
+            left.append(reinterpret_cast<const char*>(some.data()), n);
+        }
+    }
+    raw_socket socket;
+    std::string left;
+};
 
 struct made_up_facts : tenon::net::http_facts {
     tenon::net::task_row own() override { return row; }

@@ -56,33 +56,6 @@ std::string read(const served& s, const std::string& path, const std::string& he
     return get(s.http.address(), path, "Connection: close\r\n" + headers);
 }
 
-// A connection that brings several requests.
-struct kept {
-    explicit kept(const std::string& address) : socket(address) {}
-    void send(const std::string& text) { socket.write(to_bytes(text)); }
-    // The next response, by its Content-Length.
-    std::string receive() {
-        for (;;) {
-            const std::size_t end = left.find("\r\n\r\n");
-            const std::size_t at = left.find("Content-Length: ");
-            if (end != std::string::npos && at < end) {
-                const std::size_t size = end + 4 + std::stoul(left.substr(at + 16));
-                if (left.size() >= size) {
-                    const std::string one = left.substr(0, size);
-                    left.erase(0, size);
-                    return one;
-                }
-            }
-            std::array<std::byte, 4096> some;
-            const std::size_t n = socket.read(some);
-            if (n == 0) return std::exchange(left, {});
-            left.append(reinterpret_cast<const char*>(some.data()), n);
-        }
-    }
-    raw_socket socket;
-    std::string left;
-};
-
 } // namespace
 
 TEST_CASE("S47: /v2 says what there is, and whether it answers") {

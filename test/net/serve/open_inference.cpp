@@ -165,6 +165,12 @@ TEST_CASE("S47: every element type goes out and comes back the same, as bytes an
         }
 }
 
+TEST_CASE("S47: a model that gives other outputs than it has is said to be unavailable") {
+    const inference_request r = read(with(x + "," + s));
+    CHECK_THROWS_WITH_AS(inference_response_of(r, simple, 1, {}),
+                         doctest::Contains("model 'm' gave 0 outputs, and has 2"), tn::unavailable_error);
+}
+
 TEST_CASE("S47: metadata, configuration, statistics and metrics say what the model is and did") {
     const auto parsed = [](const std::string& t) { return tn::detail::parse_json(t, "it"); };
     const auto meta = parsed(model_metadata_json(simple, 3));
