@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -43,7 +44,8 @@ template <class F> struct pipeline_stage {
 
 /// A layer, or anything that can be called with tensors, whose rows are those of a micro-batch (tn::dyn of them, where the compiler does
 /// not know better), on a device. What it returns, a tensor or a tuple of several, is what
-/// the next stage is called with. A function is called once for each micro-batch; variables that it makes are made once.
+/// the next stage is called with. A function is called once for each micro-batch, and once for a whole batch; variables that it makes are
+/// made in its first call, and are a pipeline's: for steps and predictions, in whatever order these are made.
 template <class F> pipeline_stage<F> stage(const device_name& device, F function) {
     return {device, std::move(function)};
 }
@@ -289,6 +291,7 @@ private:
         detail::pipeline_stages s;
         s.micro_batches = options_.micro_batches;
         s.schedule = options_.schedule;
+        s.variables = variables_;
         return s;
     }
 
@@ -363,6 +366,7 @@ private:
 
     std::tuple<pipeline_stage<F>...> stages_;
     pipeline_options options_;
+    std::shared_ptr<std::vector<detail::stage_variables>> variables_ = detail::no_stage_variables(size());
 };
 
 /// A pipeline of what stage() makes: the first is called with the batch, each other one with what the one before it returns.

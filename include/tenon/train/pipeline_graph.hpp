@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include <tenon/core/device_name.hpp>
@@ -16,16 +17,22 @@ namespace tenon::detail {
 
 using tensor_list = std::vector<any_tensor>;
 using stage_function = shared_function<tensor_list(const tensor_list&, nn::phase)>;
+class stage_variables;
 
 struct pipeline_stages {
     std::vector<device_name> devices;
     std::vector<stage_function> functions; ///< as many
+    /// That the functions have made, as many: a pipeline's, whatever is made of it.
+    std::shared_ptr<std::vector<stage_variables>> variables{};
     int micro_batches = 1;
     pipeline_schedule schedule = one_forward_one_backward;
 };
 
 /// Throws invalid_argument_error for a stage without a device, and no micro-batches.
 void check_stages(const pipeline_stages& s);
+
+/// Of stages whose functions have not been called.
+std::shared_ptr<std::vector<stage_variables>> no_stage_variables(int stages);
 
 /// Throws it for a number that no stage has.
 device_name device_of_stage(const std::vector<device_name>& devices, int stage);

@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/graph/graph_state.inl>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/gather.hpp>
@@ -32,12 +33,75 @@ TENON_INLINE device_name device_of_stage(const std::vector<device_name>& devices
     return devices[static_cast<std::size_t>(stage)];
 }
 
+// A function that is called several times makes its variables in its first call that comes to an end: in the others it is given those
+// again, in their order among those that are called alike. What is made is also what the policy around, of replicas, makes of it.
+class stage_variables final : public variable_policy {
+public:
+    // f() inside a scope of these variables.
+    template <class F> tensor_list call(F&& f) {
+        around_ = current_scopes().variables;
+        if (first_) made_.clear();
+        for (made& m : made_) m.taken = false;
+        const variable_policy_scope shared(this);
+        tensor_list results = f();
+        first_ = false;
+        return results;
+    }
+    any_tensor make(const std::string& name, const std::string& wished, const tensor_type& type,
+                    const variable_options& o) override {
+        if (first_) {
+            made_.push_back({wished, around_ ? around_->make(name, wished, type, o) : enter_variable(name, type, o)});
+            return made_.back().variable;
+        }
+        const auto at = std::find_if(made_.begin(), made_.end(), [&](const made& m) {
+            return !m.taken && m.wished == wished && m.variable.type() == type;
+        });
+        if (at == made_.end())
+            throw invalid_argument_error("pipeline: a stage makes a variable \"" + wished + "\" (" + to_string(type) +
+                                         ") that it did not make when it was first called; its function must make the "
+                                         "same variables whenever it is called");
+        if (!(graph(at->variable.node()->graph) == graph::current()))
+            throw invalid_argument_error("pipeline: a stage whose " + at->variable.name() +
+                                         " belongs to another graph is called; make another pipeline for this graph");
+        return here(at->variable);
+    }
+    any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
+        const any_tensor begins = first_ ? value : initialized_value_of(original(variable));
+        return around_ ? around_->initial_value(variable, begins) : begins;
+    }
+    any_tensor here(const any_tensor& variable) override {
+        for (made& m : made_)
+            if (m.variable.node() == variable.node()) m.taken = true; // a layer has it already
+        return around_ ? around_->here(variable) : variable;
+    }
+    any_tensor original(const any_tensor& variable) override {
+        return around_ ? around_->original(variable) : variable;
+    }
+
+private:
+    struct made {
+        std::string wished;
+        any_tensor variable;
+        bool taken = false; // in this call
+    };
+    variable_policy* around_ = nullptr; // of this call
+    bool first_ = true;                 // none has come to its end
+    std::vector<made> made_;
+};
+
+TENON_INLINE std::shared_ptr<std::vector<stage_variables>> no_stage_variables(int stages) {
+    return std::make_shared<std::vector<stage_variables>>(static_cast<std::size_t>(stages));
+}
+
+// What a stage's function makes on the stage's device.
+inline tensor_list through_stage(const pipeline_stages& s, std::size_t stage, const tensor_list& inputs, nn::phase p) {
+    const device_scope there(s.devices[stage]);
+    return (*s.variables)[stage].call([&] { return s.functions[stage](inputs, p); });
+}
+
 TENON_INLINE tensor_list through_stages(const pipeline_stages& s, const tensor_list& inputs, nn::phase p) {
     tensor_list values = inputs;
-    for (std::size_t i = 0; i < s.devices.size(); ++i) {
-        const device_scope there(s.devices[i]);
-        values = s.functions[i](values, p);
-    }
+    for (std::size_t i = 0; i < s.devices.size(); ++i) values = through_stage(s, i, values, p);
     return values;
 }
 
@@ -65,46 +129,6 @@ TENON_INLINE std::vector<device_report> reports_of(const step_report& r, const s
     return found;
 }
 
-// A stage's function is called once for each micro-batch, and makes its variables in the first call: in the others it is
-// given those again, in their order among those that are called alike.
-class stage_variables final : public variable_policy {
-public:
-    void begin(int micro_batch) {
-        first_ = micro_batch == 0;
-        std::fill(taken_.begin(), taken_.end(), false);
-    }
-    any_tensor make(const std::string& name, const std::string& wished, const tensor_type& type,
-                    const variable_options& o) override {
-        if (first_) {
-            made_.push_back({wished, enter_variable(name, type, o)});
-            taken_.push_back(true);
-            return made_.back().variable;
-        }
-        for (std::size_t i = 0; i < made_.size(); ++i) {
-            if (taken_[i] || made_[i].wished != wished || !(made_[i].variable.type() == type)) continue;
-            taken_[i] = true;
-            return made_[i].variable;
-        }
-        throw invalid_argument_error("pipeline: a stage makes a variable \"" + wished + "\" (" + to_string(type) +
-                                     ") for a micro-batch, which it did not make for the first one; its function must "
-                                     "make the same variables whenever it is called");
-    }
-    any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
-        return first_ ? value : initialized_value_of(variable);
-    }
-    any_tensor here(const any_tensor& variable) override { return variable; }
-    any_tensor original(const any_tensor& variable) override { return variable; }
-
-private:
-    struct made {
-        std::string wished;
-        any_tensor variable;
-    };
-    bool first_ = true;
-    std::vector<made> made_;
-    std::vector<bool> taken_; // by this micro-batch
-};
-
 // One variable's gradient at one stage: added up as it comes, but for sparse ones, which are joined at the end.
 struct gradient_at_stage {
     any_tensor variable, sum;
@@ -116,9 +140,8 @@ struct built_stage {
     explicit built_stage(std::vector<pipeline_slot> o) : order(std::move(o)) {}
 
     std::vector<pipeline_slot> order;
-    std::size_t next = 0;    // in the order
-    std::vector<node*> last; // what the slot before ended with
-    stage_variables variables;
+    std::size_t next = 0;                            // in the order
+    std::vector<node*> last;                         // what the slot before ended with
     std::vector<tensor_list> inputs, outputs, given; // by micro-batch; given: gradients of the inputs
     std::vector<gradient_at_stage> gradients;
 };
@@ -224,14 +247,12 @@ private:
         std::optional<name_scope> names;
         if (j > 0) names.emplace("stage_" + std::to_string(i) + "_micro_batch_" + std::to_string(j));
         const device_scope there(s_.devices[i]);
-        const variable_policy_scope shared(&b.variables);
-        b.variables.begin(static_cast<int>(j));
         if (i > 0) b.inputs[j] = stages_[i - 1].outputs[j];
         for (any_tensor& x : b.inputs[j]) x = entered(x, b.last, "stage_input");
-        tensor_list made = s_.functions[i](b.inputs[j], nn::training);
+        tensor_list made = through_stage(s_, i, b.inputs[j], nn::training);
         if (is_last(i)) {
             made.insert(made.end(), labels_[j].begin(), labels_[j].end());
-            made = loss_(made, nn::training);
+            made = loss_variables_.call([&] { return loss_(made, nn::training); });
             const any_tensor& l = made.front();
             if (l.rank() != 0 || !is_floating(l.element()))
                 throw invalid_argument_error(
@@ -305,7 +326,8 @@ private:
         while (!open.empty()) {
             node* n = open.back();
             open.pop_back();
-            if (trainable_.contains(n)) found.push_back(any_tensor({n, 0}));
+            if (n->op->is(op_flags::variable) && trainable_.contains(original_variable(any_tensor({n, 0})).node()))
+                found.push_back(any_tensor({n, 0}));
             if (!n->op->gradient) continue;
             for (const node_output& in : n->inputs) visit(in.node);
         }
@@ -376,6 +398,7 @@ private:
     const stage_function& loss_;
     const std::size_t count_;
     std::vector<built_stage> stages_;
+    stage_variables loss_variables_;
     std::vector<tensor_list> labels_; // by micro-batch
     std::vector<any_tensor> asked_;   // variables; empty: all that are trainable
     std::set<node*> trainable_;
