@@ -57,8 +57,10 @@ struct crossed {
 };
 template <class... F> crossed said_and_seen(tenon::session& s, int steps, const F&... arguments) {
     crossed c;
-    c.list = s.explain_placement(arguments...).crossings;
+    const tenon::placement_explanation e = s.explain_placement(arguments...);
+    c.list = e.crossings;
     c.said = of(c.list);
+    CHECK(e.crossing_bytes() == total(c.said));
     for (const tenon::crossing& one : c.list) {
         CHECK(one.known == tenon::bytes_known::exactly);
         CHECK(one.steps == 0);

@@ -349,8 +349,10 @@ TEST_CASE("a placement names the rule, the group, and the bytes of what crosses;
     CHECK(has(text, "a float[10, 10] crosses from"));
     CHECK(has(text, "in each step 1200 bytes cross"));
     const auto shifted = tn::on("/gpu:1", [&] { return q + tn::constant(1.0f); });
-    CHECK(has(s.explain_placement(shifted).to_text(),
-              " crosses from the host to /job:localhost/replica:0/task:0/device:GPU:1"));
+    const std::string of_shifted = s.explain_placement(shifted).to_text();
+    CHECK(has(of_shifted, " crosses from the host to /job:localhost/replica:0/task:0/device:GPU:1"));
+    CHECK(has(of_shifted, "/job:localhost/replica:0/task:0/device:GPU:1 to the host, fetched: 400 bytes\n"));
+    CHECK(has(of_shifted, "in each step 800 bytes cross")); // the variable, and that
     const auto json = nlohmann::json::parse(e.to_json());
     CHECK(json.at("crossing_bytes") == 1200);
     CHECK(json.at("nodes").size() == e.nodes.size());

@@ -241,5 +241,5 @@ TEST_CASE("a node that several updates evaluate is explained once, where its var
             CHECK(tn::to_string(n.device).find("GPU:1") != std::string::npos);
         }
     CHECK(adds == 1);
-    CHECK(e.crossing_bytes() == 0);
+    CHECK(e.crossing_bytes() == 2 * 4); // what is fetched
 }

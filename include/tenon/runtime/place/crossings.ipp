@@ -135,7 +135,7 @@ private:
         crossing c{any_tensor(value.origin).name(), shown(from), shown(to)};
         c.known = travels.extents.is_static() ? is.known : bytes_known::not_yet;
         if (travels.extents.is_static()) c.bytes = bytes_of(travels);
-        if (c.bytes > 0 || c.known == bytes_known::not_yet) found_.push_back(std::move(c));
+        if (c.bytes > 0 || c.known != bytes_known::exactly) found_.push_back(std::move(c));
     }
     std::string shown(int device) const {
         const device_name& d = o_.name_of(device);

@@ -35,21 +35,21 @@ struct placement_explanation {
     struct edge {
         std::string tensor;
         tensor_type type;                         ///< in the sizes of the step; open where only the step will tell
-        std::string from, to;                     ///< nodes
+        std::string from, to;                     ///< nodes; to none: it is fetched, and crosses to the host
         std::int64_t bytes = 0;                   ///< that cross for it; 0 where both are on one device
         bytes_known known = bytes_known::exactly; ///< what these are told from
         bool once = false;                        ///< a constant: it crosses when the step is planned
         bool shared = false;                      ///< it crosses for another reader there already
     };
     std::vector<node> nodes; ///< in the order in which they were made
-    std::vector<edge> edges;
+    std::vector<edge> edges; ///< by reader
     /// What crosses in each step, by tensor and devices; of it nothing is there twice, what is fed and fetched is, and views are not.
     std::vector<tenon::crossing> crossings;
     std::string cost;              ///< what the cost model says, where the session has one; else empty
     double predicted_seconds = 0;  ///< that a step takes, by the cost model
     double predicted_by_rules = 0; ///< that it would take where the rules alone would put it
 
-    /// Bytes that cross between devices in each step, as far as they are known.
+    /// Bytes that cross between devices in each step, as far as they are known: those of `crossings`.
     std::int64_t crossing_bytes() const;
     /// What they are told from: the least of what is known of those that cross.
     bytes_known crossing_known() const;

@@ -21,17 +21,11 @@ TENON_INLINE const char* name_of(placement_rule r) noexcept {
     return "";
 }
 
-TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const {
-    std::int64_t sum = 0;
-    for (const edge& e : edges)
-        if (!e.once && !e.shared) sum += e.bytes;
-    return sum;
-}
+TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const { return tenon::crossing_bytes(crossings); }
 
 TENON_INLINE bytes_known placement_explanation::crossing_known() const {
     bytes_known least = bytes_known::exactly;
-    for (const edge& e : edges)
-        if (!e.once && !e.shared) least = std::max(least, e.known);
+    for (const tenon::crossing& c : crossings) least = std::max(least, c.known);
     return least;
 }
 
@@ -53,8 +47,8 @@ TENON_INLINE std::string placement_explanation::to_text() const {
         if (e.bytes == 0 && e.known == bytes_known::exactly) continue;
         // Constants are the host's until a step is planned, whatever device they are for.
         text += e.tensor + " " + to_string(e.type) + " crosses from " +
-                (e.once ? std::string("the host") : device_of(e.from)) + " to " + device_of(e.to) + " for " + e.to +
-                ": " + detail::shown_bytes(e.bytes, e.known, " bytes") +
+                (e.once ? std::string("the host") : device_of(e.from)) + " to " + device_of(e.to) +
+                (e.to.empty() ? ", fetched" : " for " + e.to) + ": " + detail::shown_bytes(e.bytes, e.known, " bytes") +
                 (e.once     ? ", when the step is planned"
                  : e.shared ? ", with what crosses for another reader there"
                             : "") +
@@ -135,6 +129,7 @@ TENON_INLINE std::string placement_explanation::to_dot() const {
         text += "  }\n";
     }
     for (const edge& e : edges) {
+        if (e.to.empty()) continue;
         text += "  " + quoted(e.from) + " -> " + quoted(e.to);
         if (e.bytes > 0 || e.known != bytes_known::exactly)
             text += " [color=red, label=" + quoted(detail::shown_bytes(e.bytes, e.known, " B")) + "]";

@@ -45,6 +45,24 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
     placement_explanation e;
     const std::vector<late_sizes> sizes = sizes_of_step(p, told);
     std::set<std::pair<int, int>> crossed; // value, device
+    const auto read = [&](int v, int device, const std::string& reader) {
+        const program_value& value = p.value(v);
+        placement_explanation::edge edge{any_tensor(value.origin).name(), value.type, value.origin.node->name, reader};
+        if (value.device != device) {
+            tensor_type travels = value.type;
+            const device_name &from = o.name_of(value.device), &to = o.name_of(device);
+            const element_type as = o.travels_as(travels);
+            if (as != element_type::none && !(from.job == to.job && from.task == to.task)) travels.element = as;
+            const late_sizes& is = sizes[static_cast<std::size_t>(v)];
+            edge.known = is.known;
+            travels.extents = is.sizes;
+            if (travels.extents.is_static()) edge.bytes = bytes_of(travels);
+            else edge.known = bytes_known::not_yet;
+            edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
+            edge.shared = !crossed.insert({v, device}).second;
+        }
+        e.edges.push_back(std::move(edge));
+    };
     std::set<const node*> listed;
     for (const program_item& i : p.items) {
         if (i.removed) continue;
@@ -52,28 +70,11 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
         if (listed.insert(i.origin).second) // several updates of a variable may evaluate a node each
             e.nodes.push_back({i.origin->name, shown_op(*i.origin), i.origin->device, o.name_of(d.device), d.rule,
                                d.group ? d.group->name : i.origin->name});
-        for (std::size_t k = 0; k < i.inputs.size(); ++k) {
-            if (!p.reads(i, static_cast<int>(k))) continue;
-            const int v = i.inputs[k];
-            const program_value& value = p.value(v);
-            placement_explanation::edge edge{any_tensor(value.origin).name(), value.type, value.origin.node->name,
-                                             i.origin->name};
-            if (value.device != i.device) {
-                tensor_type travels = value.type;
-                const device_name &from = o.name_of(value.device), &to = o.name_of(i.device);
-                const element_type as = o.travels_as(travels);
-                if (as != element_type::none && !(from.job == to.job && from.task == to.task)) travels.element = as;
-                const late_sizes& is = sizes[static_cast<std::size_t>(v)];
-                edge.known = is.known;
-                travels.extents = is.sizes;
-                if (travels.extents.is_static()) edge.bytes = bytes_of(travels);
-                else edge.known = bytes_known::not_yet;
-                edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
-                edge.shared = !crossed.insert({v, i.device}).second;
-            }
-            e.edges.push_back(std::move(edge));
-        }
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (p.reads(i, static_cast<int>(k))) read(i.inputs[k], i.device, i.origin->name);
     }
+    for (const int f : p.fetches)
+        if (p.value(f).device != 0) read(f, 0, {});
     e.crossings = crossings_of(p, o, sizes);
     if (strategy) strategy->explain(p, o, by, e);
     return e;
