@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -80,8 +81,15 @@ private:
 std::shared_ptr<answer_slot> start_request(served_model_state& m, std::uint64_t client, std::vector<any_array> inputs,
                                            double seconds);
 
+/// invalid_argument_error where a model answers with another number of outputs than it had when it was asked for: another one has
+/// taken its place, elsewhere.
+void check_answer(std::size_t outputs, std::size_t expected);
+
 template <class... F> struct answered {
-    static auto of(std::vector<any_array>&& outputs) { return results_t<F...>::of(outputs.data()); }
+    static auto of(std::vector<any_array>&& outputs) {
+        check_answer(outputs.size(), sizeof...(F));
+        return results_t<F...>::of(outputs.data());
+    }
 };
 template <> struct answered<std::vector<any_tensor>> {
     static std::vector<any_array> of(std::vector<any_array>&& outputs) { return std::move(outputs); }

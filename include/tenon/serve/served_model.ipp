@@ -87,6 +87,13 @@ TENON_INLINE std::shared_ptr<answer_slot> start_request(served_model_state& m, s
     return slot;
 }
 
+TENON_INLINE void check_answer(std::size_t outputs, std::size_t expected) {
+    if (outputs != expected)
+        throw invalid_argument_error("served_model: the answer has " + std::to_string(outputs) +
+                                     " outputs, and the model was asked for as one of " + std::to_string(expected) +
+                                     "; another model has its name now: ask for that one (net::remote_model)");
+}
+
 TENON_INLINE void check_types(const model_signature& s, const std::vector<tensor_type>& inputs,
                               const std::vector<tensor_type>& outputs) {
     const auto compare = [&](const char* kind, const std::vector<model_tensor>& has,

@@ -138,3 +138,29 @@ TEST_CASE("S47: a server that is lost fails what it was asked, by name; once it 
         }
     }));
 }
+
+TEST_CASE("S47: a handle whose server comes back with another model of the name says so, whatever that answers") {
+    const clients_that quick_clients;
+    using two = tn::model_outputs<tn::component<float, tn::shape<batch>>, tn::component<float, tn::shape<batch>>>;
+    const auto sums = [](auto v) { return tn::sum<1>(v); };
+    const auto both = [](auto v) { return std::tuple(tn::sum<1>(v), tn::sum<1>(v) * 2.0f); };
+    const auto whole = [](auto v) { return std::tuple(tn::cast<std::int64_t>(v), v); };
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, rows4>("x");
+    tn::session sess;
+    tn::model_server first(sess, tn::feeds(x), both, {.name = "sums"});
+    tn::model_server fewer(sess, tn::feeds(x), sums, {.name = "sums"});
+    tn::model_server other(sess, tn::feeds(x), whole, {.name = "sums"});
+    tn::server here = tn::server::create_local_server(quick());
+    tn::net::serve_model(here, first);
+    const auto there = tn::net::remote_model(here.target(), "sums").as<inputs, two>();
+    CHECK(std::get<1>(there(rows(1, 0)))(0) == 1.5f);
+    tn::net::withdraw_model(here, "sums");
+    tn::net::serve_model(here, fewer);
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)there(rows(1, 0)); }),
+                   "the answer has 1 outputs, and the model was asked for as one of 2"));
+    tn::net::withdraw_model(here, "sums");
+    tn::net::serve_model(here, other);
+    CHECK_THROWS_AS((void)there(rows(1, 0)), tn::invalid_argument_error);
+}
