@@ -23,7 +23,7 @@ TENON_INLINE void local_model::start() {
 TENON_INLINE void local_model::serve(device& d) {
     std::unique_lock lock(guard_);
     for (;;) {
-        if (ended_) return;
+        if (ended_ || (d.counts.lost && !come_back(d, lock))) return;
         if (swapping_) {
             changed_.wait(lock);
             continue;
@@ -44,7 +44,6 @@ TENON_INLINE void local_model::serve(device& d) {
         if (!queue_.empty()) changed_.notify_one();
         room_.notify_all();
         run_batch(d, std::move(batch), counts_.version, lock);
-        if (d.counts.lost && !come_back(d, lock)) return;
     }
 }
 
@@ -203,7 +202,13 @@ TENON_INLINE void local_model::lose(device& d, std::vector<request> batch, const
 }
 
 // A session that needs no task of which only other devices are, and those are lost.
-TENON_INLINE std::shared_ptr<session> local_model::reopened(const device& d, const std::vector<std::string>& lost) {
+TENON_INLINE std::shared_ptr<session> local_model::reopened(const device& d) const {
+    std::vector<std::string> lost;
+    {
+        const std::lock_guard lock(guard_);
+        for (const auto& other : devices_)
+            if (other->counts.lost && other.get() != &d) lost.push_back(other->counts.device);
+    }
     session_options o = options_.session;
     const auto is_on = [](const std::string& name, const std::string& task) {
         const device_name a(name), b(task);
@@ -217,57 +222,50 @@ TENON_INLINE std::shared_ptr<session> local_model::reopened(const device& d, con
     return std::make_shared<session>(*target_, graph_, o);
 }
 
-// Asks a lost device again and again, with rows of zeros; false where the server ends first.
+// Asks a lost device again and again; false where the server ends first. The caller holds the guard, before and after.
 TENON_INLINE bool local_model::come_back(device& d, std::unique_lock<std::mutex>& lock) {
-    for (;;) {
-        const clock::time_point again = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                                           std::chrono::duration<double>(options_.retry_lost));
-        while (!ended_ && clock::now() < again) changed_.wait_until(lock, again);
-        if (ended_) return false;
+    while (d.counts.lost) {
+        if (end_.wait_for(lock, std::chrono::duration<double>(options_.retry_lost), [&] { return ended_; }))
+            return false;
         lock.unlock();
-        bool is_there = false;
-        std::shared_ptr<session> on = d.on;
+        std::string line;
         try {
-            std::vector<any_array> fed;
-            for (const any_tensor& f : feeds_) {
-                tenon::extents sizes = f.extents();
-                for (int i = 0; i < sizes.rank(); ++i)
-                    if (!sizes[i].is_number()) sizes[i] = extent(1);
-                fed.push_back(any_array::zeros(f.element(), sizes));
+            ask_again(d);
+            line = d.counts.device + " is back";
+        } catch (const std::exception& e) {
+            const error* const known = dynamic_cast<const error*>(&e);
+            const std::lock_guard own(guard_);
+            if (!(known && is_of_lost_task(*known)) && d.counts.trouble != e.what()) {
+                d.counts.trouble = e.what();
+                line = d.counts.device + " stays lost: " + e.what();
             }
-            std::string checkpoint;
-            std::vector<std::string> lost;
-            {
-                const std::lock_guard own(guard_);
-                checkpoint = counts_.checkpoint;
-                for (const auto& other : devices_)
-                    if (other->counts.lost && other.get() != &d) lost.push_back(other->counts.device);
-            }
-            if (target_) {
-                on = reopened(d, lost);
-                if (options_.copy_variables && !checkpoint.empty()) {
-                    replacement ignored;
-                    const std::lock_guard alone(replacing_);
-                    load(*on, checkpoint, ignored);
-                }
-            }
-            try {
-                (void)on->callable_untyped(feeds_, d.outputs)(fed);
-                is_there = true;
-            } catch (const error& e) {
-                is_there = !is_of_lost_task(e); // zeros may be no good, but it has answered
-            }
-        } catch (const std::exception&) { // not yet
         }
+        if (!line.empty()) say(line);
         lock.lock();
-        if (!is_there) continue;
-        d.on = std::move(on);
-        d.counts.lost = false;
-        lock.unlock();
-        say(d.counts.device + " is back");
-        lock.lock();
-        return true;
     }
+    return true;
+}
+
+// With rows of zeros; when it answers, and has the weights of the version that is served, it serves. Throws where it does not.
+TENON_INLINE void local_model::ask_again(device& d) {
+    const std::shared_ptr<session> on = target_ ? reopened(d) : d.on;
+    std::vector<any_array> fed;
+    for (const any_tensor& f : feeds_) {
+        tenon::extents sizes = f.extents();
+        for (int i = 0; i < sizes.rank(); ++i)
+            if (!sizes[i].is_number()) sizes[i] = extent(1);
+        fed.push_back(any_array::zeros(f.element(), sizes));
+    }
+    try {
+        (void)on->callable_untyped(feeds_, d.outputs)(fed);
+    } catch (const error& e) {
+        if (is_of_lost_task(e)) throw; // else zeros are no good, or variables have no values yet: it has answered
+    }
+    const std::lock_guard alone(replacing_); // until it serves no other version does
+    bring_up_to_date(*on, d);
+    const std::lock_guard lock(guard_);
+    d.on = on;
+    d.counts.lost = false;
 }
 
 } // namespace tenon::detail

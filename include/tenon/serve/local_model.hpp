@@ -2,14 +2,17 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/deadlines.hpp>
 #include <tenon/serve/batch_queue.hpp>
 #include <tenon/serve/model_server_options.hpp>
@@ -69,13 +72,28 @@ private:
     using request = std::shared_ptr<local_request>;
     using clock = serving_clock;
 
+    // Variables that devices compute with: all of them the same, or each its own copies.
+    struct weights {
+        std::vector<any_tensor> all;    // that the outputs are computed of
+        std::vector<any_tensor> loaded; // for each of own_ this one
+        // Made when they are first needed, under `replacing_`, as is_torn is.
+        std::vector<any_tensor> fed, has_value;
+        std::vector<operation> assigned;
+        bool is_torn = false; // a replacement was lost in the middle of them: it is not known whose values they have
+    };
     struct device {
-        std::shared_ptr<session> on;
+        std::shared_ptr<session> on; // written by its thread, under the guard
         std::vector<any_tensor> outputs;
+        std::shared_ptr<weights> uses;
         std::map<std::int64_t, untyped_callable>
             steps; // by rows; of its thread alone: each keeps the plan of its sizes
         std::thread thread;
         serving_device_metrics counts; // under the guard
+    };
+    // Nodes that read a manifest, and the tensors in its files, on one task.
+    struct manifest_reader {
+        any_tensor path, text, files, tensors, pieces;
+        std::vector<any_tensor> values; // of own_, parts of one joined
     };
     struct asker {
         std::deque<request> asked; // whose answers have not gone
@@ -92,7 +110,8 @@ private:
     std::int64_t padded(std::int64_t rows) const;
     void lose(device& d, std::vector<request> batch, const std::string& why, std::unique_lock<std::mutex>& lock);
     bool come_back(device& d, std::unique_lock<std::mutex>& lock);
-    std::shared_ptr<session> reopened(const device& d, const std::vector<std::string>& lost);
+    void ask_again(device& d);
+    std::shared_ptr<session> reopened(const device& d) const;
     // The end of requests.
     void answered(const std::vector<request>& all, std::unique_lock<std::mutex>& lock);
     void tell_in_order(std::uint64_t client, std::unique_lock<std::mutex>& lock);
@@ -103,25 +122,41 @@ private:
     void fail_waiting(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] std::string lost_devices() const; // the caller holds the guard
     bool any_device() const;
-    // Weights.
-    std::vector<any_tensor> own_variables() const;
-    void load(session& s, const std::string& checkpoint, replacement& r);
+    // Weights; the caller holds `replacing_`.
+    using loader = std::function<void(session&, weights&)>; // has these be as a checkpoint says
+    void find_weights();
+    void check_has_variables() const;
+    std::vector<any_array> values_for(const std::string& source, const std::vector<std::string>& names,
+                                      function_ref<const tensor_type*(const std::string&)> type_of,
+                                      function_ref<any_array(const std::string&)> value_of) const;
+    std::vector<any_array> values_in_manifest(session& s, const device& reader, const std::string& path,
+                                              std::int64_t& step);
+    loader prepared(session& s, const device& reader, const std::string& checkpoint, std::int64_t& step);
+    void assign(session& s, weights& w, const std::vector<any_array>& values);
+    std::vector<std::string> without_value(session& s, weights& w) const;
+    std::vector<device*> holders() const;
+    std::shared_ptr<session> reaching(device& d) const;
+    void set_all(const std::vector<std::pair<device*, std::shared_ptr<session>>>& to, const loader& load,
+                 std::vector<std::pair<device*, std::string>> without, replacement& r);
+    void bring_up_to_date(session& s, device& d);
     template <class F> void between_batches(F&& f, double& pause);
-    void watch_loop(std::string prefix, double seconds, std::uint64_t generation);
-    void say(const std::string& line) const;
+    void watch_loop(saver& from, const std::string& prefix, double seconds, std::uint64_t generation);
+    void say(const std::string& line) const noexcept;
 
     model_server_options options_;
     model_signature signature_;
-    std::shared_ptr<session> session_;
     std::optional<std::string> target_; // where it opens sessions itself
     std::vector<std::string> tasks_;    // that there were then
     graph graph_;
     std::vector<any_tensor> feeds_;
     std::vector<std::unique_ptr<device>> devices_;
+    std::vector<any_tensor> own_; // variables that checkpoints give values to, as the first device has them
     deadlines limits_;
 
     mutable std::mutex guard_; // of what follows
     std::condition_variable changed_, room_, idle_, watched_;
+    std::condition_variable
+        end_; // what a lost device waits for: not `changed_`, of which each news is for one that serves
     batch_queue queue_;
     std::unordered_map<std::uint64_t, asker> clients_;
     serving_metrics counts_;
@@ -130,8 +165,9 @@ private:
     bool closing_ = false, ended_ = false, swapping_ = false;
     std::uint64_t watching_ = 0;
 
-    std::mutex replacing_;                                 // one at a time; of what follows
-    std::map<std::string, std::unique_ptr<saver>> savers_; // by prefix
+    std::mutex replacing_;                           // weights change one at a time; of what follows
+    std::optional<saver> saver_;                     // restores manifests of any name
+    std::map<std::string, manifest_reader> readers_; // by task
     std::mutex closes_;
     std::thread watcher_; // under closes_
 };

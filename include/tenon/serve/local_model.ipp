@@ -9,6 +9,10 @@
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
+#include <tenon/core/text_array.hpp>
+#include <tenon/ops/files.hpp>
+#include <tenon/ops/partition.hpp>
+#include <tenon/ops/state.hpp>
 #include <tenon/serve/batch_rows.hpp>
 #include <tenon/serve/local_model.hpp>
 
@@ -68,7 +72,6 @@ inline const model_server_options& checked(const model_server_options& o) {
 TENON_INLINE local_model::local_model(std::shared_ptr<session> s, const std::string* target, model_parts parts,
                                       model_server_options o) :
     options_(checked(o)),
-    session_(std::move(s)),
     graph_(parts.outputs.front().empty() ? graph::current() : graph(parts.outputs.front().front().node()->graph)),
     feeds_(std::move(parts.feeds)),
     queue_(policy_of(options_)) {
@@ -94,18 +97,23 @@ TENON_INLINE local_model::local_model(std::shared_ptr<session> s, const std::str
         devices_.back()->outputs = std::move(parts.outputs[i]);
         devices_.back()->counts.device = parts.devices[i];
     }
-    if (!session_) session_ = std::make_shared<session>(*target_, graph_, options_.session);
+    find_weights();
+    if (!s) s = std::make_shared<session>(*target_, graph_, options_.session);
     if (target_ && !target_->empty())
-        for (const device_attributes& a : session_->list_logical_devices())
+        for (const device_attributes& a : s->list_logical_devices())
             if (std::string t = task_of_device(a.name); std::find(tasks_.begin(), tasks_.end(), t) == tasks_.end())
                 tasks_.push_back(std::move(t));
-    for (const auto& d : devices_) d->on = session_;
+    for (const auto& d : devices_) d->on = s;
     counts_.version = 1;
 }
 TENON_INLINE local_model::~local_model() = default;
 
-TENON_INLINE void local_model::say(const std::string& line) const {
-    if (options_.log) options_.log("model '" + signature_.name + "': " + line);
+// A device's thread, and a replacement that has been made, go on whatever becomes of the line.
+TENON_INLINE void local_model::say(const std::string& line) const noexcept {
+    try {
+        if (options_.log) options_.log("model '" + signature_.name + "': " + line);
+    } catch (...) {
+    }
 }
 
 // Taking requests.

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +18,7 @@
 
 using namespace net_test;
 using serve_test::array4;
+using serve_test::batch;
 using serve_test::comes;
 using serve_test::rows;
 using serve_test::rows4;
@@ -36,6 +39,86 @@ struct network {
 };
 
 const std::vector<tn::device_name> workers{"/job:worker/task:0", "/job:worker/task:1"};
+
+// Sums of rows, scaled by a variable that is on the ps, or with copies on each worker: 1 at first.
+struct scaled {
+    explicit scaled(bool has_copies, tn::model_server_options o = {}, tn::server_options s = quick(),
+                    double retry_lost = 0.05) :
+        all(1, 2, std::move(s)), scope(g), x(tn::placeholder<float, rows4>("x")) {
+        o.devices = workers;
+        o.copy_variables = has_copies;
+        o.retry_lost = retry_lost;
+        o.session.open_timeout = 1; // of tasks that are away
+        server.emplace(
+            // The task at which the session is opened is never stopped.
+            all.target(has_copies ? "ps" : "worker", 0), tn::feeds(x),
+            [&](auto v) {
+                const auto sums = tn::sum<1>(v);
+                std::optional<tn::device_scope> there;
+                if (!has_copies) there.emplace(tn::device_name("/job:ps"));
+                const auto scale = tn::variable("scale", 1.0f);
+                there.reset();
+                return (sums * scale).materialize();
+            },
+            o);
+    }
+    void initialize() {
+        tn::session sess(all.target("worker", 0), g);
+        sess.run(tn::initialize_variables());
+    }
+    // A file that has it be so.
+    static std::string saved(const temporary_folder& folder, float value, bool as_manifest = false) {
+        const tn::graph other;
+        const tn::graph_scope in(other);
+        const auto scale = tn::variable("scale", value);
+        tn::session sess;
+        sess.run(tn::initialize_variables());
+        if (as_manifest) return tn::saver(folder / "model").save(sess, static_cast<std::int64_t>(value)).path;
+        const std::string path = folder / (std::to_string(value) + ".safetensors");
+        tn::save_variables(sess, path);
+        return path;
+    }
+    float ask() { return std::get<0>(server->run_for(60, rows(1, 1)))(0) / 4.75f; }
+    bool is_lost(std::size_t d) const { return server->metrics().devices[d].lost; }
+    // The task is gone, and its device known to be.
+    void lose(int worker) {
+        all.stop("worker", worker);
+        CHECK(comes([&] {
+            try {
+                (void)ask();
+            } catch (const tn::unavailable_error&) { // no other is left
+            }
+            return is_lost(static_cast<std::size_t>(worker));
+        }));
+    }
+    // The answers of each of the two devices, in as many requests as it takes.
+    bool all_answer(float value) {
+        const auto batches = [&](std::size_t d) { return server->metrics().devices[d].batches; };
+        const std::uint64_t first = batches(0), second = batches(1);
+        bool right = true;
+        return comes([&] {
+                   right = right && ask() == value;
+                   return batches(0) > first && batches(1) > second;
+               }) &&
+               right;
+    }
+
+    const clients_that quick_clients;
+    servers all;
+    tn::graph g;
+    tn::graph_scope scope;
+    tn::tensor<float, rows4> x;
+    std::optional<
+        tn::model_server<tn::feed_list<tn::tensor<float, rows4>>, tn::fetch_list<tn::tensor<float, tn::shape<batch>>>>>
+        server;
+};
+
+// Ops may use the folder.
+tn::server_options with_files(const temporary_folder& folder) {
+    tn::server_options o = quick();
+    o.files = folder.path().string();
+    return o;
+}
 
 } // namespace
 
@@ -143,4 +226,139 @@ TEST_CASE("S47: a copy of the weights on each task comes back with the checkpoin
         return server.metrics().devices[1].batches > before + 3;
     }));
     CHECK(right);
+}
+
+TEST_CASE("S47: a request wakes a device that serves, however long others are lost") {
+    scaled m(true, {}, quick(), 1000);
+    m.initialize();
+    m.lose(1);
+    for (int i = 0; i < 500; ++i) REQUIRE(m.ask() == 1);
+}
+
+TEST_CASE("S47: variables of a task that was restarted have again what was replaced last, and are replaced further") {
+    const temporary_folder folder;
+    for (const bool as_manifest : {false, true}) {
+        scaled m(false, {}, with_files(folder));
+        m.server->replace(scaled::saved(folder, 3, as_manifest));
+        REQUIRE(m.ask() == 3);
+        m.all.stop("ps", 0);
+        m.all.start("ps", 0);
+        CHECK(comes([&] {
+            try {
+                return m.ask() == 3;
+            } catch (const tn::unavailable_error&) {
+                return false;
+            }
+        }));
+        CHECK(comes([&] { return !m.is_lost(0) && !m.is_lost(1); }));
+        CHECK(m.all_answer(3));
+        CHECK(m.server->replace(scaled::saved(folder, 5, as_manifest)).version == 3);
+        CHECK(m.all_answer(5));
+        // Nobody has asked since it was restarted.
+        m.all.stop("ps", 0);
+        m.all.start("ps", 0);
+        CHECK(m.server->replace(scaled::saved(folder, 7, as_manifest)).version == 4);
+        CHECK(comes([&] {
+            try {
+                return m.ask() == 7;
+            } catch (const tn::unavailable_error&) {
+                return false;
+            }
+        }));
+    }
+}
+
+TEST_CASE("S47: of tasks with copies that were all lost each comes back by itself, with what was replaced last") {
+    const temporary_folder folder;
+    for (const bool as_manifest : {false, true}) {
+        scaled m(true, {}, with_files(folder));
+        m.server->replace(scaled::saved(folder, 3, as_manifest));
+        m.all.stop("worker", 1);
+        m.lose(0);
+        CHECK(comes([&] {
+            try {
+                (void)m.ask();
+            } catch (const tn::unavailable_error&) {
+            }
+            return m.is_lost(1);
+        }));
+        m.all.start("worker", 1);
+        CHECK(comes([&] { return !m.is_lost(1); }));
+        CHECK(m.is_lost(0));
+        CHECK(m.ask() == 3);
+        CHECK(m.server->replace(scaled::saved(folder, 5, as_manifest)).version == 3);
+        CHECK(m.ask() == 5);
+        m.all.start("worker", 0);
+        CHECK(comes([&] { return !m.is_lost(0); }));
+        CHECK(m.all_answer(5));
+    }
+}
+
+TEST_CASE(
+    "S47: a copy of weights that came from no checkpoint comes back as the others are; where none is left it stays "
+    "lost, which is said, until they are replaced") {
+    const temporary_folder folder;
+    scaled m(true);
+    m.initialize();
+    {
+        tn::session sess(m.all.target("worker", 0), m.g);
+        sess.run(tn::untyped::assign(m.g.tensor("scale"), 4.0f));
+        sess.run(tn::untyped::assign(m.g.tensor("scale/replica_1"), 4.0f));
+    }
+    m.lose(1);
+    m.all.start("worker", 1);
+    CHECK(comes([&] { return !m.is_lost(1); }));
+    CHECK(m.all_answer(4));
+    m.all.stop("worker", 1);
+    m.lose(0);
+    CHECK(comes([&] {
+        try {
+            (void)m.ask();
+        } catch (const tn::unavailable_error&) {
+        }
+        return m.is_lost(1);
+    }));
+    m.all.start("worker", 1);
+    CHECK(comes([&] { return contains(m.server->metrics().devices[1].trouble, "forgotten scale/replica_1"); }));
+    CHECK(contains(m.server->why_not_ready(), "replace() the weights"));
+    CHECK(m.server->replace(scaled::saved(folder, 6)).version == 2);
+    CHECK(comes([&] { return !m.is_lost(1); }));
+    CHECK(m.ask() == 6);
+}
+
+TEST_CASE("S47: weights are replaced while a copy's task is away, which has them when it is back") {
+    const temporary_folder folder;
+    for (const bool as_manifest : {false, true})
+        for (const int away : {0, 1}) {
+            scaled m(true, {}, with_files(folder));
+            m.server->replace(scaled::saved(folder, 3, as_manifest));
+            CHECK(m.all_answer(3));
+            m.lose(away);
+            CHECK(m.server->replace(scaled::saved(folder, 5, as_manifest)).version == 3);
+            CHECK(m.ask() == 5);
+            m.all.start("worker", away);
+            CHECK(comes([&] { return !m.is_lost(static_cast<std::size_t>(away)); }));
+            CHECK(m.all_answer(5));
+            // And one that is away without anybody knowing.
+            m.all.stop("worker", away);
+            CHECK(m.server->replace(scaled::saved(folder, 7, as_manifest)).version == 4);
+            CHECK(m.is_lost(static_cast<std::size_t>(away)));
+            CHECK(m.ask() == 7);
+            CHECK(m.server->metrics().trouble.empty());
+        }
+}
+
+TEST_CASE("S47: a log that throws stops neither devices nor replacements") {
+    const temporary_folder folder;
+    std::atomic<int> told{0};
+    scaled m(true, {.log = [&](const std::string&) {
+                 ++told;
+                 throw std::runtime_error("there is no room for the log");
+             }});
+    CHECK(m.server->replace(scaled::saved(folder, 3)).version == 2);
+    m.lose(1);
+    CHECK(m.ask() == 3);
+    m.all.start("worker", 1);
+    CHECK(m.all_answer(3));
+    CHECK(told >= 3);
 }
