@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -223,4 +224,91 @@ TEST_CASE("S47: a saver's name is watched: a newer checkpoint takes the place of
     const std::lock_guard lock(guard);
     REQUIRE_FALSE(said.empty());
     CHECK(contains(said.front(), "version 2, from " + prefix + "-1.json"));
+}
+
+TEST_CASE("S47: a checkpoint that is saved again under its step is another one to who watches") {
+    const temporary_folder folder;
+    const std::string prefix = (folder.path() / "model").string();
+    const paired trainer;
+    tn::session training;
+    tn::saver saver(prefix);
+    const auto save = [&](float value) {
+        const tn::graph_scope of_it(trainer.g);
+        training.run(trainer.a.assign(value), trainer.b.assign(value));
+        saver.save(training, 5);
+    };
+    const paired p(4);
+    tn::session sess;
+    tn::model_server server(sess, tn::feeds(p.x), [&](auto v) { return p(v); });
+    sess.run(tn::initialize_variables());
+    save(7);
+    server.watch(prefix, 0.005);
+    CHECK(comes([&] { return server.version() == 2; }));
+    save(8);
+    CHECK(comes([&] { return server.version() == 3; }));
+    CHECK(std::get<1>(server(rows(1, 0)))(0) == 8);
+}
+
+TEST_CASE("S47: a server that is closed is given no weights") {
+    const temporary_folder folder;
+    const std::string path = folder / "v.safetensors";
+    const paired p(4);
+    tn::session sess;
+    tn::model_server server(sess, tn::feeds(p.x), [&](auto v) { return p(v); });
+    save_both(sess, p, 5, path);
+    CHECK(server.close(0));
+    CHECK(contains(message_of<tn::failed_precondition_error>([&] { server.replace(path); }), "is closed"));
+    CHECK(server.version() == 1);
+}
+
+TEST_CASE("S47: manifests of however many folders leave the graph as large as it was, and set copies of parts too") {
+    for (const bool copies : {false, true}) {
+        const temporary_folder folder;
+        const auto model = [](const auto& v) {
+            const auto w = tn::variable<float, tn::shape<4, 2>>("w", tn::zeros(), {.partition = {.parts = 2}});
+            const auto b = tn::variable("b", 0.0f);
+            return matmul(v, w) + b;
+        };
+        const auto saved = [&](int i) {
+            const tn::graph g;
+            const tn::graph_scope in(g);
+            (void)model(tn::placeholder<float, rows4>("x"));
+            tn::session sess;
+            sess.run(tn::initialize_variables());
+            for (const tn::any_tensor& v : g.collection(tn::global_variables))
+                sess.run(tn::untyped::assign(v, tn::untyped::ones_like(v) * static_cast<float>(i)));
+            std::filesystem::create_directory(folder / std::to_string(i));
+            return tn::saver(folder / (std::to_string(i) + "/model")).save(sess, 9).path;
+        };
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<float, rows4>("x");
+        tn::session sess({.cpu_devices = 2});
+        tn::model_server server(sess, tn::feeds(x), model,
+                                {.devices = {"/cpu:0", "/cpu:1"}, .copy_variables = copies, .largest_batch = 1});
+        array4 ones(1);
+        ones.fill(1);
+        std::int64_t nodes = 0;
+        for (int i = 1; i <= 4; ++i) {
+            const tn::replacement r = server.replace(saved(i));
+            CHECK(r.step == 9);
+            CHECK(r.version == i + 1);
+            CHECK(comes([&] {
+                const tn::serving_metrics before = server.metrics();
+                for (int k = 0; k < 8; ++k) CHECK(std::get<0>(server(ones))(0, 1) == 5 * static_cast<float>(i));
+                const tn::serving_metrics after = server.metrics();
+                return after.devices[0].batches > before.devices[0].batches &&
+                       after.devices[1].batches > before.devices[1].batches;
+            }));
+            if (i == 1) nodes = g.size();
+            CHECK(g.size() == nodes);
+        }
+        std::filesystem::remove(folder.path() / "4" / "model-9.json");
+        CHECK_THROWS_AS(server.replace(folder / "4/model-9.json"), tn::not_found_error);
+        const std::string third = folder / "3/model-9.json";
+        for (const auto& f : std::filesystem::directory_iterator(folder.path() / "3"))
+            if (f.path().extension() == ".safetensors") std::filesystem::remove(f.path());
+        CHECK(contains(message_of<tn::data_loss_error>([&] { server.replace(third); }), "is not whole"));
+        CHECK(std::get<0>(server(ones))(0, 1) == 20);
+    }
 }
