@@ -134,7 +134,7 @@ private:
     loader prepared(session& s, const device& reader, const std::string& checkpoint, std::int64_t& step);
     void assign(session& s, weights& w, const std::vector<any_array>& values);
     std::vector<std::string> without_value(session& s, weights& w) const;
-    std::vector<device*> holders() const;
+    std::vector<std::pair<device*, bool>> holders() const;
     std::shared_ptr<session> reaching(device& d) const;
     void set_all(const std::vector<std::pair<device*, std::shared_ptr<session>>>& to, const loader& load,
                  std::vector<std::pair<device*, std::string>> without, replacement& r);

@@ -222,15 +222,15 @@ TENON_INLINE std::vector<std::string> local_model::without_value(session& s, wei
     return names;
 }
 
-// A device of each set of weights that is served; where none is, of each that there is.
-TENON_INLINE std::vector<local_model::device*> local_model::holders() const {
+// A device of each set of weights, those that serve first; and whether it is lost.
+TENON_INLINE std::vector<std::pair<local_model::device*, bool>> local_model::holders() const {
     const std::lock_guard lock(guard_);
-    const bool any = any_device();
-    std::vector<device*> all;
-    for (const auto& d : devices_)
-        if (!(any && d->counts.lost) &&
-            std::none_of(all.begin(), all.end(), [&](const device* h) { return h->uses == d->uses; }))
-            all.push_back(d.get());
+    std::vector<std::pair<device*, bool>> all;
+    for (const bool is_lost : {false, true})
+        for (const auto& d : devices_)
+            if (d->counts.lost == is_lost &&
+                std::none_of(all.begin(), all.end(), [&](const auto& h) { return h.first->uses == d->uses; }))
+                all.emplace_back(d.get(), is_lost);
     return all;
 }
 
@@ -308,7 +308,8 @@ TENON_INLINE replacement local_model::replace(const std::string& checkpoint) {
         check_has_variables();
         std::vector<std::pair<device*, std::shared_ptr<session>>> to;
         std::vector<std::pair<device*, std::string>> without;
-        for (device* d : holders()) try {
+        for (const auto& [d, is_lost] : holders()) try {
+                if (is_lost && !to.empty()) break; // those have the new values when they are back
                 to.emplace_back(d, reaching(*d));
             } catch (const error& e) {
                 if (!is_of_lost_task(e)) throw;
@@ -403,7 +404,7 @@ TENON_INLINE void local_model::watch_loop(saver& from, const std::string& prefix
         try {
             {
                 const std::lock_guard alone(replacing_);
-                const std::shared_ptr<session> on = reaching(*holders().front());
+                const std::shared_ptr<session> on = reaching(*holders().front().first);
                 const std::vector<std::string> all = from.checkpoints(*on);
                 if (!all.empty()) newest = all.back();
                 if (!newest.empty()) try {

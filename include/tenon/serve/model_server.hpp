@@ -27,7 +27,8 @@
 /// of its requests has waited for longest_wait: with 0 whatever is there, so that batches grow with the load and nobody waits for
 /// company. A request is never taken apart; those whose other sizes differ are not joined.
 ///
-/// A device whose task is lost gives its batch to the others, and is asked again now and then. Where a batch fails its requests are run
+/// A device whose task is lost gives its batch to the others, and is asked again now and then. It serves with the weights of the version
+/// that is served, or not at all. Where a batch fails its requests are run
 /// each alone, so that only that one fails which is at fault.
 
 namespace tenon {
@@ -135,7 +136,8 @@ public:
     model_server(session& s, const feed_list<X...>& fed, Body&& body, const model_server_options& o = {}) :
         model_server(checked<Body>(), std::shared_ptr<session>(&s, [](session*) {}), nullptr, fed, body, o) {}
     /// The same with sessions of its own, of the current graph: on a server, "tenon://host:port", or "", in this process. A device whose task
-    /// comes back after it was lost serves again, with the weights that were replaced last.
+    /// comes back after it was lost serves again, with the weights that others serve with or that were replaced last. Where there are
+    /// neither, and its variables have no values any more, it stays lost and says so (metrics, log).
     template <class Body>
     model_server(const std::string& target, const feed_list<X...>& fed, Body&& body,
                  const model_server_options& o = {}) :
@@ -155,10 +157,12 @@ public:
     /// Gives the model's variables the values that they have in a checkpoint: a manifest of a saver, "run/model-700.json", or a safetensors
     /// file. Requests are taken meanwhile, and each batch is computed with the weights of one version. What the checkpoint has of no
     /// use here, such as an optimiser's slots, is passed over. not_found_error or invalid_argument_error that lists what is missing or of
-    /// another type here and there, data_loss_error where a file is damaged: then nothing has changed.
+    /// another type here and there, data_loss_error where a file is damaged, failed_precondition_error where it was closed: then nothing
+    /// has changed. With copy_variables those devices get them whose tasks are there, and others when they are back; where none is,
+    /// or not all tasks with variables that devices share are, a lost_task_error or unavailable_error, and the version stays.
     replacement replace(const std::string& checkpoint) { return live_server().replace(checkpoint); }
-    /// From then on the last checkpoint of a saver's name, "run/model", replaces the weights when there is a newer one; looks every so
-    /// many seconds. One that is refused is told to the log and in metrics().trouble, and the weights stay. "": no more.
+    /// From then on the last checkpoint of a saver's name, "run/model", replaces the weights when there is a newer one, also of the same
+    /// step; looks every so many seconds. One that is refused is told to the log and in metrics().trouble, and the weights stay. "": no more.
     void watch(const std::string& prefix, double seconds = 1) { live_server().watch(prefix, seconds); }
     /// 1 at first; each replacement adds one.
     std::int64_t version() const { return live_server().version(); }

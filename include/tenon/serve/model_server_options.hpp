@@ -37,7 +37,8 @@ struct model_server_options {
 
     /// Of one that opens its sessions itself: as a session's constructor has them.
     session_options session{};
-    /// Lines for a person: devices that are lost and come back, weights that are replaced or refused. Not set: nothing is told.
+    /// Lines for a person: devices that are lost and come back, weights that are replaced or refused. Not set: nothing is told. What it
+    /// throws is passed over.
     shared_function<void(const std::string& line)> log{};
 };
 

@@ -35,7 +35,7 @@ private:
 struct serving_device_metrics {
     std::string device;
     bool lost = false;
-    std::string trouble{}; ///< why it was lost, the last time
+    std::string trouble{}; ///< why it was lost, the last time, or stays so
     std::uint64_t batches = 0, rows = 0;
     std::uint64_t losses = 0; ///< how often it was lost
     double busy_seconds = 0;  ///< that its batches took
