@@ -38,18 +38,25 @@ template <class F> void each_header(std::string_view head, F&& f) {
 body_said body_of_head(std::string_view head, std::size_t most) {
     body_said said;
     bool has_length = false;
+    const auto refuse = [&](const char* status, const std::string& why) {
+        said.refused = status;
+        said.why = why;
+    };
     each_header(head, [&](std::size_t, std::size_t, std::string_view name, std::string_view value) {
         // A blank before the colon hides a header from one reader and not from another.
         if (!name.empty() && (name.back() == ' ' || name.back() == '\t' || name.front() == ' ' || name.front() == '\t'))
-            said.refused = "400 Bad Request";
-        if (is_same(name, "Transfer-Encoding")) said.refused = "411 Length Required";
+            refuse("400 Bad Request", "a header's name has a blank at its end");
+        if (is_same(name, "Transfer-Encoding"))
+            refuse("411 Length Required", "bodies in chunks are not read; send the body's Content-Length");
         if (is_same(name, "Expect") && is_same(value, "100-continue")) said.waits_to_be_told = true;
         if (!is_same(name, "Content-Length")) return;
         std::size_t bytes = 0;
         const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), bytes);
         if (has_length || value.empty() || end != value.data() + value.size() || wrong == std::errc::invalid_argument)
-            said.refused = "400 Bad Request";
-        else if ((wrong != std::errc() || bytes > most) && said.refused.empty()) said.refused = "413 Payload Too Large";
+            refuse("400 Bad Request", "one Content-Length is needed, a number of bytes");
+        else if ((wrong != std::errc() || bytes > most) && said.refused.empty())
+            refuse("413 Payload Too Large",
+                   "a body of " + std::string(value) + " bytes; " + std::to_string(most) + " are read at most");
         else said.bytes = bytes;
         has_length = true;
     });

@@ -10,8 +10,8 @@
 namespace tenon::net {
 
 struct body_said {
-    /// Empty where the request can be read; else a status, "411 Length Required", with which it is answered.
-    std::string refused = {};
+    /// Empty where the request can be read; else a status, "411 Length Required", with which it is answered, and why.
+    std::string refused = {}, why = {};
     std::size_t bytes = 0;         ///< of the body
     bool waits_to_be_told = false; ///< "Expect: 100-continue": it is sent when it is asked for
 };

@@ -322,10 +322,15 @@ struct request_loop::state {
         }
         c.input.erase(0, size);
         body_said said = body_of_head(c.request.head, limits.body_bytes);
-        if (said.refused.empty() && said.bytes > limits.all_body_bytes - body_bytes)
+        if (said.refused.empty() && said.bytes > limits.all_body_bytes - body_bytes) {
             said.refused = "503 Service Unavailable";
-        if (!said.refused.empty())
-            return respond(c, "HTTP/1.1 " + said.refused + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            said.why = "there is no room for the body beside those of other requests; ask again";
+        }
+        if (!said.refused.empty()) {
+            const std::string body = R"({"error":")" + said.why + R"("})";
+            return respond(c, "HTTP/1.1 " + said.refused + "\r\nContent-Type: application/json\r\nContent-Length: " +
+                                  std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body);
+        }
         c.body_bytes = said.bytes;
         body_bytes += said.bytes;
         if (said.waits_to_be_told) {

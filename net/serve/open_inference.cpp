@@ -83,7 +83,7 @@ template <class T> bool put_element(const value& v, T& to) {
     } else {
         const std::optional<double> d = number_in(v);
         if (d) to = static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(*d));
-        return d.has_value();
+        return d && std::isfinite(static_cast<double>(to)); // JSON has no others, and none becomes one here
     }
 }
 
@@ -91,23 +91,37 @@ template <class T> bool put_element(const value& v, T& to) {
 template <class T> class elements_reader {
 public:
     elements_reader(any_array& to, const std::string& where) :
-        next_(static_cast<T*>(to.data())), end_(next_ + to.elements()), where_(where) {}
-    void read(const value& v) {
-        if (const list* const items = v.get<list>()) {
-            for (const value& i : *items) read(i);
-            return;
-        }
-        if (next_ == end_) refuse(where_ + " has more elements than its shape");
-        if (!put_element(v, *next_))
-            refuse(where_ + " has the element " + v.described() + ", which is no " +
-                   inference_type_of(element_type_of<T>));
-        ++next_;
+        sizes_(to.extents()), next_(static_cast<T*>(to.data())), end_(next_ + to.elements()), where_(where) {}
+    void read(const list& all) {
+        if (!all.empty() && all.front().get<list>()) return read_nested(all, 0);
+        for (const value& v : all) put(v);
     }
     void end() const {
         if (next_ != end_) refuse(where_ + " has " + std::to_string(end_ - next_) + " elements fewer than its shape");
     }
 
 private:
+    void read_nested(const list& all, int depth) {
+        if (depth >= sizes_.rank() || static_cast<std::int64_t>(all.size()) != sizes_[depth].size)
+            refuse(where_ + " has a list of " + std::to_string(all.size()) + " at depth " + std::to_string(depth) +
+                   ", which is not as its shape " + to_string(sizes_) + " says");
+        for (const value& v : all) {
+            if (depth + 1 == sizes_.rank()) put(v);
+            else if (const list* const items = v.get<list>()) read_nested(*items, depth + 1);
+            else
+                refuse(where_ + " has " + v.described() + " at depth " + std::to_string(depth + 1) +
+                       ", where its shape " + to_string(sizes_) + " has lists");
+        }
+    }
+    void put(const value& v) {
+        if (next_ == end_) refuse(where_ + " has more elements than its shape");
+        if (!put_element(v, *next_))
+            refuse(where_ + " has the element " + v.described() + ", which is no " +
+                   inference_type_of(element_type_of<T>));
+        ++next_;
+    }
+
+    const extents& sizes_;
     T* next_;
     T* const end_;
     const std::string& where_;
@@ -173,6 +187,18 @@ extents read_shape(const value& v, std::size_t most, const std::string& where) {
     return all;
 }
 
+// Of the model's inputs or outputs the one of this name.
+std::size_t place_of(const std::string& name, const std::vector<model_tensor>& all, const model_signature& model,
+                     const std::string& what) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const model_tensor& t) { return t.name == name; });
+    if (at == all.end()) {
+        std::string known;
+        for (const model_tensor& t : all) known += (known.empty() ? "'" : ", '") + t.name + "'";
+        refuse("model '" + model.name + "' has no " + what + " '" + as_utf8(name) + "'; it has " + known);
+    }
+    return static_cast<std::size_t>(at - all.begin());
+}
+
 } // namespace
 
 const char* inference_type_of(element_type e) noexcept {
@@ -205,19 +231,14 @@ inference_request read_inference_request(const std::string& body, std::size_t js
     r.inputs.resize(model.inputs.size());
     for (const value& one : *inputs) {
         const std::string& name = text_of(member(one, "name", "an input"), "an input's name");
-        const auto to = std::find_if(model.inputs.begin(), model.inputs.end(),
-                                     [&](const model_tensor& t) { return t.name == name; });
-        if (to == model.inputs.end()) {
-            std::string known;
-            for (const model_tensor& t : model.inputs) known += (known.empty() ? "'" : ", '") + t.name + "'";
-            refuse("model '" + model.name + "' has no input '" + as_utf8(name) + "'; it has " + known);
-        }
+        const std::size_t at = place_of(name, model.inputs, model, "input");
         const std::string where = "input '" + name + "'";
-        any_array& put = r.inputs[static_cast<std::size_t>(to - model.inputs.begin())];
+        any_array& put = r.inputs[at];
+        const element_type element = model.inputs[at].type.element;
         if (put) refuse(where + " is there twice");
         const std::string& type = text_of(member(one, "datatype", where), where + ": its datatype");
-        if (type != inference_type_of(to->type.element))
-            refuse(where + " is " + std::string(inference_type_of(to->type.element)) + ", and the request gives " +
+        if (type != inference_type_of(element))
+            refuse(where + " is " + std::string(inference_type_of(element)) + ", and the request gives " +
                    as_utf8(type));
         const value& shape = member(one, "shape", where);
         if (const value* const size = parameter(one, "binary_data_size")) {
@@ -225,16 +246,17 @@ inference_request read_inference_request(const std::string& body, std::size_t js
             if (taken > binary.size())
                 refuse(where + " takes " + std::to_string(taken) + " bytes behind the JSON, and there are " +
                        std::to_string(binary.size()));
-            const extents sizes = read_shape(shape, taken / bytes_of_element(to->type.element), where);
-            put = read_binary(binary.substr(0, taken), to->type.element, sizes, where);
+            const extents sizes = read_shape(shape, taken / bytes_of_element(element), where);
+            put = read_binary(binary.substr(0, taken), element, sizes, where);
             binary.remove_prefix(taken);
         } else {
-            put = any_array(to->type.element, read_shape(shape, json_bytes, where));
+            put = any_array(element, read_shape(shape, json_bytes, where));
             const value& data = member(one, "data", where);
-            if (!data.get<list>()) refuse(where + ": its data is " + data.described() + ", and must be a list");
-            tenon::detail::with_element(to->type.element, [&]<class T>(const T&) {
+            const list* const elements = data.get<list>();
+            if (!elements) refuse(where + ": its data is " + data.described() + ", and must be a list");
+            tenon::detail::with_element(element, [&]<class T>(const T&) {
                 elements_reader<T> reader(put, where);
-                reader.read(data);
+                reader.read(*elements);
                 reader.end();
             });
         }
@@ -253,10 +275,7 @@ inference_request read_inference_request(const std::string& body, std::size_t js
     else
         for (const value& one : *outputs) {
             const std::string& name = text_of(member(one, "name", "an output"), "an output's name");
-            const auto from = std::find_if(model.outputs.begin(), model.outputs.end(),
-                                           [&](const model_tensor& t) { return t.name == name; });
-            if (from == model.outputs.end()) refuse("model '" + model.name + "' has no output '" + as_utf8(name) + "'");
-            const auto index = static_cast<std::size_t>(from - model.outputs.begin());
+            const std::size_t index = place_of(name, model.outputs, model, "output");
             for (const inference_request::output& o : r.outputs)
                 if (o.index == index) refuse("output '" + name + "' is wanted twice");
             r.outputs.push_back({index, flag_of(one, "binary_data", all_binary)});

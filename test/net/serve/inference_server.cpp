@@ -138,6 +138,9 @@ TEST_CASE("S47: bodies have limits, and what two readers could read differently 
     CHECK(head("Content-Length: 1001\r\n") == "HTTP/1.1 413 Payload Too Large");
     CHECK(head("Content-Length: 99999999999999999999999\r\n") == "HTTP/1.1 413 Payload Too Large");
     CHECK(head("Transfer-Encoding: chunked\r\n") == "HTTP/1.1 411 Length Required");
+    CHECK(contains(
+        answer_to(s.http.address(), "POST /v2 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        R"({"error":"bodies in chunks are not read; send the body's Content-Length"})"));
     CHECK(head("Content-Length: 5\r\nContent-Length: 6\r\n") == "HTTP/1.1 400 Bad Request");
     CHECK(head("Content-Length: -5\r\n") == "HTTP/1.1 400 Bad Request");
     CHECK(head("Content-Length: 5 6\r\n") == "HTTP/1.1 400 Bad Request");

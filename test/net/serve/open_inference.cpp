@@ -101,6 +101,16 @@ TEST_CASE("S47: what is no request, or none for the model, is refused, and says 
                    "more elements than its shape"));
     CHECK(
         contains(why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,"3",4]})")), "no FP32"));
+    const auto why_data = [](const std::string& data) {
+        return why_not(with(s + R"(,{"name":"x","shape":[2,2],"datatype":"FP32","data":)" + data + "}"));
+    };
+    CHECK(contains(why_data("[[1],[2,3,4]]"),
+                   "input 'x' has a list of 1 at depth 1, which is not as its shape [2, 2] says"));
+    CHECK(contains(why_data("[[1,2],3]"), "at depth 1, where its shape [2, 2] has lists"));
+    CHECK(contains(why_data("[[[1],[2]],[[3],[4]]]"), "no FP32"));
+    CHECK(contains(why_data("[1,2,[3],4]"), "no FP32"));
+    CHECK(contains(why_data("[1,2,3,1e39]"), "no FP32"));
+    CHECK(contains(why_data("[1,2,3,null]"), "no FP32"));
     CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[2,-2],"datatype":"FP32","data":[]})")), "must be a size"));
     CHECK(contains(
         why_not(
@@ -111,7 +121,7 @@ TEST_CASE("S47: what is no request, or none for the model, is refused, and says 
         "more elements than the request has bytes for"));
     CHECK(contains(why_not(with(s + R"(,{"name":"x","shape":[1,1,1,1,1,1,1,1,1,1,1],"datatype":"FP32","data":[1]})")),
                    "dimensions"));
-    CHECK(contains(why_not(with(x + "," + s, R"(,"outputs":[{"name":"w"}])")), "no output 'w'"));
+    CHECK(contains(why_not(with(x + "," + s, R"(,"outputs":[{"name":"w"}])")), "no output 'w'; it has 'y', 'z'"));
     CHECK(contains(why_not(with(x + "," + s, R"(,"outputs":[{"name":"y"},{"name":"y"}])")), "wanted twice"));
     CHECK(contains(
         why_not(with(x + R"(,{"name":"s","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":6}})"),
