@@ -86,6 +86,7 @@ struct worker::running_part {
     replier answer;
     link_number master = 0;
     std::uint64_t losses_before = 0;
+    bool was_short = false; // it failed for want of memory
     std::optional<settle_step>
         settled; // before it has ended, since the master waits no more; under the session's guard
 

@@ -77,7 +77,11 @@ constexpr fault misfit_of_component(const tensor_type& component, const tensor_t
 inline fault misfit_of_tuple(const std::vector<tensor_type>& components, type_list in, bool many) {
     if (components.empty() || in.size() != static_cast<int>(components.size()) + 1) return fault::components_differ;
     for (int i = 1; i < in.size(); ++i) {
-        const fault f = misfit_of_component(components[static_cast<std::size_t>(i - 1)], in[i], many);
+        tensor_type component = components[static_cast<std::size_t>(i - 1)];
+        for (int d = 0, at = many ? 1 : 0; d < component.extents.rank() && at < in[i].extents.rank(); ++d, ++at)
+            if (component.extents[d].is_named() && in[i].extents[at].is_number())
+                component.extents[d] = in[i].extents[at]; // in a step a name is a number
+        const fault f = misfit_of_component(component, in[i], many);
         if (f != fault::none) return f;
     }
     if (!many) return fault::none;

@@ -11,6 +11,7 @@ namespace tn = tenon;
 
 namespace {
 
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 constexpr std::size_t limit = std::size_t{64} << 20;
 constexpr std::int64_t large = std::int64_t{4} << 20; // elements: 16 MB
 using large_shape = tn::shape<large>;
@@ -92,6 +93,45 @@ TEST_CASE("memory: what a queue keeps of another task is received once, in memor
     tn::session sess(all.target("worker", 0), g);
     for (const float each : {1.0f, 2.0f, 3.0f}) sess.run(tn::feed(x, each), put); // with a copy the third has no room
     for (const float each : {1.0f, 2.0f, 3.0f}) CHECK(sess.run(taken)() == each * static_cast<float>(large));
+}
+
+TEST_CASE(
+    "memory: a step that had no room leaves a session whose smaller steps go on, of sizes that are known in the step") {
+    const net_test::clients_that are_quick;
+    tn::server_options o = net_test::quick();
+    o.memory_limit = std::size_t{900} << 10;
+    net_test::servers all(1, 1, o);
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    using rows = tn::shape<batch, 64>;
+    const auto x = tn::placeholder<float, rows>("x");
+    const tn::device_scope ps("/job:ps/task:0");
+    const tn::fifo_queue<tn::component<float, rows>> q(1);
+    const auto put = q.enqueue(x);
+    const auto w = tn::full<tn::shape<64, 64>>(0.01f);
+    const auto h = tn::matmul(tn::tanh(tn::matmul(q.dequeue(), w)), w);
+    const auto all_of_it = tn::sum(tn::square(tn::matmul(tn::tanh(h), w) + h));
+    const auto left = q.size();
+    const tn::operation drop = q.dequeue().operation();
+    tn::session sess(all.target("worker", 0), g);
+    const auto run = [&](std::int64_t n) {
+        tn::array<float, rows> fed(n);
+        fed.fill(1);
+        sess.run(tn::feed(x, fed), put);
+        return sess.run(all_of_it)();
+    };
+    const float small = run(8);
+    int refused = 0;
+    for (const std::int64_t n : {200, 400, 600, 800, 500, 700}) {
+        try {
+            CHECK(run(n) == doctest::Approx(small * static_cast<float>(n) / 8));
+        } catch (const tn::resource_exhausted_error&) {
+            ++refused;
+            if (sess.run(left)() > 0) sess.run(drop);
+        }
+    }
+    CHECK(refused > 0);
+    for (int i = 0; i < 3; ++i) CHECK(run(8) == small);
 }
 
 TEST_CASE("memory: texts are held against the limit, in queues and in variables") {
