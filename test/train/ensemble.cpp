@@ -324,6 +324,71 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("SEMANTICS 45: a member whose queue of answers is closed is lost: missing, by name, for every aggregator; "
+          "the quorum "
+          "answers, and where too few are left whoever asks is told at once") {
+    const tn::task t;
+    const tn::ensemble_options o = three({.quorum = 2});
+    side asks(t, o);
+    const auto close_answers = [&](int member) {
+        side own(t, o);
+        own.session.run(own.q.answers(member).close());
+    };
+    by_hand zero(t, 0), one(t, 1), two(t, 2);
+    const input x = some(1, 1);
+    const auto ask = [&](auto& aggregator, std::vector<by_hand*> answering) {
+        std::thread members([&] {
+            for (by_hand* m : answering) {
+                m->take();
+                m->give(1, 5);
+            }
+        });
+        const auto a = aggregator.ask(x, long_time);
+        members.join();
+        CHECK(a.mean(0, 0) == 5);
+        return a.text();
+    };
+    {
+        tn::ensemble_aggregator aggregator(asks.q, asks.session);
+        CHECK(ask(aggregator, {&zero, &one, &two}) == "3 of 3 members");
+        close_answers(1);
+        CHECK(ask(aggregator, {&zero, &two}) == "2 of 3 members; missing: member 1");
+        CHECK(ask(aggregator, {&zero, &two}) == "2 of 3 members; missing: member 1");
+        const auto s = aggregator.statistics();
+        CHECK(s.members[0].lost.empty());
+        CHECK(s.members[1].lost.find("is closed") != std::string::npos);
+        CHECK(s.members[1].missed == 2);
+        CHECK(s.members[1].answered == 1);
+    }
+    side others(t, o);
+    tn::ensemble_aggregator second(others.q, others.session);
+    CHECK(ask(second, {&zero, &two}) == "2 of 3 members; missing: member 1");
+    close_answers(2);
+    for (int i = 0; i < 2; ++i)
+        CHECK_THROWS_WITH_AS(
+            (void)second.ask(x, long_time),
+            doctest::Contains("ensemble \"three\": 1 of 3 members are left, and 2 are needed; member 1 is lost: "),
+            tn::error);
+}
+
+TEST_CASE(
+    "SEMANTICS 45: a request that could not be asked of a member has had its number; what refused it is thrown where "
+    "there are too few answers") {
+    const tn::task t;
+    const tn::ensemble_options o = three({.quorum = 2, .timeout = short_time});
+    side asks(t, o);
+    const tn::fifo_queue<std::int64_t> other(1, tn::queue_options{.shared_name = "three/requests_0"});
+    (void)asks.session.run(other.size()); // the name is taken by a queue of other elements
+    tn::ensemble_aggregator aggregator(asks.q, asks.session);
+    by_hand one(t, 1, o);
+    for (int i = 1; i <= 3; ++i) {
+        CHECK_THROWS_WITH_AS((void)aggregator.ask(some(1, 1)), doctest::Contains("three/requests_0"), tn::error);
+        one.take();
+        CHECK(one.number_taken == i);
+        CHECK(aggregator.statistics().requests == i);
+    }
+}
+
 TEST_CASE("SEMANTICS 45: several threads may ask; each has the answer to what it asked") {
     const tn::task t;
     side asks(t);

@@ -29,7 +29,8 @@
 ///
 /// A request has a number, which goes with it and with its answers: what comes for an earlier one is dropped, and counted as late. Each
 /// member has a queue of requests and one of answers, so one that has crashed, or stands still, keeps nobody else waiting; a member
-/// that comes back answers what it had taken, which is late, and then what is asked.
+/// that comes back answers what it had taken, which is late, and then what is asked. One whose queue of answers is closed, or fails, is
+/// lost: it is missing from then on, and not waited for.
 
 namespace tenon {
 
@@ -135,6 +136,8 @@ struct ensemble_statistics {
         std::int64_t answered = 0; ///< requests, in time
         std::int64_t missed = 0;   ///< requests that were answered without it, or not at all
         std::int64_t late = 0;     ///< answers of it that were dropped
+        std::string
+            lost{}; ///< why no answer of it will come: its queue of answers is closed, or has failed; empty: one may
     };
     std::int64_t requests = 0;
     std::vector<member> members{};
@@ -178,7 +181,8 @@ public:
 
     /// Asks all members, and waits until all have answered, but no longer than `timeout` seconds, 0: the ensemble's. Throws
     /// deadline_exceeded_error, naming who is missing, where fewer than the quorum have; invalid_argument_error, naming two, where
-    /// answers have different sizes; and what became of the session or the task of the queues.
+    /// answers have different sizes; and, where fewer than the quorum are not lost, at once what became of the first that is: of its
+    /// queue, the session or the task of the queues. Each request has another number, also after one that was not answered.
     ensemble_answer<output> ask(const input& x, double timeout = 0) { return typed(core_.ask(x.untyped(), timeout)); }
     /// The same of what members answer without being asked (ensemble_queues::answer). Numbers grow. An ensemble is asked or collected from,
     /// not both.

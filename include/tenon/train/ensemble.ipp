@@ -71,6 +71,7 @@ struct aggregator_core::state {
         take_answer take;
         std::optional<answer> came{}; // under the guard, and so what follows
         std::optional<taking> waits{};
+        std::exception_ptr lost{}; // why nothing is to be had of it any more
         ensemble_statistics::member counts{};
     };
 
@@ -81,8 +82,13 @@ struct aggregator_core::state {
         // 0: members that were not asked. Other runs are of aggregators before this one.
         return a.run == 0 ? a.number >= wanted_unasked : a.run == run && a.number >= wanted;
     }
+    // Under the guard, and so the next.
+    int left() const {
+        return static_cast<int>(std::count_if(members.begin(), members.end(), [](const member& m) { return !m.lost; }));
+    }
+    void require_quorum() const;
     void wait_for_answers(clock::time_point until);
-    untyped_answer taken(std::int64_t of, std::int64_t number, double seconds);
+    untyped_answer taken(std::int64_t of, std::int64_t number, double seconds, const std::exception_ptr& refused);
     double seconds_of(double timeout) const {
         if (timeout == 0) return options.timeout;
         if (!(timeout > 0 && timeout <= 1e9))
@@ -105,8 +111,7 @@ struct aggregator_core::state {
     std::int64_t wanted = 1, wanted_unasked = 0; // what is before them is late
     std::int64_t requests = 0;
     bool ending = false;
-    std::exception_ptr failure; // of a thread, which has ended with it
-    coordinator threads;        // ends first
+    coordinator threads; // ends first
 };
 
 TENON_INLINE aggregator_core::state::state(ensemble_options o, const std::vector<untyped::queue>& requested,
@@ -155,11 +160,27 @@ TENON_INLINE void aggregator_core::state::collect_from(member& m) {
             else ++m.counts.late;
             changed.notify_all();
         }
-    } catch (...) {
+    } catch (const std::exception& e) {
         const std::lock_guard lock(guard);
         m.waits.reset();
-        if (!failure && !ending) failure = std::current_exception();
+        if (ending) return;
+        m.lost = std::current_exception();
+        m.counts.lost = e.what();
         changed.notify_all();
+    }
+}
+
+// Throws what became of those that are lost where too few are left.
+TENON_INLINE void aggregator_core::state::require_quorum() const {
+    if (left() >= options.quorum) return;
+    const auto first = std::find_if(members.begin(), members.end(), [](const member& m) { return m.lost != nullptr; });
+    try {
+        std::rethrow_exception(first->lost);
+    } catch (const error& e) {
+        throw_error(e, ensemble_text(options) + ": " + std::to_string(left()) + " of " +
+                           std::to_string(options.members) + " members are left, and " +
+                           std::to_string(options.quorum) + " are needed; member " +
+                           std::to_string(first - members.begin()) + " is lost: " + e.what());
     }
 }
 
@@ -167,13 +188,14 @@ TENON_INLINE void aggregator_core::state::collect_from(member& m) {
 TENON_INLINE void aggregator_core::state::wait_for_answers(clock::time_point until) {
     std::unique_lock lock(guard);
     changed.wait_until(lock, until, [&] {
-        return failure ||
-               std::all_of(members.begin(), members.end(), [](const member& m) { return m.came.has_value(); });
+        return left() < options.quorum ||
+               std::all_of(members.begin(), members.end(), [](const member& m) { return m.came || m.lost; });
     });
 }
 
-// What has come by now. Later it is late.
-TENON_INLINE untyped_answer aggregator_core::state::taken(std::int64_t of, std::int64_t number, double seconds) {
+// What has come by now. Later it is late, also where this throws. `refused`: by a queue of requests; thrown where there are too few.
+TENON_INLINE untyped_answer aggregator_core::state::taken(std::int64_t of, std::int64_t number, double seconds,
+                                                          const std::exception_ptr& refused) {
     untyped_answer a;
     a.number = number;
     {
@@ -190,7 +212,10 @@ TENON_INLINE untyped_answer aggregator_core::state::taken(std::int64_t of, std::
             m.came.reset();
         }
         changed.notify_all();
-        if (failure) std::rethrow_exception(failure);
+        if (static_cast<int>(a.members.size()) < options.quorum) {
+            if (refused) std::rethrow_exception(refused);
+            require_quorum();
+        }
     }
     if (static_cast<int>(a.members.size()) < options.quorum)
         throw deadline_exceeded_error(ensemble_text(options) + ": request " + std::to_string(number) +
@@ -227,22 +252,29 @@ TENON_INLINE untyped_answer aggregator_core::ask(const any_array& x, double time
     std::int64_t number = 0;
     {
         const std::lock_guard lock(state_->guard);
-        if (state_->failure) std::rethrow_exception(state_->failure);
+        state_->require_quorum();
         number = state_->wanted;
     }
     any_array run(element_type::int64, {}), which(element_type::int64, {});
     run.data<std::int64_t>()[0] = state_->run;
     which.data<std::int64_t>()[0] = number;
-    std::vector<pending_step<operation>> asked;
-    for (const state::member& m : state_->members) asked.push_back(m.ask.start_for(seconds, run, which, x));
-    state_->wait_for_answers(until);
-    for (const auto& step : asked) step.stop();
-    for (const auto& step : asked) try { // of a member that has not taken the one before
-            step.get();
-        } catch (const cancelled_error&) {
+    std::exception_ptr refused;
+    const auto noting = [&](const auto& f) {
+        try {
+            f();
+        } catch (const cancelled_error&) { // of a member that has not taken the one before, or whose queue is closed
         } catch (const deadline_exceeded_error&) {
+        } catch (...) {
+            refused = std::current_exception();
         }
-    return state_->taken(state_->run, number, seconds);
+    };
+    std::vector<pending_step<operation>> asked;
+    for (const state::member& m : state_->members)
+        noting([&] { asked.push_back(m.ask.start_for(seconds, run, which, x)); });
+    if (static_cast<int>(asked.size()) >= state_->options.quorum) state_->wait_for_answers(until);
+    for (const auto& step : asked) step.stop();
+    for (const auto& step : asked) noting([&] { step.get(); });
+    return state_->taken(state_->run, number, seconds, refused);
 }
 
 TENON_INLINE untyped_answer aggregator_core::collect(std::int64_t number, double timeout) {
@@ -251,6 +283,7 @@ TENON_INLINE untyped_answer aggregator_core::collect(std::int64_t number, double
     const auto until = state::after(seconds);
     {
         const std::lock_guard lock(state_->guard);
+        state_->require_quorum();
         if (number < state_->wanted_unasked)
             throw invalid_argument_error(ensemble_text(state_->options) + ": request " + std::to_string(number) +
                                          " is collected after request " + std::to_string(state_->wanted_unasked - 1) +
@@ -264,7 +297,7 @@ TENON_INLINE untyped_answer aggregator_core::collect(std::int64_t number, double
         state_->changed.notify_all();
     }
     state_->wait_for_answers(until);
-    return state_->taken(0, number, seconds);
+    return state_->taken(0, number, seconds, nullptr);
 }
 
 TENON_INLINE ensemble_statistics aggregator_core::statistics() const {
