@@ -7,6 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <net/server/servers.hpp>
 #include <tenon/net/serving.hpp>
 
@@ -266,6 +271,39 @@ TEST_CASE("S47: weights are replaced while a copy's task is away, which has them
             CHECK(m.ask() == 7);
             CHECK(m.server->metrics().trouble.empty());
         }
+}
+
+TEST_CASE(
+    "S47: a task that is lost in the middle of a replacement has the version when it is back, the others at once") {
+    const temporary_folder folder;
+    scaled m(true, {}, with_files(folder));
+    m.server->replace(scaled::saved(folder, 3, true));
+    CHECK(m.all_answer(3));
+    // The manifest comes through a pipe: what was read of it says that the replacement has begun.
+    const std::string manifest = read_bytes(scaled::saved(folder, 5, true)), pipe = folder / "piped.json";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const int end = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+    REQUIRE(end >= 0);
+    const auto write = [&](const std::string& text) {
+        CHECK(::write(end, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    };
+    write(manifest.substr(0, 1));
+    std::int64_t version = 0;
+    std::thread replaces([&] { version = m.server->replace(pipe).version; });
+    CHECK(comes([&] {
+        int left = 0;
+        return ::ioctl(end, FIONREAD, &left) == 0 && left == 0;
+    }));
+    m.all.stop("worker", 1);
+    write(manifest.substr(1));
+    ::close(end);
+    replaces.join();
+    CHECK(version == 3);
+    CHECK(m.is_lost(1));
+    CHECK(m.ask() == 5);
+    m.all.start("worker", 1);
+    CHECK(comes([&] { return !m.is_lost(1); }));
+    CHECK(m.all_answer(5));
 }
 
 TEST_CASE("S47: a log that throws stops neither devices nor replacements") {
