@@ -11,7 +11,8 @@ TENON_INLINE void check_signature(const model_signature& s) {
     const std::string model = "model '" + s.name + "': ";
     if (s.name.empty() || s.name.find_first_of("/ \t\r\n?#%") != std::string::npos)
         throw invalid_argument_error("model_server: a model cannot be called '" + s.name +
-                                     "'; give a name without blanks and slashes (model_server_options::name)");
+                                     "'; give a name without blanks, '/', '?', '#' and '%', which mean others in a "
+                                     "path (model_server_options::name)");
     if (s.inputs.empty()) throw invalid_argument_error(model + "it has no inputs; give feeds(x, ..)");
     if (s.outputs.empty())
         throw invalid_argument_error(model + "it has no outputs; return a tensor, or a tuple of some");
