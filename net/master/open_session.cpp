@@ -26,8 +26,23 @@ struct master::opening {
     }
 };
 
+// Throws invalid_argument_error for one that names none of these tasks.
+static void check_filters(const std::vector<device_name>& filters, const std::vector<std::string>& tasks) {
+    for (const device_name& f : filters) {
+        if (std::any_of(tasks.begin(), tasks.end(), [&](const std::string& t) { return f.allows(device_name(t)); }))
+            continue;
+        std::string all;
+        for (const std::string& t : tasks) all += (all.empty() ? "" : ", ") + t;
+        throw invalid_argument_error("session_options::device_filters has \"" + to_string(f) +
+                                     "\", which names no task of the cluster; it has " + all);
+    }
+}
+
 void master::open(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory,
                   open_session&& c, time_point deadline, replier&& answer) {
+    std::vector<std::string> all{self_.name};
+    others_.each([&](const std::string& job, int index) { all.push_back(name_of(job, index)); });
+    check_filters(c.settings.device_filters, all);
     auto o = std::make_shared<opening>();
     o->busy = busy_.enter();
     auto s = o->made = std::make_shared<session>();

@@ -87,3 +87,23 @@ TEST_CASE("SEMANTICS 24: a session whose tasks are missing fails at its deadline
                          tn::unavailable_error);
     const tn::session alone(ps.target(), {.device_filters = {"/job:ps/task:0"}, .open_timeout = 0.5});
 }
+
+TEST_CASE("SEMANTICS 24: a filter that names no task of the cluster is refused, with the tasks that there are; where a "
+          "device's "
+          "task is left out the message says by what") {
+    net_test::servers all(1, 2);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    for (const char* f : {"/job:pss", "/job:worker/task:2"})
+        CHECK_THROWS_WITH_AS(
+            tn::session(all.target("worker", 0), g, {.device_filters = {"/job:ps", f}}),
+            doctest::Contains((std::string("session_options::device_filters has \"") + f +
+                               "\", which names no task of the cluster; it has /job:worker/task:0, /job:ps/task:0, "
+                               "/job:worker/task:1")
+                                  .c_str()),
+            tn::invalid_argument_error);
+    const auto v = tn::on("/job:ps/task:0", [] { return tn::variable("v", 1.0f); });
+    tn::session without(all.target("worker", 0), g, {.device_filters = {"/job:worker"}});
+    CHECK_THROWS_WITH_AS(without.run(v.initializer()),
+                         doctest::Contains("session_options::device_filters leave it out"), tn::invalid_argument_error);
+}

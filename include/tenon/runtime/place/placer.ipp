@@ -217,6 +217,9 @@ TENON_INLINE void placer::no_such_device(const placement_group& g) const {
     }
     if (g.wanted.type == "CPU" && may_be_soft)
         text += "\nThe CPU is several devices where session_options::cpu_devices says so";
+    if (!may_be_soft)
+        text += "\nThis session has no such task: where it is one of the cluster, session_options::device_filters "
+                "leave it out";
     throw invalid_argument_error(text + "\nName another device" +
                                  (may_be_soft ? ", or set session_options::allow_soft_placement" : ""));
 }
