@@ -197,10 +197,10 @@ private:
         if (x.rank() == 0) return;
         const extent rows = x.extents()[0];
         if (!rows.is_number() || rows.size % s_.micro_batches == 0) return;
-        throw invalid_argument_error("pipeline: " + std::to_string(s_.micro_batches) +
-                                     " micro-batches do not divide the " + std::to_string(rows.size) + " rows of " +
-                                     x.name() + ", " + to_string(x.type()) +
-                                     "; choose a number of micro-batches that divides the batch");
+        throw invalid_argument_error(
+            "pipeline: " + std::to_string(s_.micro_batches) + " micro-batches do not divide the " +
+            std::to_string(rows.size) + " rows of " + x.name() + ", " + to_string(x.type()) +
+            "; pad the batch, leave rows out, or choose a number of micro-batches that divides it");
     }
 
     // What is fed is taken apart on the host, another tensor where it lies. The node's name says into how many parts: where the rows
@@ -215,7 +215,8 @@ private:
             split_op::attributes a;
             a.parts = s_.micro_batches;
             return add_node(definition_of<split_op>(), {x}, encode(a),
-                            x.node()->name + "_in_" + std::to_string(s_.micro_batches) + "_micro_batches");
+                            "pipeline/" + x.node()->name + "_in_" + std::to_string(s_.micro_batches) +
+                                "_micro_batches");
         };
         node* const parts = fed ? on("/device:CPU:0", split) : colocate_with(x, split);
         for (std::size_t j = 0; j < count_; ++j) to[j].push_back(any_tensor({parts, static_cast<int>(j)}));

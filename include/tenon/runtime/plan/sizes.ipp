@@ -54,8 +54,11 @@ TENON_INLINE tensor_type type_in_step(node& n, const attributes& a, type_list in
     if (!t) {
         op_definition shown = *n.op;
         shown.name = shown_op(n);
-        throw invalid_argument_error(fault_sentence(shown, t, in, a) + " in this step's sizes [node " + n.name + " (" +
-                                     shown.name + ")]");
+        throw invalid_argument_error(fault_sentence(shown, t, in, a) + " in this step's sizes" +
+                                     (t.what == fault::size_not_divisible && a.find("parts")
+                                          ? "; pad or cut it, or choose a number of parts that divides it"
+                                          : "") +
+                                     " [node " + n.name + " (" + shown.name + ")]");
     }
     t.type.extents = sizes.known(t.type.extents);
     const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
