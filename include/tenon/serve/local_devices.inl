@@ -23,7 +23,8 @@ TENON_INLINE void local_model::start() {
 TENON_INLINE void local_model::serve(device& d) {
     std::unique_lock lock(guard_);
     for (;;) {
-        if (ended_ || (d.counts.lost && !come_back(d, lock))) return;
+        if (d.counts.lost) come_back(d, lock);
+        if (ended_) return; // maybe since it asked
         if (swapping_) {
             changed_.wait(lock);
             continue;
@@ -222,11 +223,10 @@ TENON_INLINE std::shared_ptr<session> local_model::reopened(const device& d) con
     return std::make_shared<session>(*target_, graph_, o);
 }
 
-// Asks a lost device again and again; false where the server ends first. The caller holds the guard, before and after.
-TENON_INLINE bool local_model::come_back(device& d, std::unique_lock<std::mutex>& lock) {
+// Asks a lost device again and again, until it serves or the server ends. The caller holds the guard, before and after.
+TENON_INLINE void local_model::come_back(device& d, std::unique_lock<std::mutex>& lock) {
     while (d.counts.lost) {
-        if (end_.wait_for(lock, std::chrono::duration<double>(options_.retry_lost), [&] { return ended_; }))
-            return false;
+        if (end_.wait_for(lock, std::chrono::duration<double>(options_.retry_lost), [&] { return ended_; })) return;
         lock.unlock();
         std::string line;
         try {
@@ -243,7 +243,6 @@ TENON_INLINE bool local_model::come_back(device& d, std::unique_lock<std::mutex>
         if (!line.empty()) say(line);
         lock.lock();
     }
-    return true;
 }
 
 // With rows of zeros; when it answers, and has the weights of the version that is served, it serves. Throws where it does not.

@@ -109,7 +109,7 @@ private:
     untyped_callable& step_of(device& d, std::int64_t rows);
     std::int64_t padded(std::int64_t rows) const;
     void lose(device& d, std::vector<request> batch, const std::string& why, std::unique_lock<std::mutex>& lock);
-    bool come_back(device& d, std::unique_lock<std::mutex>& lock);
+    void come_back(device& d, std::unique_lock<std::mutex>& lock);
     void ask_again(device& d);
     std::shared_ptr<session> reopened(const device& d) const;
     // The end of requests.
