@@ -26,15 +26,15 @@ struct master::opening {
     }
 };
 
-// Throws invalid_argument_error for one that names none of these tasks.
+// Throws not_found_error for one that names none of these tasks.
 static void check_filters(const std::vector<device_name>& filters, const std::vector<std::string>& tasks) {
     for (const device_name& f : filters) {
         if (std::any_of(tasks.begin(), tasks.end(), [&](const std::string& t) { return f.allows(device_name(t)); }))
             continue;
         std::string all;
         for (const std::string& t : tasks) all += (all.empty() ? "" : ", ") + t;
-        throw invalid_argument_error("session_options::device_filters has \"" + to_string(f) +
-                                     "\", which names no task of the cluster; it has " + all);
+        throw not_found_error("session_options::device_filters has \"" + to_string(f) +
+                              "\", which names no task of the cluster; it has " + all);
     }
 }
 

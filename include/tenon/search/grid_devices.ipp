@@ -63,7 +63,7 @@ TENON_INLINE std::vector<grid_device> devices_of(const cluster& c, const std::ve
                 for (const device_name& d : detail::devices_for_networks(s.list_logical_devices()))
                     if (detail::task_filter(d) == detail::task_filter(own)) all.push_back({d, target, {}});
             } catch (const error& e) {
-                if (e.reason() != error_reason::lost_task) throw;
+                if (e.reason() != error_reason::lost_task && e.code() != error_code::not_found) throw;
             }
             if (all.size() == before) all.push_back({own, target, {}}); // it is not there, or another cluster's is
         }

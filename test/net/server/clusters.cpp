@@ -101,7 +101,7 @@ TEST_CASE("SEMANTICS 24: a filter that names no task of the cluster is refused, 
                                "\", which names no task of the cluster; it has /job:worker/task:0, /job:ps/task:0, "
                                "/job:worker/task:1")
                                   .c_str()),
-            tn::invalid_argument_error);
+            tn::not_found_error);
     const auto v = tn::on("/job:ps/task:0", [] { return tn::variable("v", 1.0f); });
     tn::session without(all.target("worker", 0), g, {.device_filters = {"/job:worker"}});
     CHECK_THROWS_WITH_AS(without.run(v.initializer()),

@@ -246,7 +246,7 @@ TEST_CASE(
         }),
                              doctest::Contains(has_token
                                                    ? "it asks for a token"
-                                                   : "does not have it, but /job:other/replica:0/task:0/device:CPU:0"),
+                                                   : "which names no task of the cluster; it has /job:other/task:0"),
                              tn::unavailable_error);
         CHECK(search.results().size() == 1);
         CHECK(search.progress().left == 3);
