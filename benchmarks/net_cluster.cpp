@@ -311,5 +311,6 @@ int main(int argc, char** argv) {
     const int of_training = std::max(1, rounds / 3);
     asynchronous(t, of_training, raw);
     synchronous<cluster_training::mlp>("MLP", mlp_bytes, t, of_training, raw);
-    synchronous<cluster_training::convolutional>("convolutional", convolutional_bytes, t, of_training, raw);
+    const tasks others(2, 2); // whose variables have the same names
+    synchronous<cluster_training::convolutional>("convolutional", convolutional_bytes, others, of_training, raw);
 }
