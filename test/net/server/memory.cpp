@@ -131,8 +131,8 @@ TEST_CASE(
     int refused = 0;
     for (const std::int64_t n : {200, 400, 600, 800, 500, 700}) {
         try {
-            const float large = run(n);
-            CHECK(large == doctest::Approx(small * static_cast<float>(n) / 8));
+            const float sum = run(n);
+            CHECK(sum == doctest::Approx(small * static_cast<float>(n) / 8));
         } catch (const tn::resource_exhausted_error&) {
             ++refused;
         }
