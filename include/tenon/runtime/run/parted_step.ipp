@@ -139,7 +139,10 @@ TENON_INLINE void parted_step::settle(bool failed) noexcept {
 
 // Its error says what it left behind: no task can take back what its part has done.
 TENON_INLINE void parted_step::rethrow_first() {
-    const std::exception_ptr first = std::exchange(first_, nullptr);
+    const std::exception_ptr first = [&] { // who stops it late looks at it
+        const std::lock_guard lock(guard_);
+        return std::exchange(first_, nullptr);
+    }();
     const std::string more = what_became(first);
     if (more.empty()) std::rethrow_exception(first);
     try {
