@@ -229,15 +229,12 @@ bool worker::give_back_memory() {
         if (!own) continue;
         for (const auto& [n, p] : s->parts) {
             any = p->edges->memory.give_back() || any;
-            std::shared_ptr<runtime::part_plan> plan;
-            std::vector<std::unique_ptr<runtime::part_step>> spare; // ends before the plan, and both after the lock
+            worker::part::kept_memory dropped;
             const std::unique_lock of_part(p->guard, std::try_to_lock);
             if (!of_part || !p->planned || p->failed || !p->plan || p->plan->kept_bytes() == 0 ||
                 p->plan.use_count() > 1)
                 continue;
-            p->program = nullptr; // it is planned again when it is run again
-            plan.swap(p->plan);
-            spare.swap(p->spare);
+            p->give_up_plan(dropped);
             any = true;
         }
         if (any) return true;

@@ -200,15 +200,12 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
 void worker::settle(running_part& r, const settle_step& m) {
     constexpr std::size_t kept = 16;
     r.step->settle(m.failed, m.others_changed);
-    std::shared_ptr<runtime::part_plan> plan;
-    std::vector<std::unique_ptr<runtime::part_step>> spare; // ends before the plan, and both after the locks
+    worker::part::kept_memory dropped;
     const std::lock_guard own(r.guard);
     const std::lock_guard lock(r.part->guard);
-    if (r.was_short && r.part->plan == r.plan) { // planned anew it keeps nothing for the sizes of earlier steps
-        r.part->program = nullptr;
-        plan.swap(r.part->plan);
-        spare.swap(r.part->spare);
-    } else if (r.users == 0 && r.part->plan == r.plan && r.part->spare.size() < kept)
+    if (r.was_short && r.part->plan == r.plan)
+        r.part->give_up_plan(dropped); // planned anew it keeps nothing for the sizes of earlier steps
+    else if (r.users == 0 && r.part->plan == r.plan && r.part->spare.size() < kept)
         r.part->spare.push_back(std::move(r.step));
 }
 

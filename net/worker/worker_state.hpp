@@ -66,6 +66,18 @@ struct worker::part {
     std::vector<std::unique_ptr<runtime::part_step>> spare; // of the plan
     std::vector<std::shared_ptr<running_part>> waiting;     // for the plan
     std::vector<replier> asked;                             // how it was registered
+
+    // Steps end before their plan, and both after the locks.
+    struct kept_memory {
+        std::shared_ptr<runtime::part_plan> plan;
+        std::vector<std::unique_ptr<runtime::part_step>> spare;
+    };
+    // It is planned again when it is run again.
+    void give_up_plan(kept_memory& to) noexcept {
+        program = nullptr;
+        plan.swap(to.plan);
+        spare.swap(to.spare);
+    }
 };
 
 struct worker::running_part {

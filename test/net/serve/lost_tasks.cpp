@@ -193,6 +193,21 @@ TEST_CASE("S47: variables of a task that was restarted have again what was repla
     }
 }
 
+namespace {
+
+// Whether requests, which nobody may be there to answer, find the task lost.
+bool is_found_lost(scaled& m, int task) {
+    return comes([&] {
+        try {
+            (void)m.ask();
+        } catch (const tn::unavailable_error&) {
+        }
+        return m.is_lost(task);
+    });
+}
+
+} // namespace
+
 TEST_CASE("S47: of tasks with copies that were all lost each comes back by itself, with what was replaced last") {
     const temporary_folder folder;
     for (const bool as_manifest : {false, true}) {
@@ -200,13 +215,7 @@ TEST_CASE("S47: of tasks with copies that were all lost each comes back by itsel
         m.server->replace(scaled::saved(folder, 3, as_manifest));
         m.all.stop("worker", 1);
         m.lose(0);
-        CHECK(comes([&] {
-            try {
-                (void)m.ask();
-            } catch (const tn::unavailable_error&) {
-            }
-            return m.is_lost(1);
-        }));
+        CHECK(is_found_lost(m, 1));
         m.all.start("worker", 1);
         CHECK(comes([&] { return !m.is_lost(1); }));
         CHECK(m.is_lost(0));
@@ -236,13 +245,7 @@ TEST_CASE(
     CHECK(m.all_answer(4));
     m.all.stop("worker", 1);
     m.lose(0);
-    CHECK(comes([&] {
-        try {
-            (void)m.ask();
-        } catch (const tn::unavailable_error&) {
-        }
-        return m.is_lost(1);
-    }));
+    CHECK(is_found_lost(m, 1));
     m.all.start("worker", 1);
     CHECK(comes([&] { return contains(m.server->metrics().devices[1].trouble, "forgotten scale/replica_1"); }));
     CHECK(contains(m.server->why_not_ready(), "replace() the weights"));
