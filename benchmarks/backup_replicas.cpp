@@ -1,4 +1,4 @@
-// Backup replicas (train/sync_replicas.hpp) under a simulated time: the ledger of real steps, with replicas whose times of
+// Backup replicas (train/replicated/sync_replicas.hpp) under a simulated time: the ledger of real steps, with replicas whose times of
 // computing a gradient are drawn from a seed, for 10, 100 and 1,000 replicas of which some are backups. Beside the mean time of a step
 // stands what no system can do better: the mean of the time by which the k fastest of n fresh replicas are ready.
 //
@@ -18,7 +18,7 @@
 #include <random>
 #include <vector>
 
-#include <tenon/kernel/step_ledger.hpp>
+#include <tenon/resources/step_ledger.hpp>
 
 namespace {
 

@@ -8,9 +8,9 @@
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/state/control.hpp>
 
 #include "baseline/elementwise.hpp"
 #include "ratio.hpp"

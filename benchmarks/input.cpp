@@ -15,13 +15,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <tenon/core/file.hpp>
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
-#include <tenon/io/files/crc32c.hpp>
-#include <tenon/io/records/record_writer.hpp>
 #include <tenon/input.hpp>
+#include <tenon/io/files/crc32c.hpp>
+#include <tenon/io/files/file.hpp>
+#include <tenon/io/records/record_writer.hpp>
 
 #include "baseline/images.hpp"
 #include "models.hpp"

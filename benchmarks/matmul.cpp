@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <random>
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "baseline/onednn_support.hpp"

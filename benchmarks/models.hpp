@@ -2,18 +2,18 @@
 
 #include <random>
 
-#include <tenon/ops/convolution.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/formulas.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/pooling.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/softmax.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/convolution.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/pooling.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 /// The two networks whose training steps are measured (PERFORMANCE P5, P6), with plain gradient descent.
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <random>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 
 /// Images of 28x28 bytes with a digit each, at random: the same in every run.
 template <std::int64_t Count> struct pictures {

@@ -15,9 +15,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/partition.hpp>
-#include <tenon/ops/selection.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/ops/shape/selection.hpp>
 
 #include "models.hpp"
 #include "timing.hpp"

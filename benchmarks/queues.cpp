@@ -17,9 +17,9 @@
 
 #include <unistd.h>
 
-#include <tenon/kernel/queue.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/queue.hpp>
+#include <tenon/ops/queue/queue.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/resources/queue.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "ratio.hpp"

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <tenon/core/file.hpp>
 #include <tenon/io/files/crc32c.hpp>
+#include <tenon/io/files/file.hpp>
 #include <tenon/io/records/record_source.hpp>
 #include <tenon/io/records/record_writer.hpp>
 

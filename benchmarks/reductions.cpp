@@ -8,9 +8,9 @@
 #include <functional>
 #include <random>
 
-#include <tenon/kernel/thread_pool.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/reduction.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "ratio.hpp"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/ops/gather.hpp>
+#include <tenon/ops/shape/gather.hpp>
 
 #include "models.hpp"
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
-#include <tenon/kernel/rows.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/array/any_array.hpp>
+#include <tenon/ops/rows/rows.hpp>
 
 #include "ratio.hpp"
 

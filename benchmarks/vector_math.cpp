@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <random>
 
-#include <tenon/kernel/simd/pack.hpp>
+#include <tenon/simd/pack.hpp>
 
 #define TENON_SIMD_FILE <vector_math.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
+#include <tenon/simd/for_each_isa.hpp>
 
 #include "baseline/vector_math.hpp"
 #include "ratio.hpp"

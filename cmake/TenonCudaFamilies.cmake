@@ -1,11 +1,11 @@
-# tenon_cuda_families(FOLDER TO): writes the file TO, the one place that knows all families of kernels: each ops/NAME.cpp has its
+# tenon_cuda_families(FOLDER TO): writes the file TO, the one place that knows all families of kernels: each ops/THEME/NAME.cpp has its
 # register_NAME().
 function(tenon_cuda_families folder to)
-    file(GLOB families CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*.cpp")
+    file(GLOB families CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*/*.cpp")
     set(declarations "")
     set(calls "")
     foreach(file IN LISTS families)
-        string(REGEX REPLACE "\\.cpp$" "" family "${file}")
+        cmake_path(GET file STEM family)
         string(APPEND declarations "void register_${family}();\n")
         string(APPEND calls "    register_${family}();\n")
     endforeach()

@@ -3,7 +3,7 @@
 
 function(tenon_cuda_prelude output)
     set(text "")
-    foreach(name IN ITEMS include/tenon/kernel/polygamma cuda/kernels/tape/functions cuda/kernels/tape/loops)
+    foreach(name IN ITEMS include/tenon/simd/polygamma cuda/kernels/tape/functions cuda/kernels/tape/loops)
         set(file "${PROJECT_SOURCE_DIR}/${name}.hpp")
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
         file(READ "${file}" content)

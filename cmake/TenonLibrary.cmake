@@ -1,13 +1,18 @@
 # tenon::tenon        the compiled library: one translation unit for each .ipp file and for the kernels of
-#                     each header in ops/, all found by glob
+#                     each op family (ops/THEME/FAMILY.hpp), all found by glob
 # tenon::header_only  everything inline; a user's program compiles what it uses
 
 set(tenon_include_dir "${PROJECT_SOURCE_DIR}/include")
 file(GLOB_RECURSE tenon_ipp CONFIGURE_DEPENDS RELATIVE "${tenon_include_dir}"
     "${tenon_include_dir}/tenon/*.ipp")
 file(GLOB tenon_ops CONFIGURE_DEPENDS RELATIVE "${tenon_include_dir}"
-    "${tenon_include_dir}/tenon/ops/*.hpp")
-list(REMOVE_ITEM tenon_ops tenon/ops/gradients.hpp) # above the families: no op of its own
+    "${tenon_include_dir}/tenon/ops/*/*.hpp")
+foreach(file IN LISTS tenon_ops)
+    file(STRINGS "${tenon_include_dir}/${file}" ops REGEX "TENON_KERNELS_OF_" LIMIT_COUNT 1)
+    if(NOT ops) # functions of other families' ops, or what kernels share
+        list(REMOVE_ITEM tenon_ops "${file}")
+    endif()
+endforeach()
 
 set(tenon_sources "")
 foreach(file IN LISTS tenon_ipp tenon_ops)

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <memory>
 
-#include <tenon/tenon.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/tenon.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -9,8 +9,8 @@
 //     stopped: the step was stopped (pending_step::stop)
 //     and nothing was lost: mean 4
 //     closed: mailbox "north" is closed [node readings (readings) on /device:CPU:0]
+#include <tenon/op/wait.hpp>
 #include <tenon/tenon.hpp>
-#include <tenon/kernel/wait.hpp>
 
 #include <cstdio>
 #include <deque>

@@ -2,14 +2,14 @@
 // floats, reductions along each axis, softmax, layer normalisation and their gradients, optimiser steps. A speed of 1 is the copy's bandwidth; an op that
 // only reads counts what it reads. Four matrices of 512 MB a step, so that starting a step is little of it.
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/normalization.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/softmax.hpp>
-#include <tenon/ops/state.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/rows/normalization.hpp>
+#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "cuda/gpu.hpp"
 #include "ratio.hpp"

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <random>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/indexing.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/state/state.hpp>
 
 #include "cuda/gpu.hpp"
 #include "cuda/hand_matmul.hpp"

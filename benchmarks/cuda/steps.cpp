@@ -1,8 +1,8 @@
 // What a step on a GPU costs beside its arithmetic: a chain of 1,000 small kernels, none fused with another, beside the same launches in a
 // CUDA graph made by hand (target: at most 1.2 of its time, so 0.83 of its speed).
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/state/state.hpp>
 
 #include "cuda/gpu.hpp"
 #include "cuda/hand_chain.hpp"

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <net/transport/simulated.hpp>
+#include <net/transport/simulated/simulated.hpp>
 
 #include "models.hpp"
 

@@ -10,7 +10,7 @@
 #include <cublasLt.h>
 
 #include <cuda/device/context.hpp>
-#include <cuda/kernels/dense/gemm.hpp>
+#include <cuda/kernels/linear/gemm.hpp>
 
 /// Products of matrices by cuBLASLt.
 

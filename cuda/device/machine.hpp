@@ -13,8 +13,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include <tenon/kernel/function_ref.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/core/function_ref.hpp>
+#include <tenon/op/wait.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 /// Who finds out that GPUs have got somewhere, and tells those that wait for it.

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <tenon/kernel/memory_pool.hpp>
+#include <tenon/memory/memory_pool.hpp>
 
 /// The memory of a card, in regions.
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <tenon/kernel/kernel.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// Kernels that a program brings for ops of its own (op_definition::gpu). A GPU says that some kernel did what it may not, and not which: so
 /// these leave a mark in the host's memory when they begin and when they have ended.

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include <tenon/kernel/memory_pool.hpp>
+#include <tenon/memory/memory_pool.hpp>
 
 /// Memory of the host that GPUs copy from and to by themselves (page-locked).
 

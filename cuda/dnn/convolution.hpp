@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cuda/dnn/graph.hpp>
-#include <cuda/kernels/dense/convolution.hpp>
+#include <cuda/kernels/linear/convolution.hpp>
 
 /// Convolutions as graphs of cuDNN. Filters lie as [outputs, height, width, channels], as tensor cores want them, which is not how Tenon
 /// keeps them: filters_by_output() turns them.

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <cuda/dnn/graph.hpp>
-#include <tenon/graph/attributes.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/op/attributes.hpp>
 
 namespace tenon::cuda::dnn {
 

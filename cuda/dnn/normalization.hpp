@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/kernel/kernel.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// Layer normalisation by cuDNN. (Softmax is not here: cuDNN's engines take no graph whose sums or largest elements are used again in it.)
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cuda/dnn/graph.hpp>
-#include <cuda/kernels/dense/pooling.hpp>
+#include <cuda/kernels/linear/pooling.hpp>
 
 /// Pools as graphs of cuDNN: the largest elements, means, and the gradients of means. Which of equal largest elements has the gradient is
 /// for cuDNN to choose, so those are never asked of it.

@@ -7,7 +7,7 @@
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
-#include <cuda/kernels/add_into.hpp>
+#include <cuda/kernels/elementwise/add_into.hpp>
 #include <cuda/nccl/library.hpp>
 #include <tenon/core/error.hpp>
 

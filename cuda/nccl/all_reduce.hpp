@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
-#include <tenon/kernel/meeting.hpp>
+#include <tenon/resources/participants.hpp>
 
 /// Sums over the GPUs of this process.
 

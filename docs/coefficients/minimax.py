@@ -1,7 +1,7 @@
 """Minimax fits, and the comparison of what is fitted with what stands in a header.
 
 Needs mpmath (pip install mpmath). The scripts beside this one call `fit` and `fit_ratio` for each polynomial of a header of
-include/tenon/kernel/simd/: they find the best coefficients by Remez' algorithm, round them as the header does, and measure
+include/tenon/simd/: they find the best coefficients by Remez' algorithm, round them as the header does, and measure
 the largest weighted error of both in exact arithmetic. A script fails when a header's coefficients are worse than the bound
 that it states.
 """
@@ -13,7 +13,7 @@ import sys
 from mpmath import mp, mpf
 
 mp.dps = 50
-SIMD = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/kernel/simd"
+SIMD = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/simd"
 _number = re.compile(r"-?0x[0-9a-fA-F.]+p[-+]?\d+F?|-?\d+\.\d*(?:e-?\d+)?F?")
 
 

@@ -19,23 +19,23 @@
 #include <tenon/io/text/json_lines.hpp>       // records that are JSON objects
 #include <tenon/io/text/regex_replacer.hpp>   // replaces what matches a pattern
 
-#include <tenon/ops/epochs.hpp>          // the order of an epoch
-#include <tenon/ops/strings.hpp>         // string_split, to_number, regex_replace, ...
-#include <tenon/ops/decode.hpp>          // decode_csv, decode_json, decode_raw
-#include <tenon/ops/image_geometry.hpp>  // images mirrored, cut and framed
-#include <tenon/ops/image_resize.hpp>    // in other sizes: nearest, bilinear, area
-#include <tenon/ops/image_transform.hpp> // turned, moved, stretched
-#include <tenon/ops/image_color.hpp>     // brightness, contrast, hue, saturation, HSV, normalize
-#include <tenon/ops/image_mixing.hpp>    // cutout, random erasing, mixup, cutmix
-#include <tenon/ops/images.hpp>          // what these share
-#include <tenon/ops/reader.hpp>          // readers: records of files, whose names come from a queue
-#include <tenon/ops/iterator.hpp>        // places in data sets
-#include <tenon/ops/parse_example.hpp>   // features of tf.Example and tf.SequenceExample
-#include <tenon/ops/decode_image.hpp>    // images of files, and back
+#include <tenon/ops/input/epochs.hpp>          // the order of an epoch
+#include <tenon/ops/text/strings.hpp>          // string_split, to_number, regex_replace, ...
+#include <tenon/ops/input/decode.hpp>          // decode_csv, decode_json, decode_raw
+#include <tenon/ops/image/image_geometry.hpp>  // images mirrored, cut and framed
+#include <tenon/ops/image/image_resize.hpp>    // in other sizes: nearest, bilinear, area
+#include <tenon/ops/image/image_transform.hpp> // turned, moved, stretched
+#include <tenon/ops/image/image_color.hpp>     // brightness, contrast, hue, saturation, HSV, normalize
+#include <tenon/ops/image/image_mixing.hpp>    // cutout, random erasing, mixup, cutmix
+#include <tenon/ops/image/images.hpp>          // what these share
+#include <tenon/ops/input/reader.hpp>          // readers: records of files, whose names come from a queue
+#include <tenon/ops/input/iterator.hpp>        // places in data sets
+#include <tenon/ops/input/parse_example.hpp>   // features of tf.Example and tf.SequenceExample
+#include <tenon/ops/image/decode_image.hpp>    // images of files, and back
 
-#include <tenon/train/batch.hpp>           // batches of what a graph makes one by one
-#include <tenon/train/producers.hpp>       // queues filled with file names, numbers, slices of tensors
-#include <tenon/train/device_prefetch.hpp> // elements that lie on a device before the step that uses them
+#include <tenon/train/input/batch.hpp>           // batches of what a graph makes one by one
+#include <tenon/train/input/producers.hpp>       // queues filled with file names, numbers, slices of tensors
+#include <tenon/train/input/device_prefetch.hpp> // elements that lie on a device before the step that uses them
 
 #include <tenon/data/data_set.hpp>   // elements one after another, and the steps between them
 #include <tenon/data/from.hpp>       // where they come from: arrays, files, functions

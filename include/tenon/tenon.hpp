@@ -4,60 +4,60 @@
 /// included alone. Two tables of their own include this one: input.hpp has files, readers, data sets and images; models.hpp what
 /// is for several models, or for those who ask them: ensembles, searches over grids, servers of models.
 
-#include <tenon/core/config.hpp>       // how this program uses Tenon
-#include <tenon/core/error.hpp>        // exceptions, one type for each canonical code
-#include <tenon/core/element_type.hpp> // float, half, int32, ...: what tensors are made of
-#include <tenon/core/extents.hpp>      // sizes as values
-#include <tenon/core/shape.hpp>        // sizes as types: shape<batch, 784>
-#include <tenon/core/check.hpp>        // the wording of compile-time complaints
-#include <tenon/core/device_name.hpp>  // names of devices: "/job:ps/task:1/device:GPU:0"
-#include <tenon/core/array.hpp>        // host tensors
-#include <tenon/core/print.hpp>        // host tensors as text
+#include <tenon/core/config.hpp>        // how this program uses Tenon
+#include <tenon/core/error.hpp>         // exceptions, one type for each canonical code
+#include <tenon/core/element_type.hpp>  // float, half, int32, ...: what tensors are made of
+#include <tenon/core/sizes/extents.hpp> // sizes as values
+#include <tenon/core/sizes/shape.hpp>   // sizes as types: shape<batch, 784>
+#include <tenon/core/check.hpp>         // the wording of compile-time complaints
+#include <tenon/core/device_name.hpp>   // names of devices: "/job:ps/task:1/device:GPU:0"
+#include <tenon/core/array/array.hpp>   // host tensors
+#include <tenon/core/array/print.hpp>   // host tensors as text
 
-#include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
-#include <tenon/graph/graph.hpp>                 // graphs
-#include <tenon/graph/tensor.hpp>                // the typed handle on a node
-#include <tenon/graph/json.hpp>                  // graphs as text, and back
-#include <tenon/graph/safetensors.hpp>           // named arrays in files
-#include <tenon/graph/cluster.hpp>               // which tasks there are, and where
-#include <tenon/graph/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
+#include <tenon/graph/scope.hpp>                // the scopes in which nodes are made: devices, names, what runs before
+#include <tenon/graph/graph.hpp>                // graphs
+#include <tenon/graph/tensor.hpp>               // the typed handle on a node
+#include <tenon/graph/json.hpp>                 // graphs as text, and back
+#include <tenon/io/safetensors/safetensors.hpp> // named arrays in files
+#include <tenon/cluster/cluster.hpp>            // which tasks there are, and where
+#include <tenon/cluster/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
-#include <tenon/ops/control.hpp>          // placeholder, identity, group, print, assert
-#include <tenon/ops/constant.hpp>         // values that are written in the graph
-#include <tenon/ops/state.hpp>            // variable, assign, initialisers
-#include <tenon/ops/partition.hpp>        // variables in parts, over several tasks
-#include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
-#include <tenon/ops/formulas.hpp>         // square, clip, floor_divide, logaddexp, logit, ...
-#include <tenon/ops/activations.hpp>      // gelu, elu, leaky_relu, silu, ...
-#include <tenon/ops/untyped_formulas.hpp> // these, where types are known at run time only
-#include <tenon/ops/add_n.hpp>            // the sum of a list of tensors
-#include <tenon/ops/matmul.hpp>           // products of matrices and batches of them
-#include <tenon/ops/reduction.hpp>        // sum, mean, max, argmax, logsumexp, ...
-#include <tenon/ops/scan.hpp>             // running sums, products, extremes
-#include <tenon/ops/reshape.hpp>          // reshape, squeeze, expand_dims
-#include <tenon/ops/movement.hpp>         // transpose, broadcast_to, broadcast_like
-#include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
-#include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
-#include <tenon/ops/gather.hpp>           // gather, and sparse gradients
-#include <tenon/ops/row_cache.hpp>        // rows of a table on other tasks, kept where they are used
-#include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
-#include <tenon/ops/top_k.hpp>            // the largest elements along an axis, and where they are
-#include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
-#include <tenon/ops/convolution.hpp>      // conv2d
-#include <tenon/ops/pooling.hpp>          // max_pool, average_pool
-#include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
-#include <tenon/ops/normalization.hpp>    // layer normalisation
-#include <tenon/ops/dropout.hpp>          // dropout
-#include <tenon/ops/random.hpp>           // random numbers, the same everywhere
-#include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
-#include <tenon/ops/accumulator.hpp>      // averages of gradients, which outlive steps
-#include <tenon/ops/step_ledger.hpp>      // which gradients of a step are complete, and who applies them
-#include <tenon/ops/files.hpp>            // files, where ops are
-#include <tenon/ops/lease.hpp>            // who may do what only one may do at a time
-#include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
-#include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
+#include <tenon/ops/state/control.hpp>                // placeholder, identity, group, print, assert
+#include <tenon/ops/elementwise/constant.hpp>         // values that are written in the graph
+#include <tenon/ops/state/state.hpp>                  // variable, assign, initialisers
+#include <tenon/ops/shape/partition.hpp>              // variables in parts, over several tasks
+#include <tenon/ops/elementwise/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
+#include <tenon/ops/elementwise/formulas.hpp>         // square, clip, floor_divide, logaddexp, logit, ...
+#include <tenon/ops/elementwise/activations.hpp>      // gelu, elu, leaky_relu, silu, ...
+#include <tenon/ops/elementwise/untyped_formulas.hpp> // these, where types are known at run time only
+#include <tenon/ops/elementwise/add_n.hpp>            // the sum of a list of tensors
+#include <tenon/ops/linear/matmul.hpp>                // products of matrices and batches of them
+#include <tenon/ops/reduce/reduction.hpp>             // sum, mean, max, argmax, logsumexp, ...
+#include <tenon/ops/reduce/scan.hpp>                  // running sums, products, extremes
+#include <tenon/ops/shape/reshape.hpp>                // reshape, squeeze, expand_dims
+#include <tenon/ops/shape/movement.hpp>               // transpose, broadcast_to, broadcast_like
+#include <tenon/ops/shape/assembly.hpp>               // concat, split, stack, unstack
+#include <tenon/ops/shape/indexing.hpp>               // slice, pad, tile, ...
+#include <tenon/ops/shape/gather.hpp>                 // gather, and sparse gradients
+#include <tenon/ops/state/row_cache.hpp>              // rows of a table on other tasks, kept where they are used
+#include <tenon/ops/shape/selection.hpp>              // boolean_mask, nonzero, unique
+#include <tenon/ops/reduce/top_k.hpp>                 // the largest elements along an axis, and where they are
+#include <tenon/ops/shape/fill.hpp>                   // zeros, ones, eye, arange, linspace
+#include <tenon/ops/linear/convolution.hpp>           // conv2d
+#include <tenon/ops/linear/pooling.hpp>               // max_pool, average_pool
+#include <tenon/ops/rows/softmax.hpp>                 // softmax and the cross entropies
+#include <tenon/ops/rows/normalization.hpp>           // layer normalisation
+#include <tenon/ops/random/dropout.hpp>               // dropout
+#include <tenon/ops/random/random.hpp>                // random numbers, the same everywhere
+#include <tenon/ops/queue/queue.hpp>                  // queues of tuples, which outlive steps
+#include <tenon/ops/state/accumulator.hpp>            // averages of gradients, which outlive steps
+#include <tenon/ops/state/step_ledger.hpp>            // which gradients of a step are complete, and who applies them
+#include <tenon/ops/input/files.hpp>                  // files, where ops are
+#include <tenon/ops/state/lease.hpp>                  // who may do what only one may do at a time
+#include <tenon/ops/gradients.hpp>                    // reverse-mode differentiation
+#include <tenon/ops/hints.hpp>                        // what to write where sum(x, 1) does not compile
 
-#include <tenon/kernel/memory_policy.hpp>             // how much of a device's memory is used
+#include <tenon/memory/memory_policy.hpp>             // how much of a device's memory is used
 #include <tenon/runtime/device/device_attributes.hpp> // the devices there are
 #include <tenon/runtime/device/gpu_selection.hpp>     // which of the GPUs, and as how many devices
 #include <tenon/runtime/device/gpu_backend.hpp>       // where GPUs come from
@@ -84,24 +84,24 @@
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
 
-#include <tenon/train/staleness.hpp>         // of what asynchronous workers compute with
-#include <tenon/train/schedules.hpp>         // learning rates that follow the global step
-#include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
-#include <tenon/train/replicate.hpp>         // one model's replicas in one graph, which share its variables
-#include <tenon/train/compression.hpp>       // gradients that travel as their largest elements, or as 8 bits
-#include <tenon/train/all_reduce.hpp>        // sums over devices
-#include <tenon/train/processes.hpp>         // the processes of one program, which train together
-#include <tenon/train/mirrored.hpp>          // one model on several devices
-#include <tenon/train/pipeline.hpp>          // layers on several devices, which work on parts of a batch
-#include <tenon/train/checkpoint.hpp>        // variables in files
-#include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself
-#include <tenon/train/saver.hpp>             // checkpoints that the tasks write which hold the variables
-#include <tenon/train/sync_replicas.hpp>     // one step of several processes
-#include <tenon/train/coordinator.hpp>       // threads that end together
-#include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
-#include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
-#include <tenon/train/stop_signal.hpp>       // signals that ask a process to stop
-#include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
+#include <tenon/train/optimize/staleness.hpp>       // of what asynchronous workers compute with
+#include <tenon/train/optimize/schedules.hpp>       // learning rates that follow the global step
+#include <tenon/train/optimize/optimizers.hpp>      // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/replicated/replicate.hpp>     // one model's replicas in one graph, which share its variables
+#include <tenon/train/optimize/compression.hpp>     // gradients that travel as their largest elements, or as 8 bits
+#include <tenon/train/replicated/all_reduce.hpp>    // sums over devices
+#include <tenon/train/replicated/processes.hpp>     // the processes of one program, which train together
+#include <tenon/train/replicated/mirrored.hpp>      // one model on several devices
+#include <tenon/train/pipeline/pipeline.hpp>        // layers on several devices, which work on parts of a batch
+#include <tenon/train/checkpoint/checkpoint.hpp>    // variables in files
+#include <tenon/train/checkpoint/manifest.hpp>      // what a checkpoint of several files says of itself
+#include <tenon/train/checkpoint/saver.hpp>         // checkpoints that the tasks write which hold the variables
+#include <tenon/train/replicated/sync_replicas.hpp> // one step of several processes
+#include <tenon/train/session/coordinator.hpp>      // threads that end together
+#include <tenon/train/session/queue_runner.hpp>     // threads that keep queues filled
+#include <tenon/train/session/session_hook.hpp>     // what goes on beside the steps of the next
+#include <tenon/train/session/stop_signal.hpp>      // signals that ask a process to stop
+#include <tenon/train/session/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches

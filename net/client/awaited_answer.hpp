@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include <net/link/peer.hpp>
+#include <net/rpc/peer.hpp>
 
 /// The answer to a call, where it outlives who calls.
 

@@ -4,7 +4,7 @@
 
 #include <net/client/credentials.hpp>
 #include <net/client/remote_session.hpp>
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <net/link/peer.hpp>
+#include <net/rpc/peer.hpp>
 #include <net/transport/tcp.hpp>
 #include <tenon/net/server.hpp>
 

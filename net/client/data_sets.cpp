@@ -5,8 +5,8 @@
 #include <system_error>
 #include <thread>
 
-#include <net/link/asking.hpp>
-#include <tenon/core/text_array.hpp>
+#include <net/rpc/asking.hpp>
+#include <tenon/core/array/text_array.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 
 namespace tenon::net {

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <vector>
 
-#include <net/link/peer.hpp>
+#include <net/rpc/peer.hpp>
 #include <net/wire/calls.hpp>
-#include <tenon/core/stop_source.hpp>
+#include <tenon/concurrency/stop_source.hpp>
 
 /// Data sets of this program in a session on a server, whose iterators ask for their elements.
 

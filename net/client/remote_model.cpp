@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include <net/client/client.hpp>
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/wire/calls.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/wire/trace_rows.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/step_errors.hpp>

@@ -9,10 +9,10 @@
 
 #include <net/client/awaited_answer.hpp>
 #include <net/client/data_sets.hpp>
-#include <net/link/peer.hpp>
+#include <net/rpc/peer.hpp>
 #include <net/wire/calls.hpp>
 #include <net/wire/graph_codec.hpp>
-#include <tenon/kernel/resources.hpp>
+#include <tenon/resources/resources.hpp>
 #include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/observed.hpp>
 

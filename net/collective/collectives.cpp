@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/wire/text_hash.hpp>
 #include <tenon/core/number_text.hpp>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <net/collective/exchange_group.hpp>
-#include <net/link/service.hpp>
+#include <net/rpc/service.hpp>
 #include <net/worker/peers.hpp>
 
 /// The groups of processes that a server's task is in: by its links to the other tasks.

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <tenon/kernel/ordered_sum.hpp>
+#include <tenon/simd/ordered_sum.hpp>
 
 namespace tenon::net {
 

@@ -4,9 +4,9 @@
 
 #include <net/client/client.hpp>
 #include <net/command/printable.hpp>
-#include <net/http/stalls.hpp>
-#include <net/http/status_json.hpp>
-#include <net/link/asking.hpp>
+#include <net/http/status/stalls.hpp>
+#include <net/http/status/status_json.hpp>
+#include <net/rpc/asking.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::command {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <net/command/child.hpp>
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 
 /// What `tenon launch` is to start.
 

@@ -7,7 +7,7 @@
 #include <net/join/member_state.hpp>
 #include <net/transport/transport.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/train/stop_signal.hpp>
+#include <tenon/train/session/stop_signal.hpp>
 
 namespace tenon::command {
 

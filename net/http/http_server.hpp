@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include <net/http/facts.hpp>
 #include <net/http/place.hpp>
 #include <net/http/request_loop.hpp>
 #include <net/http/site.hpp>
+#include <net/http/status/facts.hpp>
 
 /// A server tells by HTTP how it is. Nothing is changed by it.
 

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include <net/http/metrics.hpp>
-#include <net/http/page.hpp>
 #include <net/http/place.hpp>
-#include <net/http/serving_metrics.hpp>
-#include <net/http/status_json.hpp>
+#include <net/http/status/metrics.hpp>
+#include <net/http/status/page.hpp>
+#include <net/http/status/serving_metrics.hpp>
+#include <net/http/status/status_json.hpp>
 
 namespace tenon::net {
 

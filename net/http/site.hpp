@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include <net/http/cluster_view.hpp>
-#include <net/http/facts.hpp>
 #include <net/http/respond.hpp>
 #include <net/http/shown_token.hpp>
+#include <net/http/status/cluster_view.hpp>
+#include <net/http/status/facts.hpp>
 
 /// What is served where: /, /status.json, /metrics, /healthz, /readyz.
 

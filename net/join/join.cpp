@@ -12,12 +12,12 @@
 #include <net/join/member_state.hpp>
 #include <net/launch/free_ports.hpp>
 #include <net/launch/pmi_board.hpp>
-#include <net/launch/rendezvous.hpp>
+#include <net/launch/rendezvous/rendezvous.hpp>
 #include <net/launch/run_files.hpp>
 #include <net/launch/settings.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/train/chief_limit.hpp>
+#include <tenon/train/session/chief_limit.hpp>
 
 namespace tenon::net {
 

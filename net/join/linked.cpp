@@ -3,7 +3,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/net/cluster_source.hpp>
 #include <tenon/net/join.hpp>
-#include <tenon/train/processes.hpp>
+#include <tenon/train/replicated/processes.hpp>
 
 namespace tenon::net {
 

@@ -10,11 +10,11 @@
 
 #include <sys/types.h>
 
-#include <net/launch/rendezvous.hpp>
+#include <net/launch/rendezvous/rendezvous.hpp>
 #include <net/launch/run_files.hpp>
 #include <net/server/roll.hpp>
 #include <tenon/net/join.hpp>
-#include <tenon/train/stop_signal.hpp>
+#include <tenon/train/session/stop_signal.hpp>
 
 /// What a process that has joined a run has.
 

@@ -15,7 +15,7 @@
 
 #include <net/launch/private_file.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/json_parse.hpp>
+#include <tenon/io/json/json_parse.hpp>
 
 namespace tenon::net {
 

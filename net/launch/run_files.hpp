@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 
 /// Runs of this user on this machine, each written down where no other user can read it: so that `tenon status` and its like need not be
 /// told the token of a run that this user has started.

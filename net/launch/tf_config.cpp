@@ -6,7 +6,7 @@
 #include <net/launch/launchers.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/json_parse.hpp>
+#include <tenon/io/json/json_parse.hpp>
 
 namespace tenon::net {
 

@@ -3,9 +3,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <net/worker/answer.hpp>
-#include <tenon/core/stop_source.hpp>
-#include <tenon/core/text_array.hpp>
+#include <net/rpc/answer.hpp>
+#include <tenon/concurrency/stop_source.hpp>
+#include <tenon/core/array/text_array.hpp>
 
 namespace tenon::net {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <net/link/service.hpp>
+#include <net/rpc/service.hpp>
 #include <net/wire/calls.hpp>
-#include <tenon/kernel/iterator.hpp>
+#include <tenon/resources/iterator.hpp>
 
 /// The data sets of a session's client, as the iterators of its master's task see them: what they are asked, the client is asked.
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include <net/link/asking.hpp>
 #include <net/master/master_session.hpp>
+#include <net/rpc/all_answers.hpp>
+#include <net/rpc/answer.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/wire/graph_codec.hpp>
-#include <net/worker/all_answers.hpp>
-#include <net/worker/answer.hpp>
-#include <tenon/kernel/failure.hpp>
-#include <tenon/train/staleness.hpp>
+#include <tenon/concurrency/failure.hpp>
+#include <tenon/train/optimize/staleness.hpp>
 
 namespace tenon::net {
 

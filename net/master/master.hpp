@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include <net/link/service.hpp>
 #include <net/master/remote_worker.hpp>
+#include <net/rpc/service.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/step_counts.hpp>
 #include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 #include <tenon/runtime/session/task_state.hpp>
 
 /// What a task does for clients: it holds their sessions and graphs, places them over the tasks of the cluster, and runs their

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <atomic>
 
-#include <net/link/asking.hpp>
 #include <net/master/master_session.hpp>
-#include <net/worker/all_answers.hpp>
-#include <net/worker/answer.hpp>
+#include <net/rpc/all_answers.hpp>
+#include <net/rpc/answer.hpp>
+#include <net/rpc/asking.hpp>
 
 /// How a session begins: all of its tasks are there, say what they have, and know of it.
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/wire/program_codec.hpp>
 #include <net/wire/trace_rows.hpp>
 #include <tenon/runtime/run/staged_step.hpp>

@@ -1,10 +1,10 @@
 #include <optional>
 
 #include <net/master/master_session.hpp>
+#include <net/rpc/answer.hpp>
 #include <net/wire/trace_rows.hpp>
-#include <net/worker/answer.hpp>
-#include <tenon/kernel/submit_scope.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/submit_scope.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 /// A step of a session.

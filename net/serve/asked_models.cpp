@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <net/worker/answer.hpp>
+#include <net/rpc/answer.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include <net/link/service.hpp>
+#include <net/rpc/service.hpp>
 #include <net/serve/model_table.hpp>
 #include <net/wire/calls.hpp>
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <net/http/place.hpp>
-#include <net/http/serving_metrics.hpp>
-#include <net/http/status_json.hpp>
+#include <net/http/status/serving_metrics.hpp>
+#include <net/http/status/status_json.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include <net/http/status_json.hpp>
+#include <net/http/status/status_json.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/graph/json_parse.hpp>
+#include <tenon/io/json/json_parse.hpp>
 
 namespace tenon::net {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/serve/model_signature.hpp>
 #include <tenon/serve/serving_metrics.hpp>
 

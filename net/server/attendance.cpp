@@ -3,9 +3,9 @@
 #include <mutex>
 #include <optional>
 
-#include <net/worker/all_answers.hpp>
+#include <net/rpc/all_answers.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/train/stop_signal.hpp>
+#include <tenon/train/session/stop_signal.hpp>
 
 namespace tenon::net {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <net/http/facts.hpp>
+#include <net/http/status/facts.hpp>
 #include <net/server/server_core.hpp>
 
 namespace tenon::net {

@@ -7,13 +7,13 @@
 #include <malloc.h>
 #endif
 
-#include <net/link/asking.hpp>
-#include <net/worker/all_answers.hpp>
+#include <net/rpc/all_answers.hpp>
+#include <net/rpc/answer.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/wire/text_hash.hpp>
-#include <net/worker/answer.hpp>
-#include <tenon/core/large_memory.hpp>
-#include <tenon/kernel/submit_scope.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/submit_scope.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/array/large_memory.hpp>
 
 namespace tenon::net {
 

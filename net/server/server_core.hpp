@@ -6,18 +6,18 @@
 #include <string>
 
 #include <net/collective/collectives.hpp>
-#include <net/http/facts.hpp>
+#include <net/http/status/facts.hpp>
 #include <net/link/gate.hpp>
-#include <net/link/service.hpp>
 #include <net/master/master.hpp>
+#include <net/rpc/service.hpp>
 #include <net/serve/asked_models.hpp>
 #include <net/server/attendance.hpp>
 #include <net/server/roll.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
-#include <tenon/graph/cluster.hpp>
-#include <tenon/kernel/memory_budget.hpp>
+#include <tenon/cluster/cluster.hpp>
+#include <tenon/memory/memory_budget.hpp>
 
 /// One task over any transport: what calls reach, and the services that answer them.
 

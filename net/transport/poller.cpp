@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <net/transport/poller.hpp>
-#include <tenon/kernel/kept_back.hpp>
+#include <tenon/concurrency/deferred_flush.hpp>
 
 namespace tenon::net {
 
@@ -97,7 +97,7 @@ void poller::handle(std::uint64_t id, std::uint32_t what) {
 struct poller::io_thread {
     const poller* of;
     pool_task given{};                               // to be done aside
-    const kept_back* keeping = nullptr;              // while it is done
+    const deferred_flush* keeping = nullptr;         // while it is done
     std::vector<std::shared_ptr<watched>> to_send{}; // by those, whose messages were kept back
 };
 
@@ -144,7 +144,7 @@ bool poller::has_work_aside() const noexcept {
 
 bool poller::keep_back(const std::shared_ptr<watched>& who) {
     io_thread* const mine = this_thread();
-    if (!mine || mine->of != this || !mine->keeping || !mine->keeping->may_keep()) return false;
+    if (!mine || mine->of != this || !mine->keeping || !mine->keeping->may_defer()) return false;
     if (std::find(mine->to_send.begin(), mine->to_send.end(), who) == mine->to_send.end()) mine->to_send.push_back(who);
     return true;
 }
@@ -154,7 +154,7 @@ void poller::do_aside(io_thread& mine) {
         for (const auto& who : mine.to_send) who->send_kept();
         mine.to_send.clear();
     };
-    const kept_back keeping(send); // it ends when this thread is a reader again: answers may come at once
+    const deferred_flush keeping(send); // it ends when this thread is a reader again: answers may come at once
     mine.keeping = &keeping;
     mine.given();
     mine.given = pool_task();

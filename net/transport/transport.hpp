@@ -7,9 +7,9 @@
 #include <string>
 
 #include <net/wire/message.hpp>
-#include <tenon/kernel/function_ref.hpp>
-#include <tenon/kernel/step.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/function_ref.hpp>
+#include <tenon/op/step.hpp>
 
 /// Connections between processes, time and chance, as what stands above them sees them: real ones, or simulated ones.
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <net/wire/bytes.hpp>
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 
 /// What connections carry.
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <net/wire/graph_codec.hpp>
-#include <tenon/graph/attribute.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/ops/exchange.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
 
 // A part refers to nodes of the session's graph, of which the other task has none. Those that it needs travel with it, as a graph

@@ -4,8 +4,8 @@
 #include <limits>
 #include <new>
 
-#include <tenon/core/size_name.hpp>
-#include <tenon/graph/attribute.hpp>
+#include <tenon/core/sizes/size_name.hpp>
+#include <tenon/op/attribute.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 namespace tenon::net {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <net/wire/bytes.hpp>
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/extents.hpp>
-#include <tenon/graph/attributes.hpp>
+#include <tenon/core/sizes/extents.hpp>
+#include <tenon/op/attributes.hpp>
 
 /// What graphs, programs and calls are made of, as bytes: types, arrays, attributes, devices, errors. Arrays of more than
 /// `inline_bytes` stand beside the body, in the order in which they are read; strings are packed into arrays of bytes.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <net/link/asking.hpp>
-#include <tenon/core/memory_payer.hpp>
+#include <net/rpc/asking.hpp>
+#include <tenon/core/array/memory_payer.hpp>
 
 namespace tenon::net {
 

@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
-#include <net/link/peer.hpp>
+#include <net/rpc/peer.hpp>
 #include <net/wire/calls.hpp>
-#include <tenon/kernel/memory_budget.hpp>
-#include <tenon/kernel/rendezvous.hpp>
+#include <tenon/memory/memory_budget.hpp>
+#include <tenon/resources/rendezvous.hpp>
 
 /// Values that go from task to task within steps.
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include <net/worker/answer.hpp>
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/ops/exchange.hpp>
+#include <net/rpc/answer.hpp>
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/session/planning.hpp>
 
 /// The parts of programs that a worker keeps.

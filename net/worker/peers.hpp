@@ -6,11 +6,11 @@
 #include <mutex>
 #include <string>
 
-#include <net/link/asking.hpp>
 #include <net/link/gate.hpp>
-#include <net/link/peer.hpp>
+#include <net/rpc/asking.hpp>
+#include <net/rpc/peer.hpp>
 #include <net/wire/calls.hpp>
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 
 /// The other tasks, as a server calls them.
 

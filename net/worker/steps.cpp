@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include <net/worker/all_answers.hpp>
+#include <net/rpc/all_answers.hpp>
+#include <net/rpc/answer.hpp>
 #include <net/wire/trace_rows.hpp>
-#include <net/worker/answer.hpp>
-#include <tenon/kernel/denormals.hpp>
+#include <tenon/concurrency/denormals.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 /// A worker's steps in flight.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <tenon/kernel/kept_back.hpp>
-#include <tenon/kernel/submit_scope.hpp>
+#include <tenon/concurrency/deferred_flush.hpp>
+#include <tenon/concurrency/submit_scope.hpp>
 
 namespace tenon::net {
 
@@ -179,7 +179,7 @@ bool turns::start_thread() {
 }
 
 void turns::work(lock& held) {
-    const kept_back nothing([] {}); // it knows when kernels run here
+    const deferred_flush nothing([] {}); // it knows when kernels run here
     for (;;) {
         const bool is_full = !order_.empty() && free_slots() == 0;
         if ((is_full || (order_.empty() && held_ > 0)) && !is_watching_) {
@@ -229,7 +229,7 @@ void turns::run(std::uint64_t session, pool_task& task) {
 }
 
 bool turns::take(std::uint64_t session, pool_task& task) {
-    if (!transport_.has_threads() || kept_back::runs_kernels()) return false;
+    if (!transport_.has_threads() || deferred_flush::runs_kernels()) return false;
     submit(session, false, std::move(task));
     return true;
 }

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include <net/transport/transport.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 
 /// Whose work a server's threads do next.
 

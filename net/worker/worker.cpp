@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <net/link/handshake.hpp>
-#include <net/worker/answer.hpp>
+#include <net/rpc/answer.hpp>
 
 /// A worker's sessions, and what it is asked.
 

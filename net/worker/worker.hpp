@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <net/link/service.hpp>
+#include <net/rpc/service.hpp>
 #include <net/wire/program_codec.hpp>
 #include <net/worker/exchange.hpp>
 #include <net/worker/peers.hpp>
@@ -15,7 +15,7 @@
 #include <net/worker/step_counts.hpp>
 #include <net/worker/turns.hpp>
 #include <net/worker/users.hpp>
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 #include <tenon/runtime/run/part.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/session/task_state.hpp>

@@ -2,7 +2,7 @@
 // error[gcc]: use of deleted function .*write_braces_for_each_dimension
 // error[clang]: call to deleted constructor of .*array<int, .*shape<3>>
 // error: write_braces_for_each_dimension
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 
 namespace tn = tenon;
 

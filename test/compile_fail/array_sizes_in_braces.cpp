@@ -2,7 +2,7 @@
 // error[gcc]: use of deleted function .*write_sizes_in_parentheses_or_braces_for_each_dimension
 // error[clang]: call to deleted constructor of .*array<float, .*shape<batch, 4>>
 // error: write_sizes_in_parentheses_or_braces_for_each_dimension
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,6 +1,6 @@
 // error[gcc]: conv2d: numbers of channels differ: \[batch, 28, 28, 3\] x \[5, 5, 1, 32\]
 // error[clang]: conv2d_op, tenon::fault::channels_differ, .*batch, .*size<28>, .*size<3>>, .*size<5>, .*size<1>, .*size<32>
-#include <tenon/ops/convolution.hpp>
+#include <tenon/ops/linear/convolution.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

@@ -1,9 +1,9 @@
 // error[gcc]: conv2d: window is larger than the padded input: \[8, 4, 4, 3\] x \[5, 5, 3, 32\]
 // error[clang]: conv2d_op, tenon::fault::window_larger_than_input, .*size<4>, .*size<5>
 // A mistake deep in a model is one error: what follows absorbs it.
-#include <tenon/ops/convolution.hpp>
-#include <tenon/ops/pooling.hpp>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/linear/convolution.hpp>
+#include <tenon/ops/linear/pooling.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 namespace tn = tenon;
 
 auto model(const tn::tensor<float, tn::shape<8, 4, 4, 3>>& x, const tn::tensor<float, tn::shape<5, 5, 3, 32>>& w) {

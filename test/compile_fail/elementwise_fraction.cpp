@@ -2,7 +2,7 @@
 // error[clang]: a number with a fraction stands beside integers or bools
 // error: a number with a fraction stands beside integers or bools
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 
 void program(tenon::tensor<int, tenon::shape<3>> a) {
     auto fits = a * 2;

@@ -1,6 +1,6 @@
 // error[gcc]: multiply: two different named sizes meet: \[batch\] x \[time\]
 // error[clang]: named_sizes_differ
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 
 inline constexpr struct batch_size : tenon::dim<"batch"> {} batch;
 inline constexpr struct time_steps : tenon::dim<"time"> {} time_;

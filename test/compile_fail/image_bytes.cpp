@@ -1,7 +1,7 @@
 // error[gcc]: In instantiation of .*tenon::adjust_hue\(
 // error: tenon::adjust_hue: colours are computed with floating numbers: write cast<float>\(images\) / 255
 #include <cstdint>
-#include <tenon/ops/image_color.hpp>
+#include <tenon/ops/image/image_color.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

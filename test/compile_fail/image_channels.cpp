@@ -1,6 +1,6 @@
 // error[gcc]: rgb_to_grayscale: numbers of channels differ: \[batch, 32, 32, 1\]
 // error[clang]: rgb_to_grayscale_rule, tenon::fault::channels_differ, .*batch, .*size<32>, .*size<32>, .*size<1>
-#include <tenon/ops/image_color.hpp>
+#include <tenon/ops/image/image_color.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

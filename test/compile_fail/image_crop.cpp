@@ -1,6 +1,6 @@
 // error[gcc]: random_crop: slice is out of range: \[batch, 28, 28, 1\] x \[32, 24\]
 // error[clang]: random_crop_rule, tenon::fault::slice_out_of_range, .*batch, .*size<28>, .*size<28>, .*size<1>>, .*size<32>, .*size<24>
-#include <tenon/ops/image_geometry.hpp>
+#include <tenon/ops/image/image_geometry.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

@@ -1,6 +1,6 @@
 // error[gcc]: resize: rank is too low: \[batch, 784\]
 // error[clang]: resize_rule, tenon::fault::rank_too_low, .*batch, .*size<784>
-#include <tenon/ops/image_resize.hpp>
+#include <tenon/ops/image/image_resize.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

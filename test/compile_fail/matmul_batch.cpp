@@ -1,7 +1,7 @@
 // error[gcc]: matmul: two different named sizes meet: \[batch, 2, 3\] x \[heads, 3, 4\]
 // error[clang]: matmul_op, tenon::fault::named_sizes_differ, .*batch.*heads
 
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // error[gcc]: matmul: element types differ: float\[2, 3\] x double\[3, 4\]
 // error[clang]: matmul_op, tenon::fault::element_types_differ, .*shown_tensor<float, .*shown_tensor<double,
 
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // error[gcc]: matmul: inner dimensions differ: \[batch, 784\] x \[300, 10\]
 // error[clang]: matmul_op, tenon::fault::inner_dimensions_differ, .*shown_tensor<float, .*batch.*, .*size<784>>, .*shown_tensor<float, .*size<300>, .*size<10>>
 
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

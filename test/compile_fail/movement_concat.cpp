@@ -1,7 +1,7 @@
 // error[gcc]: concat: sizes differ: \[batch, 3\] x \[7, 5\]
 // error[clang]: concat_op, tenon::fault::sizes_differ, .*batch.*size<3>.*size<7>, .*size<5>
 
-#include <tenon/ops/assembly.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // error[gcc]: gather: element type must be an integer: float\[1000, 64\] x float\[batch\]
 // error[clang]: gather_op, tenon::fault::element_type_must_be_integer, .*shown_tensor<float, .*shown_tensor<float,
 
-#include <tenon/ops/gather.hpp>
+#include <tenon/ops/shape/gather.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // error[gcc]: reshape: numbers of elements differ: \[batch, 28, 28\]
 // error[clang]: reshape_op, tenon::fault::element_counts_differ, .*batch.*size<28>, .*size<28>
 
-#include <tenon/ops/movement.hpp>
+#include <tenon/ops/shape/movement.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // error[gcc]: split: size is not divisible: \[7, batch\]
 // error[clang]: split_op, tenon::fault::size_not_divisible, .*size<7>, .*batch
 
-#include <tenon/ops/assembly.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // error[gcc]: transpose: axes are not a permutation: \[2, 3, 4\]
 // error[clang]: transpose_op, tenon::fault::axes_are_not_a_permutation, .*size<2>, .*size<3>, .*size<4>
 
-#include <tenon/ops/movement.hpp>
+#include <tenon/ops/shape/movement.hpp>
 
 namespace tn = tenon;
 

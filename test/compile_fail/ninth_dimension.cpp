@@ -1,7 +1,7 @@
 // error[gcc]: expand_dims: a tensor has at most 8 dimensions: \[1, 2, 3, 4, 5, 6, 7, 8\]
 // error[clang]: expand_dims_op, tenon::fault::too_many_dimensions
 
-#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 
 namespace tn = tenon;
 

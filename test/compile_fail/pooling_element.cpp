@@ -1,7 +1,7 @@
 // error[gcc]: average_pool2d: element type must be float, double, half or bfloat16: int32\[1, 4, 4, 6\]
 // error[clang]: average_pool2d_op, tenon::fault::element_type_must_be_floating, .*int, .*size<4>
 #include <cstdint>
-#include <tenon/ops/pooling.hpp>
+#include <tenon/ops/linear/pooling.hpp>
 namespace tn = tenon;
 
 #ifdef TENON_EXPECT_ERROR

@@ -1,6 +1,6 @@
 // error[gcc]: max_pool2d: window is larger than the padded input: \[batch, 2, 14, 6\]
 // error[clang]: max_pool2d_op, tenon::fault::window_larger_than_input, .*batch, .*size<2>, .*size<14>
-#include <tenon/ops/pooling.hpp>
+#include <tenon/ops/linear/pooling.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

@@ -1,7 +1,7 @@
 // error[gcc]: sum: axis is out of range: \[batch, 10\]
 // error[clang]: sum_op, tenon::fault::axis_out_of_range, .*batch.*size<10>
 
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,7 +1,7 @@
 // error[gcc]: mean: element type must be float, double, half or bfloat16: int32\[4, 10\]
 // error[clang]: mean_op, tenon::fault::element_type_must_be_floating, .*shown_tensor<int,
 
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // error[gcc]: concat: the result would take more than 2\^62 bytes: \[4000000000000000000, 2\] x \[4000000000000000000, 2\]
 // error[clang]: concat_op, tenon::fault::sizes_overflow
 
-#include <tenon/ops/assembly.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tn = tenon;
 

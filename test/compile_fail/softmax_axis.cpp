@@ -1,6 +1,6 @@
 // error[gcc]: softmax: axis is out of range: \[batch, 10\]
 // error[clang]: softmax_op, tenon::fault::axis_out_of_range, .*batch, .*size<10>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

@@ -1,7 +1,7 @@
 // error[gcc]: sparse_softmax_cross_entropy: batch sizes differ: \[50, 10\] x \[64\]
 // error[clang]: sparse_softmax_cross_entropy_op, tenon::fault::batch_sizes_differ, .*size<50>, .*size<10>>, .*size<64>
 #include <cstdint>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 namespace tn = tenon;
 
 #ifdef TENON_EXPECT_ERROR

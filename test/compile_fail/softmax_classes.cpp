@@ -1,6 +1,6 @@
 // error[gcc]: softmax_cross_entropy: numbers of classes differ: \[batch, 10\] x \[batch, 11\]
 // error[clang]: softmax_cross_entropy_op, tenon::fault::classes_differ, .*size<10>>, .*size<11>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

@@ -1,7 +1,7 @@
 // error[gcc]: sparse_softmax_cross_entropy: element type must be an integer: float\[batch, 10\] x float\[batch\]
 // error[clang]: sparse_softmax_cross_entropy_op, tenon::fault::element_type_must_be_integer, .*batch, .*size<10>>, .*float, batch
 #include <cstdint>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <cuda/device/context.hpp>
-#include <cuda/kernels/add_into.hpp>
+#include <cuda/kernels/elementwise/add_into.hpp>
 #include <cuda/nccl/all_reduce.hpp>
 
 #include "summed_cards.hpp"

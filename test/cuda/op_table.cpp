@@ -9,9 +9,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/gpu_kernels.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/tenon.hpp>
 
 #include "device_array.hpp"

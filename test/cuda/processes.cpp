@@ -20,10 +20,10 @@
 
 #include <net/collective/each_worker.hpp>
 #include <net/server/free_ports.hpp>
-#include <tenon/kernel/process_sums.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/ops/collective.hpp>
-#include <tenon/ops/device_collective.hpp>
+#include <tenon/ops/collective/collective.hpp>
+#include <tenon/ops/collective/device_collective.hpp>
+#include <tenon/ops/collective/process_sums.hpp>
 
 #include "emulator/control.hpp"
 #include "emulator/nccl.hpp"

@@ -6,11 +6,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cuda/kernels/movement/framed_copy.hpp>
-#include <cuda/kernels/movement/index_walk.hpp>
-#include <cuda/kernels/movement/joined_rows.hpp>
-#include <cuda/kernels/movement/strided_copy.hpp>
-#include <tenon/kernel/strided_copy.hpp>
+#include <cuda/kernels/shape/framed_copy.hpp>
+#include <cuda/kernels/shape/index_walk.hpp>
+#include <cuda/kernels/shape/joined_rows.hpp>
+#include <cuda/kernels/shape/strided_copy.hpp>
+#include <tenon/dense/strided_copy.hpp>
 
 #include "device_array.hpp"
 

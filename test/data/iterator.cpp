@@ -18,7 +18,7 @@
 #include "messages.hpp"
 #include "runtime/every_session.hpp"
 
-// Iterators of data sets in steps: SEMANTICS 38. That they are saved with variables is in train/saver_iterators.cpp.
+// Iterators of data sets in steps: SEMANTICS 38. That they are saved with variables is in train/checkpoint/saver_iterators.cpp.
 
 namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <tenon/core/print.hpp>
+#include <tenon/core/array/print.hpp>
 #include <tenon/data/minibatches.hpp>
 
 namespace tn = tenon;

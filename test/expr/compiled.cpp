@@ -3,8 +3,8 @@
 #define TENON_COMPILE_EXPRESSIONS 1
 #include <doctest/doctest.h>
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/activations.hpp>
+#include <tenon/ops/elementwise/activations.hpp>
+#include <tenon/ops/state/control.hpp>
 
 #include "compare_compiled.hpp"
 

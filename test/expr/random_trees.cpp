@@ -8,10 +8,10 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "compare_compiled.hpp"

@@ -7,12 +7,12 @@
 #include <random>
 #include <vector>
 
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/half.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
-#include <tenon/kernel/thread_pool.hpp>
 
 /// Running tapes without a graph, and what they are compared with: one element at a time, with indices worked out from
 /// scratch.

@@ -1,5 +1,5 @@
 // Reads a cluster from any bytes: what is no cluster is an error of two kinds, what is one is written and read again.
-// covers: graph/cluster graph/json_value graph/json_parse
+// covers: cluster/cluster io/json/json_value io/json/json_parse
 
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include <tenon/cluster/cluster.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/cluster.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     tenon::cluster read;

@@ -1,5 +1,5 @@
 // Reads measurements from any bytes: what are none is an error of two kinds, what are some is written and read again.
-// covers: runtime/plan/cost_measurements graph/json_value graph/json_parse
+// covers: runtime/plan/cost_measurements io/json/json_value io/json/json_parse
 
 #include <cstddef>
 #include <cstdint>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <tenon/io/example/example.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/parse_example.hpp>
+#include <tenon/ops/input/parse_example.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

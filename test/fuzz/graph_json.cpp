@@ -1,6 +1,6 @@
 // Reads a graph from any bytes: what is no sound graph is an error of two kinds; what is one is written and read again,
 // and run where it is small, with gradients of what is floating. That may fail, with one of the library's errors.
-// covers: graph/json graph/json_value graph/json_parse graph/json_write graph/graph graph/scope graph/attributes core/device_name
+// covers: graph/json io/json/json_value io/json/json_parse graph/json_write graph/graph graph/scope op/attributes core/device_name
 
 #include <algorithm>
 #include <cstddef>

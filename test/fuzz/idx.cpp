@@ -1,5 +1,5 @@
 // Whatever the bytes, parse_idx returns an array that has what they promise, or throws a tenon::error.
-// covers: data/idx core/file
+// covers: data/idx io/files/file
 
 #include <cstddef>
 #include <cstdint>

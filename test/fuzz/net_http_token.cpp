@@ -1,6 +1,6 @@
 // Looks for a token in headers of HTTP, and for a queue's fill and a task in what status rows say: what is found is a part of the text,
 // and what was put there is found.
-// covers: net/http/shown_token net/http/stalls
+// covers: net/http/shown_token net/http/status/stalls
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include <net/http/shown_token.hpp>
-#include <net/http/stalls.hpp>
-#include <tenon/kernel/queue.hpp>
+#include <net/http/status/stalls.hpp>
+#include <tenon/resources/queue.hpp>
 
 using namespace tenon::net;
 

@@ -1,6 +1,6 @@
 // Sends any messages to a service and to a peer, before and after the handshake: the handler hears numbered messages in order, once,
 // and what does not follow the rules ends a connection or a link, no more.
-// covers: net/link/link net/link/accepted net/link/service net/link/service_link net/link/peer net/link/peer_end net/link/link_end net/link/handshake
+// covers: net/link/link net/rpc/accepted net/rpc/service net/rpc/service_link net/rpc/peer net/rpc/peer_end net/link/link_end net/link/handshake
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <net/link/handshake.hpp>
-#include <net/link/peer.hpp>
-#include <net/link/service.hpp>
-#include <net/transport/simulated.hpp>
+#include <net/rpc/peer.hpp>
+#include <net/rpc/service.hpp>
+#include <net/transport/simulated/simulated.hpp>
 #include <net/wire/bytes.hpp>
 
 namespace {

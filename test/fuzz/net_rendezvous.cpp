@@ -1,5 +1,5 @@
 // Reads what processes say at a rendezvous, and through mpiexec, from any bytes, and lets one join; what is none is an error of two kinds.
-// covers: net/launch/rendezvous_table net/launch/pmi_board
+// covers: net/launch/rendezvous/rendezvous_table net/launch/pmi_board
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include <net/launch/pmi_board.hpp>
-#include <net/launch/rendezvous_table.hpp>
+#include <net/launch/rendezvous/rendezvous_table.hpp>
 #include <tenon/core/error.hpp>
 
 using namespace tenon::net;

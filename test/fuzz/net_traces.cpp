@@ -4,7 +4,7 @@
 #include "net_packed.hpp"
 
 #include <net/wire/calls.hpp>
-#include <tenon/graph/json_parse.hpp>
+#include <tenon/io/json/json_parse.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,7 @@
 
 #include "net_packed.hpp"
 
-#include <tenon/graph/attribute.hpp>
+#include <tenon/op/attribute.hpp>
 
 namespace {
 

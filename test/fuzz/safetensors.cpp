@@ -1,12 +1,12 @@
 // Whatever the bytes, a safetensors_file opens and gives arrays that fill them, or throws a tenon::error.
-// covers: graph/safetensors core/file
+// covers: io/safetensors/safetensors io/files/file
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
-#include <tenon/graph/safetensors.hpp>
+#include <tenon/io/safetensors/safetensors.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -2,13 +2,13 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "messages.hpp"

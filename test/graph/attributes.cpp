@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/attributes.hpp>
+#include <tenon/op/attributes.hpp>
 
 #include "messages.hpp"
 

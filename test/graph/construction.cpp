@@ -4,8 +4,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/state/state.hpp>
 
 // How graphs are made: nodes, names, scopes, collections, seeds.
 

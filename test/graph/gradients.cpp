@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "messages.hpp"

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/size_name.hpp>
-#include <tenon/ops/gradients.hpp>
+#include <tenon/core/sizes/size_name.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // A graph as text, and back.

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/strings.hpp>
+#include <tenon/ops/text/strings.hpp>
 #include <tenon/tenon.hpp>
-#include <tenon/train/saver.hpp>
+#include <tenon/train/checkpoint/saver.hpp>
 
 #include "messages.hpp"
 #include "temporary_folder.hpp"

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/state/state.hpp>
 
 #include "messages.hpp"
 

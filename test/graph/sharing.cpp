@@ -3,8 +3,8 @@
 #include <limits>
 
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // A name is a node, a temporary is fused; equal nodes are one.

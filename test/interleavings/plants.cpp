@@ -4,7 +4,7 @@
 #include <mutex>
 #include <thread>
 
-#include <tenon/kernel/spin_lock.hpp>
+#include <tenon/concurrency/spin_lock.hpp>
 
 namespace interleavings {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/kernel/spin_lock.hpp>
+#include <tenon/concurrency/spin_lock.hpp>
 
 #include <dlfcn.h>
 #include <linux/futex.h>

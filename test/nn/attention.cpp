@@ -5,9 +5,9 @@
 #include <vector>
 
 #include <tenon/nn/attention.hpp>
-#include <tenon/ops/formulas.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "ops/check_gradients.hpp"
 

@@ -12,7 +12,7 @@
 #include <tenon/nn/pooling.hpp>
 #include <tenon/nn/sequential.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 namespace tn = tenon;
 namespace nn = tenon::nn;

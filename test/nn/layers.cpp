@@ -9,7 +9,7 @@
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 namespace tn = tenon;
 namespace nn = tenon::nn;
@@ -155,7 +155,7 @@ TEST_CASE("a sequential of sequentials is one model") {
     CHECK(g.collection(tn::trainable_variables).size() == 4);
 }
 
-TEST_CASE("activations are layers with the formulas of ops/elementwise.hpp") {
+TEST_CASE("activations are layers with the formulas of ops/elementwise/elementwise.hpp") {
     const tn::graph g;
     const tn::graph_scope scope(g);
     auto x = tn::placeholder<double, tn::shape<3>>("x");

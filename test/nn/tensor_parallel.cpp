@@ -9,10 +9,10 @@
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
 #include <tenon/nn/tensor_parallel.hpp>
-#include <tenon/ops/formulas.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/support.hpp"
 

@@ -3,9 +3,9 @@
 #include <sstream>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 
 #include "running.hpp"
 

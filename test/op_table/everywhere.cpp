@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <tenon/graph/json.hpp>
-#include <tenon/kernel/simd/isa.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/simd/isa.hpp>
 
 #include "running.hpp"
 

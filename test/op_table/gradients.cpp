@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 
 #include "running.hpp"
 #include "slopes.hpp"

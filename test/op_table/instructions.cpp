@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/kernel/simd/isa.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/simd/isa.hpp>
 
 #include "running.hpp"
 #include "slopes.hpp"

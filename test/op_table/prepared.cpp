@@ -5,10 +5,10 @@
 
 #include <malloc.h>
 
+#include <tenon/core/array/memory_payer.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/memory_payer.hpp>
-#include <tenon/kernel/file_access.hpp>
-#include <tenon/kernel/resources.hpp>
+#include <tenon/io/files/file_access.hpp>
+#include <tenon/resources/resources.hpp>
 
 #include "replaced_new.hpp"
 #include "running.hpp"

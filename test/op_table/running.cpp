@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <tenon/core/print.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/core/array/print.hpp>
+#include <tenon/ops/state/state.hpp>
 
 namespace op_table {
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/control.hpp>
 
 namespace op_table {
 

@@ -10,7 +10,7 @@
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/state/state.hpp>
 
 namespace op_table {
 

@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/ops/state/control.hpp>
 
 /// One table of ops for tests: an entry an op, which says how the op is used; what must hold of every op is checked for
 /// each entry, in the files beside this one.

@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/fill.hpp>
-#include <tenon/ops/indexing.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/pooling.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/softmax.hpp>
-#include <tenon/ops/state.hpp>
-#include <tenon/ops/untyped_formulas.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/linear/pooling.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "../messages.hpp"

@@ -10,8 +10,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/kernel/resources.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/op/wait.hpp>
+#include <tenon/resources/resources.hpp>
 
 /// Ops driven by hand, without a session: their kernels are prepared, started and stopped by the test.
 

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include <tenon/net/net.hpp>
-#include <tenon/ops/collective.hpp>
+#include <tenon/ops/collective/collective.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

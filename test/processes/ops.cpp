@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include <net/client/client.hpp>
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/input.hpp>
 #include <tenon/net/net.hpp>

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <net/launch/rendezvous.hpp>
+#include <net/launch/rendezvous/rendezvous.hpp>
 #include <net/transport/tcp.hpp>
 #include <tenon/core/error.hpp>
 

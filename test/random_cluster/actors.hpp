@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <net/transport/simulated.hpp>
+#include <net/transport/simulated/simulated.hpp>
 
 /// Programs of clients, written as they are for real servers: they call, and wait for the answer. Each is a thread, of which one runs
 /// at a time, or the simulation does; who comes next depends on nothing but what has happened. So all is as if there were one thread.

@@ -4,7 +4,7 @@
 #include <set>
 
 #include <net/client/remote_session.hpp>
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <random_cluster/session_graph.hpp>
 #include <tenon/tenon.hpp>
 

@@ -1,7 +1,7 @@
 #include "random_cluster/graphs.hpp"
 
 #include <net/client/remote_session.hpp>
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/server/server_core.hpp>
 #include <random_cluster/actors.hpp>
 #include <random_graphs/compare.hpp>

@@ -6,7 +6,7 @@
 
 #include "random_cluster/client.hpp"
 
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 
 namespace random_cluster {
 

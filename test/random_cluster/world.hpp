@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <net/link/peer.hpp>
+#include <net/rpc/peer.hpp>
 #include <net/server/server_core.hpp>
-#include <net/transport/simulated.hpp>
+#include <net/transport/simulated/simulated.hpp>
 #include <random_cluster/actors.hpp>
 #include <random_cluster/ledger.hpp>
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <set>
 
+#include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/print.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>

@@ -5,7 +5,7 @@
 #include <deque>
 #include <utility>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 
 namespace random_links {
 

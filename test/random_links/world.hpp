@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include <net/link/peer.hpp>
-#include <net/link/service.hpp>
-#include <net/transport/simulated.hpp>
+#include <net/rpc/peer.hpp>
+#include <net/rpc/service.hpp>
+#include <net/transport/simulated/simulated.hpp>
 
 /// A cluster whose hosts add to each other's counters, and what must hold of that.
 

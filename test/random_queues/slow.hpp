@@ -6,7 +6,7 @@
 #include <thread>
 
 #include <tenon/graph/graph.hpp>
-#include <tenon/kernel/kernel.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// A kernel that takes its time, so that steps of several threads overlap.
 

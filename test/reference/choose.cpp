@@ -5,8 +5,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/graph/attribute.hpp>
-#include <tenon/ops/partition.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/ops/shape/partition.hpp>
 
 namespace tn = tenon;
 

@@ -2,7 +2,7 @@
 
 #include "reference/compute.hpp"
 
-/// What chooses elements by their values (ops/selection.hpp, ops/partition.hpp), by plain loops.
+/// What chooses elements by their values (ops/shape/selection.hpp, ops/shape/partition.hpp), by plain loops.
 
 namespace reference {
 

@@ -8,9 +8,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/fused.hpp>
-#include <tenon/kernel/kernel.hpp>
-#include <tenon/kernel/resources.hpp>
-#include <tenon/ops/scatter.hpp>
+#include <tenon/op/kernel.hpp>
+#include <tenon/ops/shape/scatter.hpp>
+#include <tenon/resources/resources.hpp>
 
 #include "reference/choose.hpp"
 #include "reference/tape.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <tenon/ops/partition.hpp>
+#include <tenon/ops/shape/partition.hpp>
 
 namespace tn = tenon;
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include <tenon/graph/attribute.hpp>
-#include <tenon/ops/queue.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/ops/queue/queue.hpp>
 
 #include "reference/compute.hpp"
 

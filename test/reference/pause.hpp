@@ -9,7 +9,7 @@
 
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/op/wait.hpp>
 
 /// An op that waits for nothing in particular, and so changes nothing but where steps are cut.
 

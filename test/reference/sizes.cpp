@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/attribute.hpp>
+#include <tenon/op/attribute.hpp>
 
 namespace tn = tenon;
 

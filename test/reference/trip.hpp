@@ -8,7 +8,7 @@
 
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/kernel/kernel.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// An op beside which something happens: a step is cut short in a place, not at a time.
 

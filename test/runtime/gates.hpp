@@ -12,7 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/op/wait.hpp>
 
 /// An op that waits as tests want it to: written here as any program may write its own.
 

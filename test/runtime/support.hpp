@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/kernel/kernel.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// Ops that tests watch: written here as any program may write its own.
 

@@ -19,12 +19,12 @@
 
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
-#include <tenon/ops/fill.hpp>
-#include <tenon/ops/queue.hpp>
-#include <tenon/ops/random.hpp>
+#include <tenon/ops/queue/queue.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/shape/fill.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/search/grid_search.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "temporary_folder.hpp"
 

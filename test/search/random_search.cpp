@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/ops/fill.hpp>
+#include <tenon/ops/shape/fill.hpp>
 #include <tenon/search/grid_search.hpp>
 
 #include "temporary_folder.hpp"

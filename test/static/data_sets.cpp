@@ -7,7 +7,7 @@
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 
 using namespace tenon;
 

@@ -1,5 +1,5 @@
 // Element types and sizes of elementwise expressions.
-#include <tenon/ops/activations.hpp>
+#include <tenon/ops/elementwise/activations.hpp>
 
 using namespace tenon;
 

@@ -1,5 +1,5 @@
 // What trees write on tapes, and what vjp() makes of them, as constants.
-#include <tenon/ops/activations.hpp>
+#include <tenon/ops/elementwise/activations.hpp>
 #include <tenon/tape/vjp.hpp>
 
 using namespace tenon;

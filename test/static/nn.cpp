@@ -5,7 +5,7 @@
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/pooling.hpp>
 #include <tenon/nn/sequential.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 // Result types of layers: all of these are decided by the compiler.
 

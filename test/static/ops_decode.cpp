@@ -5,8 +5,8 @@
 #include <tuple>
 #include <type_traits>
 
-#include <tenon/ops/decode.hpp>
-#include <tenon/ops/strings.hpp>
+#include <tenon/ops/input/decode.hpp>
+#include <tenon/ops/text/strings.hpp>
 
 using namespace tenon;
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <type_traits>
 
-#include <tenon/ops/decode_image.hpp>
+#include <tenon/ops/image/decode_image.hpp>
 
 using namespace tenon;
 

@@ -4,11 +4,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <tenon/ops/image_color.hpp>
-#include <tenon/ops/image_geometry.hpp>
-#include <tenon/ops/image_mixing.hpp>
-#include <tenon/ops/image_resize.hpp>
-#include <tenon/ops/image_transform.hpp>
+#include <tenon/ops/image/image_color.hpp>
+#include <tenon/ops/image/image_geometry.hpp>
+#include <tenon/ops/image/image_mixing.hpp>
+#include <tenon/ops/image/image_resize.hpp>
+#include <tenon/ops/image/image_transform.hpp>
 
 namespace tn = tenon;
 using tn::dyn, tn::shape, tn::tensor, tn::ill_shaped;

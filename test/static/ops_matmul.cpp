@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 
 using namespace tenon;
 

@@ -2,10 +2,10 @@
 
 #include <type_traits>
 
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/indexing.hpp>
-#include <tenon/ops/movement.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
 
 using namespace tenon;
 

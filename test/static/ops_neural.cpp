@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <tenon/ops/convolution.hpp>
-#include <tenon/ops/dropout.hpp>
-#include <tenon/ops/normalization.hpp>
-#include <tenon/ops/pooling.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/linear/convolution.hpp>
+#include <tenon/ops/linear/pooling.hpp>
+#include <tenon/ops/random/dropout.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/rows/normalization.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 
 namespace tn = tenon;
 using tn::dyn, tn::shape, tn::tensor, tn::ill_shaped, tn::conv2d_options, tn::pool2d_options;

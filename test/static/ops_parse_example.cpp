@@ -4,7 +4,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include <tenon/ops/parse_example.hpp>
+#include <tenon/ops/input/parse_example.hpp>
 
 using namespace tenon;
 

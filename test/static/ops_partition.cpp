@@ -2,9 +2,9 @@
 
 #include <type_traits>
 
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/partition.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/ops/state/state.hpp>
 
 using namespace tenon;
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include <tenon/ops/queue.hpp>
+#include <tenon/ops/queue/queue.hpp>
 
 using namespace tenon;
 

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 
 using namespace tenon;
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include <tenon/ops/selection.hpp>
+#include <tenon/ops/shape/selection.hpp>
 
 using namespace tenon;
 

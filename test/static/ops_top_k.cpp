@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <tenon/ops/row_cache.hpp>
-#include <tenon/ops/top_k.hpp>
+#include <tenon/ops/reduce/top_k.hpp>
+#include <tenon/ops/state/row_cache.hpp>
 
 using namespace tenon;
 

@@ -1,4 +1,4 @@
-#include <tenon/core/shape.hpp>
+#include <tenon/core/sizes/shape.hpp>
 
 // What is known of sizes at compile time.
 

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/convolution.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/indexing.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/pooling.hpp>
+#include <tenon/ops/linear/convolution.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/pooling.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
 
 using namespace tenon;
 

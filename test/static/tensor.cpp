@@ -1,8 +1,8 @@
-#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // The typed handle: what converts to what, what ops make of it, and that mistakes are absorbed after the first.

@@ -4,9 +4,9 @@
 #include <tuple>
 #include <type_traits>
 
-#include <tenon/ops/reader.hpp>
-#include <tenon/train/batch.hpp>
-#include <tenon/train/producers.hpp>
+#include <tenon/ops/input/reader.hpp>
+#include <tenon/train/input/batch.hpp>
+#include <tenon/train/input/producers.hpp>
 
 using namespace tenon;
 

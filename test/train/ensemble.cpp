@@ -8,11 +8,11 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/train/coordinator.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/train/ensemble.hpp>
+#include <tenon/train/session/coordinator.hpp>
 
 // Ensembles through queues (SEMANTICS 45), whose members are sessions of one task here. Processes that are killed and stopped:
 // test/processes/ensemble.cpp.

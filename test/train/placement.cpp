@@ -3,15 +3,15 @@
 #include <string>
 #include <vector>
 
-#include <tenon/graph/replica_device_setter.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
+#include <tenon/cluster/replica_device_setter.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 // Where training's own nodes ask to be: SEMANTICS 4, 9, 40.
 

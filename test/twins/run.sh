@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every public function on tensors has a twin of its name in namespace untyped, for tensors whose types are known at run time
-# only, and every twin is compared with it in test/op_table/twins*.cpp or test/ops/untyped_formulas.cpp. without.txt lists what
+# only, and every twin is compared with it in test/op_table/twins*.cpp or test/ops/elementwise/untyped_formulas.cpp. without.txt lists what
 # has no partner, and why. The headers are read as clang-format writes them: what is declared in a namespace begins its line.
 #
 #   run.sh REPOSITORY
@@ -9,7 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
 export LC_ALL=C
 
-headers=$(ls include/tenon/ops/*.hpp include/tenon/nn/losses.hpp | grep -v '/hints.hpp')
+headers=$(ls include/tenon/ops/*.hpp include/tenon/ops/*/*.hpp include/tenon/nn/losses.hpp | grep -v '/hints.hpp')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -54,10 +54,10 @@ awk '
 sed -nE 's|^TENON_(UNARY\|BINARY\|TERNARY)\(([a-z_0-9]+),.*|untyped \2 include/tenon/tape/instructions.inl|p' \
     include/tenon/tape/instructions.inl >>"$work/functions"
 # So are the operators.
-sed -nE 's|^TENON_OPERATOR\(([^,]+),.*|untyped operator\1 include/tenon/ops/elementwise.hpp|p' \
-    include/tenon/ops/elementwise.hpp >>"$work/functions"
-sed -nE 's|^template <detail::UntypedTensor X> any_tensor (operator.)\(.*|untyped \1 include/tenon/ops/elementwise.hpp|p' \
-    include/tenon/ops/elementwise.hpp >>"$work/functions"
+sed -nE 's|^TENON_OPERATOR\(([^,]+),.*|untyped operator\1 include/tenon/ops/elementwise/elementwise.hpp|p' \
+    include/tenon/ops/elementwise/elementwise.hpp >>"$work/functions"
+sed -nE 's|^template <detail::UntypedTensor X> any_tensor (operator.)\(.*|untyped \1 include/tenon/ops/elementwise/elementwise.hpp|p' \
+    include/tenon/ops/elementwise/elementwise.hpp >>"$work/functions"
 
 for kind in typed untyped; do
     sed -nE "s/^$kind ([^ ]+) .*/\1/p" "$work/functions" | sort -u >"$work/$kind"
@@ -65,7 +65,7 @@ for kind in typed untyped; do
 done
 sed -nE 's/^([^#: ]+): .*/\1/p' "$here/without.txt" | sort -u >"$work/without"
 grep -ohE '\b(same|same_parts|same_operation|check_twin)\("[^"]+"|\b(ONE|TWO|TWIN_[A-Z0-9]+)\([a-z_0-9]+' \
-    test/op_table/twins*.cpp test/ops/untyped_formulas.cpp | sed -E 's/^[A-Za-z_0-9]+\("?([^"]+)"?$/\1/' | sort -u >"$work/compared"
+    test/op_table/twins*.cpp test/ops/elementwise/untyped_formulas.cpp | sed -E 's/^[A-Za-z_0-9]+\("?([^"]+)"?$/\1/' | sort -u >"$work/compared"
 
 status=0
 complain() { # names that are wrong, and what to do

@@ -7,9 +7,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include <tenon/kernel/philox.hpp>
+#include <tenon/simd/philox.hpp>
 
-/// Random numbers from the words of a stream, one at a time: what tenon/kernel/random_kernel.inl computes on vectors, to the last bit.
+/// Random numbers from the words of a stream, one at a time: what tenon/ops/random/random_kernel.inl computes on vectors, to the last bit.
 /// Only operations that IEEE 754 rounds in one way are used, and no fused multiply-add: what includes this is compiled so
 /// that the compiler makes none.
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tenon/kernel/philox.hpp>
+#include <tenon/simd/philox.hpp>
 
 /// A random permutation, the same as the CPU's.
 ///

@@ -5,7 +5,7 @@
 
 #include <tenon/core/element_type.hpp>
 
-/// Arrays of random numbers, the same to the last bit as those of tenon/kernel/random_numbers.hpp.
+/// Arrays of random numbers, the same to the last bit as those of tenon/ops/random/random_numbers.hpp.
 
 namespace tenon::cuda {
 

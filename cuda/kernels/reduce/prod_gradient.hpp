@@ -5,7 +5,7 @@
 
 #include <tenon/core/element_type.hpp>
 
-/// Derivatives of products, of every order: prod_gradient_op in tenon/ops/reduction.hpp. For each element the product of those before it in
+/// Derivatives of products, of every order: prod_gradient_op in tenon/ops/reduce/reduction.hpp. For each element the product of those before it in
 /// its group times the product of those after it, so that no zero is divided by: of numbers x + h1 t1 + .. + hn tn where no power of a t
 /// counts, held as 2^n coefficients, one for each set of ts.
 

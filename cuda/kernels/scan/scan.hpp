@@ -5,7 +5,7 @@
 
 #include <tenon/core/element_type.hpp>
 
-/// Running operations along the middle axis of [outer, n, inner]: tenon/ops/scan.hpp.
+/// Running operations along the middle axis of [outer, n, inner]: tenon/ops/reduce/scan.hpp.
 ///
 /// Rows (inner = 1) are taken by blocks, 8 elements a thread, which find their beginnings from each other; columns by a thread each. Lines that are
 /// few and long are cut into parts: a first pass finds what each comes to, a second begins each with what those before it come to. Numbers

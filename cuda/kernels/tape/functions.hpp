@@ -2,9 +2,9 @@
 
 // The instructions of tapes (tape/instructions.inl) on one element each, as device code. The text of this file is given to NVRTC
 // before what is generated for a tape, and the interpreter of tapes includes it, so that both compute the same numbers. It includes
-// nothing, since NVRTC has no files; tenon/kernel/polygamma.hpp comes before it.
+// nothing, since NVRTC has no files; tenon/simd/polygamma.hpp comes before it.
 //
-// What each gives at the edges is what the CPU's (kernel/simd/pack_arithmetic.inl, math_*.inl) gives: integers wrap around, by zero they
+// What each gives at the edges is what the CPU's (simd/pack_arithmetic.inl, math_*.inl) gives: integers wrap around, by zero they
 // give 0; min and max hand NaN on; rounding is half to even; floating numbers saturate where they become integers, and NaN becomes
 // 0. The real functions are CUDA's, which document at most 4 ulp (lgamma: 6); what CUDA lacks, or rounds otherwise, is written here.
 
@@ -326,7 +326,7 @@ template <class... C> __device__ __forceinline__ double polynomial(double x, dou
 
 /// The inverse of erf at x, where z, as exact as x, is the smaller of 1 - x and 1 + x: infinite where z is 0, NaN where it is
 /// negative. With w = -log(1 - x^2) it is x (sqrt(pi) / 2 + w R(w)); from |x| = 0.99 on, with s = sqrt(-log z), s - R(s). The R are
-/// rational, as in kernel/simd/math_special.inl.
+/// rational, as in simd/math_special.inl.
 TENON_CALLED double inverse_erf(double x, double z) {
     if (::fabs(x) < 0.99) {
         const double w = -::log(z * (2.0 - z));

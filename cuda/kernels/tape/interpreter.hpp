@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <tenon/core/extents.hpp>
+#include <tenon/core/sizes/extents.hpp>
 #include <tenon/tape/tape.hpp>
 
 /// Tapes run instruction by instruction on a GPU: what serves while their kernels are compiled, and where NVRTC is missing.

@@ -1,6 +1,6 @@
 #include <cuda/kernels/tape/sums.hpp>
 
-#include <tenon/kernel/polygamma.hpp>
+#include <tenon/simd/polygamma.hpp>
 
 #include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/tape/functions.hpp>

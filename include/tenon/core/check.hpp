@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/core/fault.hpp>
-#include <tenon/core/shape.hpp>
+#include <tenon/core/sizes/shape.hpp>
 
 /// The compile-time complaint: one mistake gives one error, whose first line names the op and both shapes.
 /// The result of a mistaken call is `ill_shaped`, which every op absorbs in silence. A function on operands asks its rule,

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include <tenon/core/config.hpp>
-#include <tenon/core/shape.hpp>
+#include <tenon/core/sizes/shape.hpp>
 
 /// Names of devices: "/job:ps/replica:0/task:1/device:GPU:0", or some of these parts in any order. "/cpu:0" and "/gpu:1"
 /// stand for "/device:CPU:0" and "/device:GPU:1"; "*" for a name or number leaves its part unset.

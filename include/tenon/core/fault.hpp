@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/core/extents.hpp>
+#include <tenon/core/sizes/extents.hpp>
 
 /// What a shape rule answers: a tensor's type, or what is wrong with the operands.
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 
 /// IDX files, in which MNIST and its relatives come: two zero bytes, an element type, a rank, the sizes and
 /// the elements, all big-endian (Y. LeCun, "The MNIST database of handwritten digits").

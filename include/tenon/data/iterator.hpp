@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/data/data_set.hpp>
-#include <tenon/ops/iterator.hpp>
+#include <tenon/ops/input/iterator.hpp>
 
 /// Data sets in a graph (SEMANTICS 38): a step that uses the tensors of get_next() takes an element.
 ///

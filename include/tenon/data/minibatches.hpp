@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/data/steps/rows.hpp>
 
 /// Shuffled minibatches of arrays that share dimension 0.

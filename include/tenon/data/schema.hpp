@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/array.hpp>
-#include <tenon/ops/queue.hpp>
+#include <tenon/core/array/array.hpp>
+#include <tenon/ops/queue/queue.hpp>
 
 /// What the elements of a data set are: components as queues have them, or structs with named members.
 ///

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/file.hpp>
 #include <tenon/debug/event_file.hpp>
+#include <tenon/io/files/file.hpp>
 #include <tenon/io/records/tfrecord.hpp>
 
 namespace tenon::detail {

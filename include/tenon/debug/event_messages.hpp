@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/graph/graph.hpp>
 
 /// The messages of event files (tensorflow/core/util/event.proto, framework/summary.proto, framework/graph.proto), as bytes in the wire

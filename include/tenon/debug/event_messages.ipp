@@ -10,8 +10,8 @@
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/debug/event_messages.hpp>
-#include <tenon/graph/json_value.hpp>
 #include <tenon/io/example/example_wire.hpp>
+#include <tenon/io/json/json_value.hpp>
 #include <tenon/io/records/tfrecord.hpp>
 
 namespace tenon::detail {

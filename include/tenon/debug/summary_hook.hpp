@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/debug/summary_writer.hpp>
-#include <tenon/train/session_hook.hpp>
+#include <tenon/train/session/session_hook.hpp>
 
 namespace tenon {
 
@@ -29,7 +29,7 @@ struct summary_hook_options {
     bool graph = true;                       ///< the session's, once
 };
 
-/// What steps of a monitored session (train/monitored_session.hpp) compute, as TensorBoard shows it: in the first step and then by the
+/// What steps of a monitored session (train/session/monitored_session.hpp) compute, as TensorBoard shows it: in the first step and then by the
 /// period, as those steps compute it. Where a session was restored from a checkpoint the steps after that are shown anew. Each worker
 /// that has such a hook is to have a folder of its own.
 ///

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/graph/graph.hpp>
 
 /// What TensorBoard shows (tensorboard --logdir FOLDER), in files of a folder:

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include <tenon/expr/fused.hpp>
-#include <tenon/kernel/simd/pack.hpp>
+#include <tenon/simd/pack.hpp>
 #include <tenon/tape/vjp.hpp>
 
 /// Kernels that the compiler makes of an expression's type, forward and backward.
@@ -38,7 +38,7 @@ template <class Program, int R> using register_t = element_t<compute_type(Progra
 
 #include <tenon/expr/evaluate.hpp>
 #define TENON_SIMD_FILE <tenon/expr/compiled.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
+#include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
 

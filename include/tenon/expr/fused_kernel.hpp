@@ -6,7 +6,7 @@
 #include <tenon/expr/fused_call.hpp>
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
-#include <tenon/kernel/kernel.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// The kernel of a fused node: it walks through the iteration space in stretches of dense elements and gives each to
 /// the tape's compiled function, or to the interpreter.

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/expr/fused_kernel.hpp>
-#include <tenon/kernel/thread_pool.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 namespace tenon::detail {

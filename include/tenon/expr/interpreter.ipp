@@ -4,10 +4,10 @@
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/interpreter.hpp>
-#include <tenon/kernel/simd/pack.hpp>
+#include <tenon/simd/pack.hpp>
 
 #define TENON_SIMD_FILE <tenon/expr/interpreter.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
+#include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
 

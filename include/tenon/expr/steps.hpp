@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
+#include <tenon/simd/isa.hpp>
 #include <tenon/tape/opcode.hpp>
-#include <tenon/kernel/simd/isa.hpp>
 
 /// Instructions on arrays: a function for each instruction, element type and instruction set. The interpreter is made
 /// of them, and their results are those of compiled kernels, to the bit.

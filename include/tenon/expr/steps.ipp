@@ -6,7 +6,7 @@
 #include <tenon/expr/steps.hpp>
 
 #define TENON_SIMD_FILE <tenon/expr/steps.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
+#include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
 

@@ -65,7 +65,7 @@ private:
 /// Names of the collections that variables enter.
 inline constexpr const char* global_variables = "variables";
 inline constexpr const char* trainable_variables = "trainable_variables";
-/// And the one of those in parts, each as the tensor that its parts are joined to (ops/partition.hpp).
+/// And the one of those in parts, each as the tensor that its parts are joined to (ops/shape/partition.hpp).
 inline constexpr const char* partitioned_variables = "partitioned_variables";
 /// And the one of queues that have threads which fill them (queue_runner).
 inline constexpr const char* queue_runners = "queue_runners";

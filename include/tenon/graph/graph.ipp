@@ -6,11 +6,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include <tenon/core/hash.hpp>
+#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/out_of_memory.hpp>
-#include <tenon/graph/attribute.hpp>
+#include <tenon/core/hash.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/op/attribute.hpp>
 #include <tenon/graph/graph_state.inl>
 #include <tenon/tape/tape.hpp>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
-#include <tenon/core/size_name.hpp>
+#include <tenon/core/sizes/size_name.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/graph/partitioned.hpp>
 
@@ -21,7 +21,7 @@ namespace tenon {
 
 struct placed_op; // of graph/scope.hpp
 namespace detail {
-class variable_policy; // of ops/state.hpp
+class variable_policy; // of ops/state/state.hpp
 }
 
 // A graph's nodes. Guarded by `guard`: graphs may be built from several threads; nodes never change once

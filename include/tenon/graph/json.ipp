@@ -8,9 +8,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/graph/json_parse.hpp>
 #include <tenon/graph/json_read.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/io/json/json_parse.hpp>
 
 namespace tenon {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/attribute.hpp>
-#include <tenon/graph/json_value.hpp>
+#include <tenon/io/json/json_value.hpp>
+#include <tenon/op/attribute.hpp>
 
 /// Types and attributes from JSON, the reverse of json_write.hpp. What is not right is an invalid_argument_error.
 

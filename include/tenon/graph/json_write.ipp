@@ -10,10 +10,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/graph/attribute.hpp>
-#include <tenon/graph/json_value.hpp>
 #include <tenon/graph/json_write.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/io/json/json_value.hpp>
+#include <tenon/op/attribute.hpp>
 #include <tenon/tape/tape.hpp>
 
 namespace tenon {

@@ -7,7 +7,7 @@
 
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/fault.hpp>
-#include <tenon/graph/attributes.hpp>
+#include <tenon/op/attributes.hpp>
 
 /// The untyped graph: nodes, and handles on their outputs.
 

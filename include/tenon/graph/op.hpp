@@ -1,8 +1,8 @@
 #pragma once
 
+#include <tenon/core/function_ref.hpp>
 #include <tenon/graph/node.hpp>
-#include <tenon/kernel/function_ref.hpp>
-#include <tenon/kernel/kernel.hpp>
+#include <tenon/op/kernel.hpp>
 
 /// What the library knows of an op: its rule, its gradient, its kernels.
 

@@ -4,7 +4,7 @@
 
 #include <tenon/core/config.hpp>
 
-/// In how many parts a variable is (ops/partition.hpp).
+/// In how many parts a variable is (ops/shape/partition.hpp).
 
 namespace tenon {
 

@@ -9,8 +9,8 @@
 
 #include <tenon/core/check.hpp>
 #include <tenon/core/device_name.hpp>
-#include <tenon/core/extents.hpp>
 #include <tenon/core/shared_function.hpp>
+#include <tenon/core/sizes/extents.hpp>
 #include <tenon/graph/partitioned.hpp>
 
 /// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
@@ -54,7 +54,7 @@ namespace detail {
 
 struct scope_state;
 struct open_scope;
-class variable_policy; // of ops/state.hpp
+class variable_policy; // of ops/state/state.hpp
 
 void retain(const scope_state*) noexcept;
 void release(const scope_state*) noexcept;

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <tenon/ops/activations.hpp>
+#include <tenon/ops/elementwise/activations.hpp>
 
 /// Activation functions as values: given to layers, or layers themselves.
 ///
 ///     auto h = tn::nn::dense<300>(tn::nn::relu)(x);
 ///     auto m = tn::nn::sequential(tn::nn::dense<300>(), tn::nn::tanh);
 ///
-/// Their formulas are those of the functions of the same name in ops/elementwise.hpp. A lambda is one, too:
+/// Their formulas are those of the functions of the same name in ops/elementwise/elementwise.hpp. A lambda is one, too:
 ///     auto softened = [](const auto& x) { return tn::tanh(x * 0.5f); };
 
 namespace tenon::nn {

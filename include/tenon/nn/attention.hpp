@@ -5,14 +5,14 @@
 #include <utility>
 
 #include <tenon/nn/layer.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/scan.hpp>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/reduce/scan.hpp>
+#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/state/control.hpp>
 
 /// Attention. A. Vaswani et al., Attention is all you need, NeurIPS 2017.
 ///

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 
 namespace tenon::nn {
 

@@ -2,7 +2,7 @@
 
 #include <tenon/nn/activation.hpp>
 #include <tenon/nn/layer.hpp>
-#include <tenon/ops/convolution.hpp>
+#include <tenon/ops/linear/convolution.hpp>
 
 /// The convolutional layer.
 ///

@@ -2,7 +2,7 @@
 
 #include <tenon/nn/activation.hpp>
 #include <tenon/nn/layer.hpp>
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 
 /// The fully connected layer.
 ///

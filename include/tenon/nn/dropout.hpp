@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/nn/layer.hpp>
-#include <tenon/ops/dropout.hpp>
+#include <tenon/ops/random/dropout.hpp>
 
 namespace tenon::nn {
 

@@ -8,8 +8,8 @@
 
 #include <tenon/nn/layer.hpp>
 #include <tenon/nn/losses.hpp>
-#include <tenon/ops/add_n.hpp>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/elementwise/add_n.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 
 /// Networks that answer together, in one graph (SEMANTICS 45). Between processes: train/ensemble.hpp.
 ///

@@ -4,9 +4,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/nn/ensemble.hpp>
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/indexing.hpp>
-#include <tenon/ops/untyped_formulas.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 
 namespace tenon::detail {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/ops/reshape.hpp>
+#include <tenon/ops/shape/reshape.hpp>
 
 namespace tenon::nn {
 

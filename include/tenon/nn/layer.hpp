@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/state/state.hpp>
 
 /// What layers are made of.
 ///
@@ -29,7 +29,7 @@ inline constexpr phase inference = phase::inference;
 inline constexpr phase training = phase::training;
 
 /// A variable of a layer: made when it is first asked for, the same one ever after; in each replica of replicated
-/// training (train/mirrored.hpp) the replica's own. Copies share it.
+/// training (train/replicated/mirrored.hpp) the replica's own. Copies share it.
 class parameter {
 public:
     parameter() : made_(std::make_shared<any_tensor>()) {}

@@ -4,9 +4,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 
 /// What is made small, and what is told about a model: scalars, mean over the batch.
 ///

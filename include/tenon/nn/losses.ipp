@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/nn/losses.hpp>
-#include <tenon/ops/untyped_formulas.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
 
 namespace tenon::nn::untyped {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tenon/nn/layer.hpp>
-#include <tenon/ops/pooling.hpp>
+#include <tenon/ops/linear/pooling.hpp>
 
-/// Pooling layers: the ops of ops/pooling.hpp as values.
+/// Pooling layers: the ops of ops/linear/pooling.hpp as values.
 ///
 ///     auto model = tn::nn::sequential(tn::nn::conv2d<32, 5>(tn::nn::relu), tn::nn::max_pool<2>(), tn::nn::flatten());
 

@@ -4,8 +4,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/nn/split_parameter.hpp>
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 
 namespace tenon::nn {
 

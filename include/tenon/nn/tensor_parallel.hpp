@@ -8,8 +8,8 @@
 #include <tenon/nn/attention.hpp>
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/split_parameter.hpp>
-#include <tenon/ops/add_n.hpp>
-#include <tenon/ops/assembly.hpp>
+#include <tenon/ops/elementwise/add_n.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 /// Layers whose weights are split over devices (SEMANTICS 43), with the numbers of the layers in one piece: they begin with the same
 /// values, and what they compute, gradients too, is equal to rounding. M. Shoeybi et al., Megatron-LM, 2019.

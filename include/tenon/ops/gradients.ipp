@@ -7,10 +7,10 @@
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/partition.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/ops/state/control.hpp>
 
 namespace tenon {
 

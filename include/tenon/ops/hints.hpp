@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Calls that do not compile, and what to write instead: axes, sizes and windows are template arguments, so that the

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/cluster/cluster.hpp>
 #include <tenon/core/device_name.hpp>
-#include <tenon/graph/cluster.hpp>
 #include <tenon/runtime/session/task.hpp>
 
 /// Where networks are trained one beside another: a network a device (search/grid_search.hpp).

@@ -15,8 +15,8 @@
 
 #include <tenon/core/content_hash.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/file.hpp>
-#include <tenon/graph/json_parse.hpp>
+#include <tenon/io/files/file.hpp>
+#include <tenon/io/json/json_parse.hpp>
 #include <tenon/search/grid_file.hpp>
 
 namespace tenon::detail {

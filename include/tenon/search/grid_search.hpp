@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/train/coordinator.hpp>
 #include <tenon/search/grid.hpp>
 #include <tenon/search/grid_devices.hpp>
-#include <tenon/train/session_hook.hpp>
 #include <tenon/search/trial.hpp>
+#include <tenon/train/session/coordinator.hpp>
+#include <tenon/train/session/session_hook.hpp>
 
 /// A grid of hyperparameters over all devices: a network a device at a time, the best by validation.
 ///
@@ -69,7 +69,7 @@ struct grid_search_options {
     /// Of the trials' sessions. An op that a GPU has no kernel for runs on the CPU. Of servers a session uses the trial's task, and those
     /// that device_filters names.
     session_options session{.allow_soft_placement = true};
-    /// The search's threads are this one's, and a stop that it asks for is one of the search. A signal is, too (train/stop_signal.hpp).
+    /// The search's threads are this one's, and a stop that it asks for is one of the search. A signal is, too (train/session/stop_signal.hpp).
     coordinator* threads = nullptr;
     /// Lines: a point that has ended, with how far all is; a device that is lost, or back. What it throws ends the run. Not set: standard
     /// error.

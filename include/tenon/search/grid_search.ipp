@@ -17,7 +17,7 @@
 #include <tenon/graph/graph.hpp>
 #include <tenon/search/grid_search.hpp>
 #include <tenon/search/search_record.hpp>
-#include <tenon/train/stop_signal.hpp>
+#include <tenon/train/session/stop_signal.hpp>
 
 #include <tenon/search/search_state.inl>
 #include <tenon/search/search_devices.inl>

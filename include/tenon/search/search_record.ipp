@@ -12,7 +12,7 @@
 
 #include <tenon/core/content_hash.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/safetensors.hpp>
+#include <tenon/io/safetensors/safetensors.hpp>
 #include <tenon/search/search_record.hpp>
 
 namespace tenon::detail {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/checkpoint.hpp>
 #include <tenon/search/median_stopping.hpp>
+#include <tenon/train/checkpoint/checkpoint.hpp>
 
 /// One network of a search (search/grid_search.hpp): what its training is told, and tells; and what has become of it.
 

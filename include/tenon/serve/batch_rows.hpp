@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 
 /// Rows of several requests in one batch, and back.
 

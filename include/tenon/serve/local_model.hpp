@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/kernel/function_ref.hpp>
-#include <tenon/kernel/deadlines.hpp>
+#include <tenon/concurrency/deadlines.hpp>
+#include <tenon/core/function_ref.hpp>
 #include <tenon/serve/batch_queue.hpp>
 #include <tenon/serve/model_server_options.hpp>
-#include <tenon/train/saver.hpp>
+#include <tenon/train/checkpoint/saver.hpp>
 
 /// A model server in this process: who waits, who computes, and in which order answers go.
 

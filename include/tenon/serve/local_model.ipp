@@ -6,13 +6,13 @@
 #include <system_error>
 #include <utility>
 
+#include <tenon/core/array/text_array.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/core/text_array.hpp>
-#include <tenon/ops/files.hpp>
-#include <tenon/ops/partition.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/input/files.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/serve/batch_rows.hpp>
 #include <tenon/serve/local_model.hpp>
 

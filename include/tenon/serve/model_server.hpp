@@ -10,8 +10,8 @@
 #include <tenon/graph/scope.hpp>
 #include <tenon/serve/model_server_options.hpp>
 #include <tenon/serve/served_model.hpp>
-#include <tenon/train/mirrored.hpp>
-#include <tenon/train/shared_variables.hpp>
+#include <tenon/train/replicated/mirrored.hpp>
+#include <tenon/train/replicated/shared_variables.hpp>
 
 /// A function of tensors on every device, which answers a stream of requests (SEMANTICS 47).
 ///

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 
 /// What a model that is served takes and gives.
 

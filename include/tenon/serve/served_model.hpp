@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
-#include <tenon/ops/component.hpp>
+#include <tenon/ops/queue/component.hpp>
 #include <tenon/runtime/session/feed.hpp>
 #include <tenon/serve/model_signature.hpp>
 #include <tenon/serve/serving_metrics.hpp>

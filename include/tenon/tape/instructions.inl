@@ -9,9 +9,9 @@
 //     TENON_FORMER_NAME(was, name)                                      what graphs that were written before call it
 //
 // From an entry come the opcode and what is known of it (tape/opcode.hpp), its gradient (tape/vjp.hpp), the untyped
-// function of its name (ops/elementwise.hpp), and its tests. Beside it, both by its name and missed by the compiler where
-// they are missing: how packs are computed, with the vector mathematics (kernel/simd/) or, where packs have an operator,
-// in expr/evaluate.inl; and the public function with its description, in ops/elementwise.hpp.
+// function of its name (ops/elementwise/elementwise.hpp), and its tests. Beside it, both by its name and missed by the compiler where
+// they are missing: how packs are computed, with the vector mathematics (simd/) or, where packs have an operator,
+// in expr/evaluate.inl; and the public function with its description, in ops/elementwise/elementwise.hpp.
 //
 // A slope is what flows to an operand where g flows to the result y: registers of the gradient's tape, computed with
 // by operators and by the instructions' names. `none`: nothing flows, as to what has steps only.

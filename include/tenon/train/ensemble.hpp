@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/array.hpp>
-#include <tenon/ops/queue.hpp>
+#include <tenon/core/array/array.hpp>
+#include <tenon/ops/queue/queue.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 /// Networks of several processes that answer together, through queues (SEMANTICS 45). In one graph: nn/ensemble.hpp.

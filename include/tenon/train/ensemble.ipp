@@ -12,9 +12,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/train/coordinator.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/train/ensemble.hpp>
+#include <tenon/train/session/coordinator.hpp>
 
 namespace tenon::detail {
 

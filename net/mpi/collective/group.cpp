@@ -13,8 +13,8 @@
 #include <net/mpi/collective/library.hpp>
 #include <net/wire/text_hash.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/kernel/ordered_sum.hpp>
-#include <tenon/kernel/widened.hpp>
+#include <tenon/op/widened.hpp>
+#include <tenon/simd/ordered_sum.hpp>
 
 namespace tenon::mpi {
 

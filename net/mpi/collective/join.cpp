@@ -5,7 +5,7 @@
 #include <net/mpi/collective/group.hpp>
 #include <net/mpi/collective/library.hpp>
 #include <tenon/mpi/mpi.hpp>
-#include <tenon/train/processes.hpp>
+#include <tenon/train/replicated/processes.hpp>
 
 namespace tenon::mpi {
 

@@ -15,7 +15,7 @@
 /// How a test is written, in test/cuda/NAME.cpp (built into test_cuda; into test_cuda_gpu, for real GPUs, too, where the file
 /// includes nothing of emulator/):
 ///
-///     #include <cuda/kernels/lines/softmax.hpp>       // what is tested: plain functions that put kernels on a stream
+///     #include <cuda/kernels/rows/softmax.hpp>       // what is tested: plain functions that put kernels on a stream
 ///     #include "device_array.hpp"
 ///     using tenon::cuda::testing::device_array;
 ///

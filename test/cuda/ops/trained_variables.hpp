@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/state.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "both_devices.hpp"
 

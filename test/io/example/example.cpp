@@ -3,7 +3,7 @@
 #include <bit>
 #include <random>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/io/example/example.hpp>
 
 #include "messages.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include <tenon/core/print.hpp>
+#include <tenon/core/array/print.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/numpy/npz.hpp>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/io/records/record_source.hpp>
 #include <tenon/io/records/record_writer.hpp>
 

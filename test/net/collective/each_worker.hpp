@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/kernel/collective_group.hpp>
 #include <tenon/net/server.hpp>
+#include <tenon/ops/collective/collective_group.hpp>
 
 #include "../../each_thread.hpp"
 

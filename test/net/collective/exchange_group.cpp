@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 
-#include <tenon/kernel/ordered_sum.hpp>
+#include <tenon/simd/ordered_sum.hpp>
 
 #include "together.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <net/collective/each_worker.hpp>
 #include <net/server/servers.hpp>
-#include <tenon/ops/collective.hpp>
+#include <tenon/ops/collective/collective.hpp>
 #include <tenon/tenon.hpp>
 
 #include "joint_training.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include <net/http/metrics.hpp>
+#include <net/http/status/metrics.hpp>
 
 // Read back as Prometheus reads it: a parser that knows the format, and nothing of who wrote it.
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <net/http/http_client.hpp>
-#include <net/http/page.hpp>
+#include <net/http/status/page.hpp>
 #include <net/transport/certificates.hpp>
 #include <net/transport/peers.hpp>
 #include <tenon/core/error.hpp>

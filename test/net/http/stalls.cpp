@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <net/http/stalls.hpp>
-#include <net/http/status_json.hpp>
+#include <net/http/status/stalls.hpp>
+#include <net/http/status/status_json.hpp>
 
 using namespace tenon::net;
 

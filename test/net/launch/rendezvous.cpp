@@ -6,9 +6,9 @@
 
 #include <sys/stat.h>
 
-#include <net/launch/rendezvous.hpp>
-#include <net/link/peer.hpp>
-#include <net/transport/simulated.hpp>
+#include <net/launch/rendezvous/rendezvous.hpp>
+#include <net/rpc/peer.hpp>
+#include <net/transport/simulated/simulated.hpp>
 #include <tenon/core/error.hpp>
 
 #include "messages.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <net/launch/rendezvous_table.hpp>
+#include <net/launch/rendezvous/rendezvous_table.hpp>
 #include <tenon/core/error.hpp>
 
 #include "messages.hpp"

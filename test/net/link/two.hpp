@@ -8,10 +8,10 @@
 #include <doctest/doctest.h>
 
 #include <net/link/handshake.hpp>
-#include <net/link/peer.hpp>
-#include <net/link/service.hpp>
-#include <net/transport/simulated.hpp>
-#include <tenon/core/array.hpp>
+#include <net/rpc/peer.hpp>
+#include <net/rpc/service.hpp>
+#include <net/transport/simulated/simulated.hpp>
+#include <tenon/core/array/array.hpp>
 
 /// Two hosts, of which one calls the other.
 

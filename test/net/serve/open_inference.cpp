@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <net/http/serving_metrics.hpp>
+#include <net/http/status/serving_metrics.hpp>
 #include <net/serve/open_inference.hpp>
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/json_parse.hpp>
+#include <tenon/io/json/json_parse.hpp>
 
 #include "../../messages.hpp"
 

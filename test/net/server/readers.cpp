@@ -6,7 +6,7 @@
 #include <messages.hpp>
 #include <net/server/servers.hpp>
 #include <temporary_folder.hpp>
-#include <tenon/ops/reader.hpp>
+#include <tenon/ops/input/reader.hpp>
 
 // Readers on servers: which files they may read.
 

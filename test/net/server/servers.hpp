@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <net/link/asking.hpp>
 #include <net/client/client.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/server/free_ports.hpp>
 #include <net/server/proxy.hpp>
 #include <tenon/net/net.hpp>

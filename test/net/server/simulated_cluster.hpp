@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <net/link/asking.hpp>
+#include <net/rpc/asking.hpp>
 #include <net/server/server_core.hpp>
-#include <net/transport/simulated.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <net/transport/simulated/simulated.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 
 namespace net_test {
 

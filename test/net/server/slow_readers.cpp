@@ -13,7 +13,7 @@
 #include <net/wire/graph_codec.hpp>
 
 // Who asks for much and does not read it, and who asks and then wants it no more. What a server holds is what it counts: the memory
-// of the process says less, since large pieces that were given back are kept for the next (core/large_memory.hpp).
+// of the process says less, since large pieces that were given back are kept for the next (core/array/large_memory.hpp).
 
 namespace tn = tenon;
 using namespace net_test;

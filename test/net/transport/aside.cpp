@@ -4,7 +4,7 @@
 #include <thread>
 
 #include <net/transport/tcp.hpp>
-#include <tenon/kernel/kept_back.hpp>
+#include <tenon/concurrency/deferred_flush.hpp>
 
 #include "peers.hpp"
 
@@ -151,7 +151,7 @@ TEST_CASE("aside: what is sent is kept until kernels run or the work ends, and n
             to.send(note("a"));
             look();
             {
-                const tn::kept_back::running kernels;
+                const tn::deferred_flush::running kernels;
                 look();
                 to.send(note("b"));
                 look();

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include <net/transport/simulated.hpp>
+#include <net/transport/simulated/simulated.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tn = tenon;

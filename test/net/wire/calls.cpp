@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include <net/wire/calls.hpp>
-#include <tenon/core/size_name.hpp>
+#include <tenon/core/sizes/size_name.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 
 namespace tn = tenon;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include <net/wire/graph_codec.hpp>
-#include <tenon/core/size_name.hpp>
+#include <tenon/core/sizes/size_name.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/tenon.hpp>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <net/wire/program_codec.hpp>
-#include <tenon/ops/exchange.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/plan/prune.hpp>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <net/wire/values.hpp>
-#include <tenon/core/size_name.hpp>
-#include <tenon/graph/attribute.hpp>
+#include <tenon/core/sizes/size_name.hpp>
+#include <tenon/op/attribute.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 namespace tn = tenon;

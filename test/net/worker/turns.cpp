@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include <net/transport/simulated.hpp>
+#include <net/transport/simulated/simulated.hpp>
 #include <net/transport/tcp.hpp>
 #include <net/worker/turns.hpp>
-#include <tenon/kernel/kept_back.hpp>
+#include <tenon/concurrency/deferred_flush.hpp>
 
 // Whose work a server's threads do next.
 
@@ -144,7 +144,7 @@ TEST_CASE("turns: what a task gives to the pool is its session's, but for what i
     done_soon own, of_kernel;
     on.submit(1, true, [&] {
         pool.submit(own.task());
-        const tn::kept_back::running kernels;
+        const tn::deferred_flush::running kernels;
         pool.submit(of_kernel.task());
     });
     REQUIRE(own.wait());

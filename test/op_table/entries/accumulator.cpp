@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/accumulator.hpp>
+#include <tenon/ops/state/accumulator.hpp>
 
 // Accumulators: what they give is what other steps have given them, so no op of theirs has samples.
 
@@ -8,8 +8,10 @@ namespace op_table {
 namespace {
 
 entry of_accumulator(const char* op) {
-    return {
-        .op = op, .no_gradient = "none flows through an accumulator", .cpu_only = true, .apart = "ops/accumulator.cpp"};
+    return {.op = op,
+            .no_gradient = "none flows through an accumulator",
+            .cpu_only = true,
+            .apart = "ops/state/accumulator.cpp"};
 }
 
 const add_entries accumulators{of_accumulator("accumulator"),          of_accumulator("accumulator_apply"),

@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/all_reduce.hpp>
+#include <tenon/ops/collective/all_reduce.hpp>
 
 // Sums over devices, whose nodes meet.
 
@@ -8,7 +8,7 @@ namespace op_table {
 namespace {
 
 entry of_meeting(const char* op) {
-    return {.op = op, .no_gradient = "they sum gradients", .apart = "train/all_reduce.cpp"};
+    return {.op = op, .no_gradient = "they sum gradients", .apart = "train/replicated/all_reduce.cpp"};
 }
 
 const add_entries meetings{of_meeting("all_reduce"), of_meeting("all_reduced")};

@@ -1,7 +1,7 @@
 #include "../table.hpp"
 
-#include <tenon/ops/collective.hpp>
-#include <tenon/ops/device_collective.hpp>
+#include <tenon/ops/collective/collective.hpp>
+#include <tenon/ops/collective/device_collective.hpp>
 
 // What processes compute together.
 

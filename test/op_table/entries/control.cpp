@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/state/state.hpp>
 
 // Ops that steer a graph, constants and variables.
 
@@ -70,7 +70,7 @@ const add_entries control{
 };
 
 const add_entries updates{
-    {.op = "is_initialized", .no_gradient = "of nothing that is computed", .apart = "ops/state.cpp"},
+    {.op = "is_initialized", .no_gradient = "of nothing that is computed", .apart = "ops/state/state.cpp"},
     {.op = "assign",
      .elements = all_elements,
      .samples = {{.operands = {held("n=2 m=3"), x("n m")},

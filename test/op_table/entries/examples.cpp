@@ -1,7 +1,7 @@
 #include "../table.hpp"
 
-#include <tenon/ops/decode_image.hpp>
-#include <tenon/ops/parse_example.hpp>
+#include <tenon/ops/image/decode_image.hpp>
+#include <tenon/ops/input/parse_example.hpp>
 
 // What they give is in texts of formats, so no op of theirs has samples.
 
@@ -13,8 +13,8 @@ entry of_texts(const char* op, const char* tests) {
 }
 
 const add_entries input{
-    of_texts("parse_example", "ops/parse_example.cpp"), of_texts("decode_image", "ops/decode_image.cpp"),
-    of_texts("encode_png", "ops/decode_image.cpp"), of_texts("encode_jpeg", "ops/decode_image.cpp")};
+    of_texts("parse_example", "ops/input/parse_example.cpp"), of_texts("decode_image", "ops/image/decode_image.cpp"),
+    of_texts("encode_png", "ops/image/decode_image.cpp"), of_texts("encode_jpeg", "ops/image/decode_image.cpp")};
 
 } // namespace
 } // namespace op_table

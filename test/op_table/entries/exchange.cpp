@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/exchange.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 
 // Edges between tasks, which the planner makes.
 

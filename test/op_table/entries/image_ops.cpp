@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/ops/image_geometry.hpp>
-#include <tenon/ops/image_mixing.hpp>
-#include <tenon/ops/image_resize.hpp>
-#include <tenon/ops/image_transform.hpp>
+#include <tenon/ops/image/image_geometry.hpp>
+#include <tenon/ops/image/image_mixing.hpp>
+#include <tenon/ops/image/image_resize.hpp>
+#include <tenon/ops/image/image_transform.hpp>
 
 // Ops on images: [batch, height, width, channels], or a single one without the batch.
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include <tenon/ops/convolution.hpp>
-#include <tenon/ops/pooling.hpp>
+#include <tenon/ops/linear/convolution.hpp>
+#include <tenon/ops/linear/pooling.hpp>
 
 // Convolutions and pooling. Images are [batch, height, width, channels].
 

@@ -1,7 +1,7 @@
 #include "../table.hpp"
 
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 
 // Parts of tensors, and tensors around tensors.
 

@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/iterator.hpp>
+#include <tenon/ops/input/iterator.hpp>
 
 // Iterators: what they give is what a data set of the program has, so no op of theirs has samples.
 

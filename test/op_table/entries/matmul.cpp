@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 
 // Products of matrices.
 

@@ -1,10 +1,10 @@
 #include "../table.hpp"
 
-#include <tenon/ops/add_n.hpp>
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/scan.hpp>
+#include <tenon/ops/elementwise/add_n.hpp>
+#include <tenon/ops/reduce/scan.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
 
 // The same elements in other sizes and another order; joined and taken apart.
 

@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/queue.hpp>
+#include <tenon/ops/queue/queue.hpp>
 
 // Queues: what they give is what other steps put in, so no op of theirs has samples.
 
@@ -8,7 +8,7 @@ namespace op_table {
 namespace {
 
 entry of_queue(const char* op) {
-    return {.op = op, .no_gradient = "none flows through a queue", .cpu_only = true, .apart = "ops/queue.cpp"};
+    return {.op = op, .no_gradient = "none flows through a queue", .cpu_only = true, .apart = "ops/queue/queue.cpp"};
 }
 
 const add_entries queues{of_queue("queue"),        of_queue("enqueue"),      of_queue("enqueue_many"),

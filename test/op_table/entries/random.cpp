@@ -1,8 +1,8 @@
 #include "../table.hpp"
 
-#include <tenon/ops/dropout.hpp>
-#include <tenon/ops/epochs.hpp>
-#include <tenon/ops/random.hpp>
+#include <tenon/ops/input/epochs.hpp>
+#include <tenon/ops/random/dropout.hpp>
+#include <tenon/ops/random/random.hpp>
 
 // Random numbers. All samples have a seed: every run of theirs in a new session gives the same numbers.
 

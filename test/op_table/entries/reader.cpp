@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/reader.hpp>
+#include <tenon/ops/input/reader.hpp>
 
 // Readers: what they give is what is in files, so no op of theirs has samples.
 
@@ -8,7 +8,7 @@ namespace op_table {
 namespace {
 
 entry of_reader(const char* op) {
-    return {.op = op, .no_gradient = "none flows through a reader", .cpu_only = true, .apart = "ops/reader.cpp"};
+    return {.op = op, .no_gradient = "none flows through a reader", .cpu_only = true, .apart = "ops/input/reader.cpp"};
 }
 
 const add_entries readers{of_reader("reader"), of_reader("reader_read"), of_reader("reader_read_up_to"),

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 
 // Many elements combined into one.
 

@@ -1,13 +1,13 @@
 #include "../table.hpp"
 
-#include <tenon/ops/row_cache.hpp>
+#include <tenon/ops/state/row_cache.hpp>
 
 // Caches of rows: what they give depends on what was looked up before.
 
 namespace op_table {
 namespace {
 
-const std::string elsewhere = "ops/row_cache.cpp";
+const std::string elsewhere = "ops/state/row_cache.cpp";
 
 entry of_row_cache(const char* op) {
     return {

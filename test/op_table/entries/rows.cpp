@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include <tenon/ops/normalization.hpp>
-#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/rows/normalization.hpp>
+#include <tenon/ops/rows/softmax.hpp>
 
 // What is computed along the last axis: softmax, the cross entropies, layer normalisation.
 

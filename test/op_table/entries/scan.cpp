@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/ops/scan.hpp>
+#include <tenon/ops/reduce/scan.hpp>
 
 // Running operations along an axis; cumsum is in movement.cpp.
 

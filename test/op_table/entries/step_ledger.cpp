@@ -1,6 +1,6 @@
 #include "../table.hpp"
 
-#include <tenon/ops/step_ledger.hpp>
+#include <tenon/ops/state/step_ledger.hpp>
 
 // Step ledgers: what they give depends on what replicas have done, so no op of theirs has samples.
 
@@ -8,8 +8,10 @@ namespace op_table {
 namespace {
 
 entry of_ledger(const char* op) {
-    return {
-        .op = op, .no_gradient = "none flows through a ledger", .cpu_only = true, .apart = "train/sync_replicas.cpp"};
+    return {.op = op,
+            .no_gradient = "none flows through a ledger",
+            .cpu_only = true,
+            .apart = "train/replicated/sync_replicas.cpp"};
 }
 
 const add_entries ledgers{of_ledger("step_ledger"),    of_ledger("ledger_begin"), of_ledger("ledger_join"),

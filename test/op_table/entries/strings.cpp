@@ -1,14 +1,14 @@
 #include "../table.hpp"
 
-#include <tenon/ops/decode.hpp>
-#include <tenon/ops/strings.hpp>
+#include <tenon/ops/input/decode.hpp>
+#include <tenon/ops/text/strings.hpp>
 
 // Texts, and what records hold: samples are of numbers.
 
 namespace op_table {
 namespace {
 
-const std::string decoding = "ops/decode.cpp", texts = "ops/strings.cpp", why = "of texts";
+const std::string decoding = "ops/input/decode.cpp", texts = "ops/text/strings.cpp", why = "of texts";
 
 const add_entries decoders{
     {.op = "decode_csv", .elements = all_elements, .no_gradient = why, .cpu_only = true, .apart = decoding},

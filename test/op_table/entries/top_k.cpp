@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <tenon/ops/top_k.hpp>
+#include <tenon/ops/reduce/top_k.hpp>
 
 namespace op_table {
 namespace {

@@ -26,7 +26,7 @@
 #include <net/server/free_ports.hpp>
 #include <net/server/proxy.hpp>
 #include <temporary_folder.hpp>
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 
 #include "checker.hpp"
 #include "client.hpp"

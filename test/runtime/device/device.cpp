@@ -6,8 +6,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 

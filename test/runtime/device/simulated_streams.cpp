@@ -4,7 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/device/simulated_streams.hpp>
 
 // What the streams of a simulated device do: each in its order, at the same time as others, told to wait by events.

@@ -4,14 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/fill.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/state.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/place/explained.hpp"

@@ -6,14 +6,14 @@
 
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/reshape.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/reshape.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/place/crossing_lists.hpp"
 

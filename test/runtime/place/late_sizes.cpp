@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/strings.hpp>
+#include <tenon/ops/text/strings.hpp>
 #include <tenon/tenon.hpp>
 
 #include "runtime/place/explained.hpp"

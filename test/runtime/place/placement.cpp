@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/queue.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/queue/queue.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>

@@ -10,14 +10,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/untyped_formulas.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/place/explained.hpp"
 

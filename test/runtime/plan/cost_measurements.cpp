@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/state.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"

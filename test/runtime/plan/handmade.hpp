@@ -8,8 +8,8 @@
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/program.hpp>
 #include <tenon/tape/shared_tape.hpp>
 

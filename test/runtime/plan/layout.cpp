@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/plan/layout.hpp>
 #include <tenon/runtime/plan/order.hpp>
 

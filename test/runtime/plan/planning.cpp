@@ -1,11 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"

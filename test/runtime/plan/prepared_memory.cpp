@@ -3,11 +3,11 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/image_resize.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/untyped_formulas.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/image/image_resize.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "messages.hpp"

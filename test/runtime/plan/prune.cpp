@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/fill.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 
 #include "runtime/support.hpp"

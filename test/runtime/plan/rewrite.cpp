@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/reshape.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/reshape.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>
 
 #include "runtime/plan/handmade.hpp"

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include <tenon/expr/fused.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/gather.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/partition.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/selection.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/ops/shape/selection.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/counted_memory.hpp"
 

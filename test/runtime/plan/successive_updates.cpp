@@ -3,11 +3,11 @@
 #include <string>
 
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/tape_writer.hpp>
+#include <tenon/train/optimize/tape_writer.hpp>
 
 #include "runtime/every_session.hpp"
 

@@ -5,11 +5,11 @@
 
 #include <malloc.h>
 
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "replaced_new.hpp"

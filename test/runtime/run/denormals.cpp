@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include <tenon/kernel/denormals.hpp>
+#include <tenon/concurrency/denormals.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

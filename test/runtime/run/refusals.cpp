@@ -4,10 +4,10 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 

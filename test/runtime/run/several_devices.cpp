@@ -8,20 +8,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/fill.hpp>
-#include <tenon/ops/formulas.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/random.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/run/trace.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/support.hpp"
 

@@ -5,13 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/kernel/thread_pool.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
 

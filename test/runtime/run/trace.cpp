@@ -12,13 +12,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/run/trace_record.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/session/task.hpp>
 
 #include "runtime/support.hpp"

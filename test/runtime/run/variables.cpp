@@ -8,17 +8,17 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/gather.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimizers.hpp>
-#include <tenon/train/schedules.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
+#include <tenon/train/optimize/schedules.hpp>
 
 #include "runtime/counted_memory.hpp"
 #include "runtime/every_session.hpp"

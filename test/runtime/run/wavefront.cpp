@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/formulas.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 

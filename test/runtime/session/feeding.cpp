@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/mirrored.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
+#include <tenon/train/replicated/mirrored.hpp>
 
 #include "messages.hpp"
 

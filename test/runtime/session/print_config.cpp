@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include <tenon/kernel/simd/isa.hpp>
+#include <tenon/simd/isa.hpp>
 
 namespace {
 

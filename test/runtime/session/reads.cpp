@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/fill.hpp>
-#include <tenon/ops/gather.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/ops/reshape.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/every_session.hpp"

@@ -4,10 +4,10 @@
 #include <limits>
 #include <algorithm>
 
-#include <tenon/kernel/resources.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/movement.hpp>
-#include <tenon/ops/state.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/resources/resources.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/stop_source.hpp>
+#include <tenon/concurrency/stop_source.hpp>
 #include <tenon/data/steps/rows.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 

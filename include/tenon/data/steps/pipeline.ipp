@@ -7,10 +7,10 @@
 #include <mutex>
 #include <thread>
 
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/data/steps/measured.hpp>
 #include <tenon/data/steps/pipeline.hpp>
 #include <tenon/data/steps/rows.hpp>
-#include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
 namespace tenon {

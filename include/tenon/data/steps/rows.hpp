@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/io/records/records.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 

@@ -11,7 +11,7 @@
 #include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/rows.hpp>
 #include <tenon/data/steps/sources.hpp>
-#include <tenon/kernel/random_numbers.hpp>
+#include <tenon/ops/random/random_numbers.hpp>
 
 namespace tenon::detail {
 

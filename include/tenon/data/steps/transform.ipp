@@ -14,7 +14,7 @@
 #include <tenon/data/steps/measured.hpp>
 #include <tenon/data/steps/transform.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/kernel/random_run.hpp>
+#include <tenon/ops/random/random_run.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tenon::detail {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/io/example/feature_kind.hpp>
 
 /// tf.Example and tf.SequenceExample: named features, as TFRecord files hold them, in the wire format of protocol buffers
@@ -18,7 +18,7 @@
 ///     records.write(e.serialize());
 ///     const std::int64_t label = tn::example::parse(bytes).features.at("label").int64s()[0];
 ///
-/// In graphs: parse_example (ops/parse_example.hpp).
+/// In graphs: parse_example (ops/input/parse_example.hpp).
 
 namespace tenon {
 

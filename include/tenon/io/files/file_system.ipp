@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include <tenon/core/file.hpp>
+#include <tenon/io/files/file.hpp>
 #include <tenon/io/files/file_system.hpp>
 
 namespace tenon {

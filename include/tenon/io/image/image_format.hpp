@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 
 /// What is said of images in files.
 

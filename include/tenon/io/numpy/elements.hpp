@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/io/files/file_system.hpp>
 
 /// The elements that stand behind a file's header.

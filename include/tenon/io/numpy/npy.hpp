@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <tenon/core/array.hpp>
+#include <tenon/core/array/array.hpp>
 #include <tenon/io/files/compressed.hpp>
 
 /// NumPy's files of one array: .npy, versions 1 to 3 (numpy.lib.format).

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 
 /// NumPy's files of several arrays: .npz, a zip archive (PKWARE's APPNOTE.TXT) of .npy files.
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/extents.hpp>
+#include <tenon/core/sizes/extents.hpp>
 
 /// How an IDX file begins: two zero bytes, an element type, a rank and the sizes, big-endian.
 

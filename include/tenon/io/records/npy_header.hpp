@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/extents.hpp>
+#include <tenon/core/sizes/extents.hpp>
 
 /// How an .npy file begins: "\x93NUMPY", a version, the length of a header, and that, a Python dictionary (numpy.lib.format).
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/core/half.hpp>
 #include <tenon/io/files/compressed.hpp>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/core/error.hpp>
 
 /// Elements, one after another: what a data set gives while it is gone through. An element is a tuple of arrays.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/io/text/element_text.hpp>
 
 /// Records of comma-separated values (RFC 4180), as elements of their columns' types.

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/any_array.hpp>
+#include <tenon/core/array/any_array.hpp>
 #include <tenon/io/text/element_text.hpp>
 
 /// Records that are JSON objects, one a line (RFC 8259), as elements of the types that are asked for.

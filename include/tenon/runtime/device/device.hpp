@@ -10,14 +10,14 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
-#include <tenon/kernel/file_access.hpp>
-#include <tenon/kernel/function_ref.hpp>
-#include <tenon/kernel/kernel.hpp>
-#include <tenon/kernel/memory_account.hpp>
-#include <tenon/kernel/memory_allocator.hpp>
-#include <tenon/kernel/wait.hpp>
-#include <tenon/kernel/resources.hpp>
-#include <tenon/kernel/step.hpp>
+#include <tenon/core/function_ref.hpp>
+#include <tenon/io/files/file_access.hpp>
+#include <tenon/memory/memory_account.hpp>
+#include <tenon/memory/memory_allocator.hpp>
+#include <tenon/op/kernel.hpp>
+#include <tenon/op/step.hpp>
+#include <tenon/op/wait.hpp>
+#include <tenon/resources/resources.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 
 /// What a session asks of a device: its own memory, its own kernels, and, where it is no CPU, streams whose work goes on

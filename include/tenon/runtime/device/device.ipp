@@ -6,13 +6,13 @@
 #include <unistd.h>
 #endif
 
+#include <tenon/core/array/large_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/large_memory.hpp>
 #include <tenon/graph/gpu_kernels.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/kernel/memory_budget.hpp>
-#include <tenon/kernel/simd/isa.hpp>
+#include <tenon/memory/memory_budget.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/simd/isa.hpp>
 
 namespace tenon {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
-#include <tenon/kernel/memory_policy.hpp>
+#include <tenon/memory/memory_policy.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/device/gpu_selection.hpp>
 

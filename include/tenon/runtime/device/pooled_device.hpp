@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include <tenon/kernel/memory_policy.hpp>
-#include <tenon/kernel/memory_pool.hpp>
+#include <tenon/memory/memory_policy.hpp>
+#include <tenon/memory/memory_pool.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 /// What GPUs have in common, real and simulated ones: a name, a pool under a policy, resources in its memory.

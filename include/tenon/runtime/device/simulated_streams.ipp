@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/device/simulated_streams.hpp>
 
 namespace tenon::detail {

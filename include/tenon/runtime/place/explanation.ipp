@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include <tenon/graph/json_value.hpp>
+#include <tenon/io/json/json_value.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 
 namespace tenon {

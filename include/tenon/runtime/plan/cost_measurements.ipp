@@ -10,14 +10,14 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/file.hpp>
-#include <tenon/graph/attribute.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/io/files/file.hpp>
+#include <tenon/io/json/json_parse.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/runtime/device/device_attributes.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/tape/opcode.hpp>
 #include <tenon/tape/tape.hpp>
-#include <tenon/graph/json_parse.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
-#include <tenon/runtime/device/device_attributes.hpp>
 
 namespace tenon {
 

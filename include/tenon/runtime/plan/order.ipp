@@ -4,9 +4,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include <tenon/core/hash.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/core/hash.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/plan/index_set.hpp>
 #include <tenon/runtime/plan/order.hpp>
 

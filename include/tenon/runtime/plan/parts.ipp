@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <tenon/ops/exchange.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/plan/stages.hpp>
 

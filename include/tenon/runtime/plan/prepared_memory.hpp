@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include <tenon/core/memory_payer.hpp>
+#include <tenon/core/array/memory_payer.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::runtime {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/out_of_memory.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/program.hpp>
 

@@ -4,9 +4,9 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/attribute.hpp>
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/plan/reads.hpp>
 

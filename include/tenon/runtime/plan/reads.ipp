@@ -5,8 +5,8 @@
 #include <memory>
 #include <unordered_map>
 
-#include <tenon/ops/assembly.hpp>
-#include <tenon/ops/partition.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/partition.hpp>
 #include <tenon/runtime/plan/reads.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
 

@@ -6,8 +6,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/exchange.hpp>
+#include <tenon/ops/collective/exchange.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>
 #include <tenon/tape/shared_tape.hpp>
 

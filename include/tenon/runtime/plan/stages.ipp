@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/attribute.hpp>
-#include <tenon/ops/exchange.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/plan/stages.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
 #include <tenon/runtime/plan/wait_sets.hpp>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/kernel/rendezvous.hpp>
+#include <tenon/resources/rendezvous.hpp>
 #include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/run/plan.hpp>
 

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <utility>
 
-#include <tenon/kernel/held_variables.hpp>
-#include <tenon/kernel/step.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/op/step.hpp>
+#include <tenon/resources/held_variables.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
 #include <tenon/runtime/run/shared_arenas.hpp>

@@ -5,7 +5,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>

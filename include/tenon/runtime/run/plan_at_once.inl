@@ -8,10 +8,10 @@
 #include <cstring>
 #include <exception>
 
-#include <tenon/kernel/memory_pool.hpp>
-#include <tenon/kernel/stop_scope.hpp>
-#include <tenon/kernel/thread_pool.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/concurrency/stop_scope.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/memory/memory_pool.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::runtime {

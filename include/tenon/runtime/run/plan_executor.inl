@@ -6,11 +6,11 @@
 #include <functional>
 #include <utility>
 
+#include <tenon/concurrency/deferred_flush.hpp>
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/failure.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/kernel/failure.hpp>
-#include <tenon/kernel/kept_back.hpp>
-#include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::runtime {
@@ -296,7 +296,7 @@ TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
         if (staged_ && !stopped()) p_.stage_out(f_, e_.pool());
         return;
     }
-    const kept_back::running running;
+    const deferred_flush::running running;
     try {
         if (!wanted(number)) return;
         if (p_.operations_[s].line < 0) p_.run_operation(s, f_, e_);

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/kernel/held_variables.hpp>
-#include <tenon/kernel/spin_lock.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/concurrency/spin_lock.hpp>
+#include <tenon/op/wait.hpp>
+#include <tenon/resources/held_variables.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::runtime {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <tenon/ops/control.hpp>
+#include <tenon/ops/state/control.hpp>
 
 namespace tenon::runtime {
 

@@ -6,11 +6,11 @@
 #include <exception>
 #include <utility>
 
+#include <tenon/concurrency/deferred_flush.hpp>
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/kernel/kept_back.hpp>
-#include <tenon/kernel/stop_scope.hpp>
-#include <tenon/ops/control.hpp>
+#include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::runtime {
@@ -190,7 +190,7 @@ TENON_INLINE void plan::point(frame& f, memory_of which, std::size_t variable, c
 
 TENON_INLINE void plan::run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     if (first == last) return;
-    const kept_back::running running;
+    const deferred_flush::running running;
     if (side_by_side_ > 1 && e.pool() && last - first > 1) run_side_by_side(f, e, first, last);
     else run_in_order(f, e, first, last);
 }

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/kernel/wait.hpp>
+#include <tenon/op/wait.hpp>
 #include <tenon/runtime/plan/stages.hpp>
 #include <tenon/runtime/run/plan.hpp>
 

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/attribute.hpp>
-#include <tenon/ops/exchange.hpp>
+#include <tenon/op/attribute.hpp>
+#include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
 #include <tenon/runtime/run/trace.hpp>

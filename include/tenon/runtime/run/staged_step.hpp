@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/core/memory_payer.hpp>
+#include <tenon/core/array/memory_payer.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
 
 /// A step that waits, in flight.

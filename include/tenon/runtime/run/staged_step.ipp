@@ -5,9 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include <tenon/concurrency/denormals.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/kernel/rendezvous.hpp>
+#include <tenon/resources/rendezvous.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/run/trace.hpp>

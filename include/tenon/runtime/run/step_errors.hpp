@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/kernel/step.hpp>
+#include <tenon/op/step.hpp>
 
 /// How long a step may take, and what it says when it fails.
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <tenon/core/config.hpp>
-#include <tenon/kernel/function_ref.hpp>
+#include <tenon/core/function_ref.hpp>
 #include <tenon/runtime/run/trace_event.hpp>
 
 namespace tenon {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <set>
 
-#include <tenon/graph/json_value.hpp>
+#include <tenon/io/json/json_value.hpp>
 #include <tenon/runtime/run/packed_rows.hpp>
 
 namespace tenon {

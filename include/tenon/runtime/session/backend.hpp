@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <tenon/graph/graph.hpp>
-#include <tenon/kernel/memory_account.hpp>
-#include <tenon/kernel/run_count.hpp>
+#include <tenon/memory/memory_account.hpp>
+#include <tenon/op/run_count.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 #include <tenon/runtime/session/feed.hpp>

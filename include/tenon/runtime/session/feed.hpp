@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/array.hpp>
-#include <tenon/core/nested_values.hpp>
+#include <tenon/core/array/array.hpp>
+#include <tenon/core/array/nested_values.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// What is fed and fetched.

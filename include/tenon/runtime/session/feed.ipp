@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/core/out_of_memory.hpp>
+#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/runtime/session/feed.hpp>
 
 namespace tenon::detail {

@@ -7,12 +7,12 @@
 #include <optional>
 #include <utility>
 
+#include <tenon/concurrency/deadlines.hpp>
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/failure.hpp>
+#include <tenon/core/array/memory_payer.hpp>
+#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/memory_payer.hpp>
-#include <tenon/core/out_of_memory.hpp>
-#include <tenon/kernel/deadlines.hpp>
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/kernel/failure.hpp>
 
 namespace tenon::detail {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/run/step_plan.hpp>
 #include <tenon/runtime/session/backend.hpp>

@@ -5,11 +5,11 @@
 #include <condition_variable>
 #include <thread>
 
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/failure.hpp>
+#include <tenon/core/array/memory_payer.hpp>
+#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/memory_payer.hpp>
-#include <tenon/core/out_of_memory.hpp>
-#include <tenon/kernel/denormals.hpp>
-#include <tenon/kernel/failure.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/prune.hpp>

@@ -7,8 +7,8 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shared_function.hpp>
-#include <tenon/kernel/file_access.hpp>
-#include <tenon/kernel/memory_policy.hpp>
+#include <tenon/io/files/file_access.hpp>
+#include <tenon/memory/memory_policy.hpp>
 #include <tenon/runtime/device/gpu_selection.hpp>
 
 /// What a task has, and how a session runs its graph.

@@ -8,7 +8,7 @@
 #include <tenon/io/image/jpeg.hpp>
 #include <tenon/io/image/png.hpp>
 #include <tenon/io/text/regex_replacer.hpp>
-#include <tenon/kernel/simd/isa.hpp>
+#include <tenon/simd/isa.hpp>
 
 #if defined(__linux__)
 #include <sched.h>

@@ -7,7 +7,7 @@
 
 #include <tenon/core/device_name.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/kernel/memory_account.hpp>
+#include <tenon/memory/memory_account.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 #include <tenon/runtime/session/feed.hpp> // before what includes it: compilers list the way to a complaint
@@ -134,10 +134,10 @@ public:
     /// How much of a device's memory is in use: by variables, constants, and the memory of plans that are kept.
     /// not_found_error where there is no such device, naming those that there are.
     tenon::memory_info memory_info(const device_name& device) const;
-    /// How often each random op has run (ops/random.hpp), by the name of its node, those that have not left out. Of a session on a server:
+    /// How often each random op has run (ops/random/random.hpp), by the name of its node, those that have not left out. Of a session on a server:
     /// as its client knows it, who counts the steps that ended well, and those that were lost with a task, since they may have run.
     std::vector<run_count> random_runs() const;
-    /// Their numbers go on from there, those of others where they are: as savers do with what a checkpoint says (train/saver.hpp).
+    /// Their numbers go on from there, those of others where they are: as savers do with what a checkpoint says (train/checkpoint/saver.hpp).
     /// invalid_argument_error where a count is more than 2^62.
     void set_random_runs(const std::vector<run_count>& counts);
     /// While it is set, every node that runs is recorded; nullptr ends it. Returns when no step writes to the one that

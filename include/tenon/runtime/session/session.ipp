@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/out_of_memory.hpp>
 #include <tenon/runtime/session/local_session.hpp>
 #include <tenon/runtime/session/scheme.hpp>
 #include <tenon/runtime/session/session.hpp>

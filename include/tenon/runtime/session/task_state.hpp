@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/kernel/deadlines.hpp>
-#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/concurrency/deadlines.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/session/options.hpp>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/cluster.hpp>
+#include <tenon/cluster/cluster.hpp>
 
 /// Which cluster a process belongs to, and which task it is: from flags, from variables of Tenon's own, or from those that
 /// a launcher set. docs/clusters.md has them all.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <tenon/graph/replica_device_setter.hpp>
+#include <tenon/cluster/replica_device_setter.hpp>
 #include <tenon/net/cluster_source.hpp>
 #include <tenon/net/server.hpp>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/graph/cluster.hpp>
-#include <tenon/kernel/collective_group.hpp>
+#include <tenon/cluster/cluster.hpp>
+#include <tenon/ops/collective/collective_group.hpp>
 #include <tenon/runtime/session/options.hpp>
 
 /// Tasks of a cluster.

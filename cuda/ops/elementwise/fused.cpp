@@ -1,0 +1,253 @@
+// The elementwise op: its tape as kernels that NVRTC compiles, or, until they are there, run by an interpreter.
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include <cuda/device/context.hpp>
+#include <cuda/device/error.hpp>
+#include <cuda/kernels/shape/fill.hpp>
+#include <cuda/kernels/tape/sums.hpp>
+#include <cuda/ops/kernel_table.hpp>
+#include <cuda/tapes/compiler.hpp>
+#include <cuda/tapes/interpreted.hpp>
+#include <cuda/tapes/loaded.hpp>
+#include <cuda/tapes/schedule.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/expr/fused_layout.hpp>
+#include <tenon/expr/interpreter.hpp>
+#include <tenon/graph/graph.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+using namespace tapes;
+
+/// What runs tapes: TENON_CUDA_TAPES, for tests.
+enum class way { both, compiled, interpreted };
+way wanted_way() {
+    const char* wish = std::getenv("TENON_CUDA_TAPES");
+    if (!wish || !*wish) return way::both;
+    if (std::strcmp(wish, "compiled") == 0) return way::compiled;
+    if (std::strcmp(wish, "interpreted") == 0) return way::interpreted;
+    throw invalid_argument_error("TENON_CUDA_TAPES=" + std::string(wish) + " is not one of compiled, interpreted");
+}
+
+void say_once(const char* what) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true))
+        std::fprintf(stderr, "tenon: elementwise expressions are interpreted on GPUs, which is slow: %s\n", what);
+}
+
+/// One pass of a node's tape: compiled as soon as it can be.
+class pass_kernel {
+public:
+    pass_kernel(pass p, const kernel_setup& s, const fused_attributes& a, way how) :
+        pass_(std::move(p)),
+        schedule_(schedule_of(pass_, s.gpu->multiprocessors)),
+        constants_(a.constants),
+        node_(s.node.name),
+        gpu_(*s.gpu),
+        sums_(pass_.shape.count(fate::summed, pass_.code)),
+        totals_(pass_.shape.count(fate::totalled, pass_.code)) {
+        if (how != way::interpreted) begin(how);
+        if (!function_) interpreted_ = std::make_unique<interpreter_call>(interpret_pass(pass_, schedule_, constants_));
+    }
+
+    std::size_t scratch_bytes() const {
+        const std::int64_t doubles =
+            sums_ * rounded(schedule_.parts_of_sum(pass_.kept)) + totals_ * rounded(schedule_.parts_of_total());
+        return static_cast<std::size_t>(doubles) * sizeof(double);
+    }
+
+    /// True where what run() launches stays the same.
+    bool is_settled() {
+        try {
+            return find_function() || !code_;
+        } catch (const error&) {
+            return false; // run() says what it is
+        }
+    }
+
+    void run(const kernel_run& r) {
+        double* partial[max_tape_outputs]{};
+        partial_sum parts[max_tape_outputs];
+        int counted = 0;
+        auto* scratch = reinterpret_cast<double*>(r.scratch);
+        for (const fate kind : {fate::summed, fate::totalled})
+            for (int o = 0; o < pass_.code.output_count; ++o) {
+                if (pass_.shape.fates[o] != kind) continue;
+                const bool total = kind == fate::totalled;
+                const std::int64_t doubles = total ? schedule_.parts_of_total() : schedule_.parts_of_sum(pass_.kept);
+                parts[counted] = {scratch, r.out[made(o)], total ? 1 : pass_.kept, total ? doubles : schedule_.chunks,
+                                  pass_.code.outputs[o].type};
+                if (doubles == 0) parts[counted].to = nullptr; // the kernel itself writes it
+                else partial[counted] = scratch;
+                scratch += rounded(doubles);
+                ++counted;
+            }
+        if (const void* function = find_function()) launch_compiled(function, r, partial);
+        else launch_interpreted(r, partial);
+        add_partial_sums(parts, counted, r.stream);
+    }
+
+private:
+    static std::int64_t rounded(std::int64_t doubles) { return (doubles + 31) / 32 * 32; }
+    std::size_t made(int o) const { return static_cast<std::size_t>(pass_.made[static_cast<std::size_t>(o)]); }
+
+    void begin(way how) {
+        const kernel_source source = write_kernel(pass_.code, pass_.shape);
+        name_ = source.name;
+        try {
+            code_ = compiler::of_process().ask(source, gpu_.capability);
+        } catch (const unavailable_error& e) {
+            if (how == way::compiled) throw;
+            say_once(e.what());
+            return;
+        }
+        if (how == way::compiled) (void)load(code_->image());
+        else (void)find_function(); // it may be known, or on disk
+    }
+    const void* load(const std::shared_ptr<const std::string>& image) {
+        const void* found = gpu_.state<loaded_kernels>().find(name_, image);
+        function_ = found;
+        return found;
+    }
+
+    /// The compiled kernel, where it is there.
+    const void* find_function() {
+        if (const void* found = function_) return found;
+        const std::lock_guard lock(guard_);
+        if (const void* found = function_) return found;
+        if (!code_ || !code_->is_done()) return nullptr;
+        try {
+            return load(code_->image());
+        } catch (const resource_exhausted_error& e) {
+            say_once(e.what());
+            code_ = nullptr;
+            return nullptr;
+        } catch (const cancelled_error&) {
+            return nullptr;
+        } catch (const internal_error& e) {
+            throw internal_error("node " + node_ + " on " + gpu_.name +
+                                 ": its expression could not be compiled: " + e.what());
+        }
+    }
+
+    // Packs are read and written where all that lies along the fastest dimension begins at a multiple of a pack.
+    bool is_packed(const kernel_run& r) const {
+        const form& f = pass_.shape;
+        if (!pass_.whole_packs || f.width == 1) return false;
+        const auto aligned = [&](const void* p, element_type e) {
+            return reinterpret_cast<std::uintptr_t>(p) % (size_of(e) * static_cast<std::size_t>(f.width)) == 0;
+        };
+        for (int i = 0; i < pass_.code.input_count; ++i)
+            if (pass_.code.loads(i) && f.group_of[i] >= 0 && f.along[f.group_of[i]] &&
+                !aligned(r.in[i], pass_.code.inputs[i]))
+                return false;
+        for (int o = 0; o < pass_.code.output_count; ++o)
+            if (f.fates[o] == fate::stored && !aligned(r.out[made(o)], pass_.code.outputs[o].type)) return false;
+        return true;
+    }
+
+    void launch_compiled(const void* function, const kernel_run& r, double* const* partial) const {
+        std::vector<std::uint64_t> words = write_arguments(
+            pass_, {r.in, r.out, constants_.data(), partial, is_packed(r), schedule_.lanes, schedule_.chunks});
+        void* arguments[] = {words.data(), nullptr};
+        check(cudaLaunchKernel(function, schedule_.blocks, 256, arguments, 0, static_cast<cudaStream_t>(r.stream)),
+              "cudaLaunchKernel");
+    }
+    void launch_interpreted(const kernel_run& r, double* const* partial) const {
+        interpreter_call call = *interpreted_;
+        for (int i = 0; i < pass_.code.input_count; ++i) call.in[i] = r.in[i];
+        for (int o = 0; o < pass_.code.output_count; ++o) call.out[o] = r.out[made(o)];
+        for (int s = 0; s < sums_ + totals_; ++s) call.partial[s] = partial[s];
+        interpret(call, schedule_.blocks, r.stream);
+    }
+
+    const pass pass_;
+    const schedule schedule_;
+    const std::vector<std::int64_t> constants_;
+    const std::string node_;
+    gpu_context& gpu_;
+    const int sums_, totals_;
+    std::string name_;
+    std::mutex guard_; // of code_, once it is made
+    std::shared_ptr<const compilation> code_;
+    std::atomic<const void*> function_{nullptr};
+    std::unique_ptr<interpreter_call> interpreted_; // none where function_ was there from the start
+};
+
+class fused_kernel final : public kernel {
+public:
+    explicit fused_kernel(const kernel_setup& s) {
+        const auto a = decode<fused_attributes>(s.attrs);
+        const tape merged = detail::with_merged_outputs(*a.tape, a.merge);
+        const detail::fused_layout l = detail::make_layout(s.inputs);
+        may_share_.resize(static_cast<std::size_t>(merged.input_count));
+        for (int i = 0; i < merged.input_count; ++i)
+            for (int o = 0; o < merged.output_count; ++o) {
+                const int like = merged.outputs[o].like;
+                const bool stored = like < 0 || l.operands[like].full;
+                may_share_[static_cast<std::size_t>(i)].push_back(stored && merged.loads(i) && l.operands[i].full &&
+                                                                  size_of(merged.inputs[i]) ==
+                                                                      size_of(merged.outputs[o].type));
+            }
+        bytes_ = 0;
+        for (int i = 0; i < merged.input_count; ++i)
+            if (merged.loads(i))
+                bytes_ += static_cast<double>(s.inputs[i].extents.elements()) *
+                          static_cast<double>(size_of(merged.inputs[i]));
+        for (int o = 0; o < s.outputs.size(); ++o)
+            bytes_ += static_cast<double>(s.outputs[o].extents.elements()) *
+                      static_cast<double>(size_of(s.outputs[o].element));
+        if (l.elements() == 0) {
+            for (int o = 0; o < s.outputs.size(); ++o)
+                cleared_.push_back(s.outputs[o].extents.elements() *
+                                   static_cast<std::int64_t>(size_of(s.outputs[o].element)));
+            return;
+        }
+        const way how = wanted_way();
+        for (pass& p : make_passes(merged, s.inputs))
+            passes_.push_back(std::make_unique<pass_kernel>(std::move(p), s, a, how));
+    }
+
+    void run(const kernel_run& r) override {
+        // The sum of no elements is 0.
+        for (std::size_t o = 0; o < cleared_.size(); ++o)
+            if (r.out[o] && cleared_[o] > 0) fill(r.out[o], cleared_[o], 1, 0, r.stream);
+        for (const auto& p : passes_) p->run(r);
+    }
+    std::size_t scratch_bytes() const override {
+        std::size_t most = 0; // passes come one after another
+        for (const auto& p : passes_) most = std::max(most, p->scratch_bytes());
+        return most;
+    }
+    double cost() const override { return 3000 + bytes_ / 1000; } // a launch, and a terabyte a second
+    bool may_share(int i, int o) const override {
+        return may_share_[static_cast<std::size_t>(i)][static_cast<std::size_t>(o)];
+    }
+    bool may_be_recorded() const override {
+        bool settled = true;
+        for (const auto& p : passes_) settled = p->is_settled() && settled;
+        return settled;
+    }
+
+private:
+    std::vector<std::unique_ptr<pass_kernel>> passes_;
+    std::vector<std::vector<bool>> may_share_; // [input][output]
+    std::vector<std::int64_t> cleared_;        // bytes of the outputs, where the inputs have no elements
+    double bytes_ = 0;
+};
+
+kernel_pointer prepare_fused(const kernel_setup& s) { return std::make_unique<fused_kernel>(s); }
+
+} // namespace
+
+void register_fused() { enter({{"fused", prepare_fused}}); }
+
+} // namespace tenon::cuda

@@ -1,0 +1,121 @@
+// Products of matrices: by cuBLASLt where it has them, else by a kernel of our own.
+
+#include <cuda/blas/lt.hpp>
+#include <cuda/ops/kernel_table.hpp>
+#include <tenon/op/attributes.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+// The batch's dimensions, from the last: those that all step through evenly are one.
+gemm_description describe(const kernel_setup& s, bool transpose_a, bool transpose_b) {
+    const extents &a = s.inputs[0].extents, &b = s.inputs[1].extents;
+    const int ra = a.rank(), rb = b.rank();
+    gemm_description d;
+    d.element = s.inputs[0].element;
+    d.transpose_a = transpose_a;
+    d.transpose_b = transpose_b;
+    d.k = a[transpose_a ? ra - 2 : ra - 1].size;
+    d.m = ra == 1 ? 1 : a[transpose_a ? ra - 1 : ra - 2].size;
+    d.n = rb == 1 ? 1 : b[transpose_b ? rb - 2 : rb - 1].size;
+    const auto batch_size = [](const extents& e, int from_end) {
+        return from_end + 2 <= e.rank() ? e[e.rank() - 2 - from_end].size : 1;
+    };
+    gemm_batch next{1, d.m * d.k, d.k * d.n, d.m * d.n};
+    for (int i = 1; i + 2 <= (ra > rb ? ra : rb); ++i) {
+        const std::int64_t size_a = batch_size(a, i), size_b = batch_size(b, i), size = size_a == 1 ? size_b : size_a;
+        if (size == 1) continue;
+        const gemm_batch here{size, size_a == 1 ? 0 : next.step_a, size_b == 1 ? 0 : next.step_b, next.step_c};
+        gemm_batch* const last = d.dimensions > 0 ? &d.batch[d.dimensions - 1] : nullptr;
+        if (last && here.step_a == last->size * last->step_a && here.step_b == last->size * last->step_b)
+            last->size *= size;
+        else d.batch[d.dimensions++] = here;
+        next.step_a *= size_a;
+        next.step_b *= size_b;
+        next.step_c *= size;
+    }
+    // Rows that follow each other and meet the same b are one matrix.
+    if (d.dimensions > 0 && !d.transpose_a && d.batch[0].step_b == 0 && d.batch[0].step_a == d.m * d.k) {
+        d.m *= d.batch[0].size;
+        for (int i = 1; i < d.dimensions; ++i) d.batch[i - 1] = d.batch[i];
+        d.batch[--d.dimensions] = {};
+    }
+    return d;
+}
+
+class product_kernel final : public kernel {
+public:
+    product_kernel(const kernel_setup& s, const gemm_description& d) :
+        d_(d), elements_(s.outputs[0].extents.elements()) {
+        gemm_description asked = d;
+        asked.relu = false; // cuBLASLt's makes 0 of NaN
+        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
+        if (library_ || !d.bias) return;
+        asked.bias = false;
+        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
+        adds_bias_ = library_ != nullptr;
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || elements_ == 0) return;
+        const void* const added = d_.bias || d_.addend ? r.in[2] : nullptr;
+        if (!library_ || !library_->run(r.in[0], r.in[1], added, r.out[0], workspace(r), r.stream))
+            gemm(d_, r.in[0], r.in[1], added, r.out[0], r.stream);
+        else if (adds_bias_ || d_.relu)
+            finish_product(result_of(d_.element), r.out[0], adds_bias_ ? added : nullptr, elements_ / d_.n, d_.n,
+                           d_.relu, r.stream);
+    }
+    std::size_t scratch_bytes() const override {
+        return needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;
+    }
+    bool may_share(int i, int) const override { return d_.addend && i == 2; }
+    double cost() const override {
+        const double operations = 2.0 * static_cast<double>(elements_) * static_cast<double>(d_.k);
+        return 5000 + operations * 1e-4;
+    }
+
+private:
+    bool needs_workspace() const { return library_ && library_->workspace_bytes() > 0; }
+    std::byte* workspace(const kernel_run& r) const {
+        if (!needs_workspace()) return nullptr;
+        constexpr auto alignment = std::uintptr_t{lt_product::workspace_alignment};
+        const auto at = reinterpret_cast<std::uintptr_t>(r.scratch);
+        return r.scratch + ((alignment - at % alignment) % alignment);
+    }
+
+    const gemm_description d_;
+    const std::int64_t elements_;
+    std::unique_ptr<lt_product> library_; // nullptr: our own kernel
+    bool adds_bias_ = false;              // by a kernel that follows
+};
+
+kernel_pointer prepare_matmul(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    return std::make_unique<product_kernel>(s, describe(s, t.transpose_a, t.transpose_b));
+}
+kernel_pointer prepare_matmul_bias(const kernel_setup& s) {
+    const auto t = decode<matmul_bias_op::attributes>(s.attrs);
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    d.bias = true;
+    d.relu = t.relu;
+    return std::make_unique<product_kernel>(s, d);
+}
+// What the planner makes of a product and a step: c + factor * the product of a and b.
+kernel_pointer prepare_matmul_add(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    d.addend = true;
+    d.factor = s.attrs.get<double>("factor");
+    return std::make_unique<product_kernel>(s, d);
+}
+
+} // namespace
+
+void register_matmul() {
+    enter({{matmul_op::name, prepare_matmul},
+           {matmul_op::with_bias, prepare_matmul_bias},
+           {"matmul_add", prepare_matmul_add}});
+}
+
+} // namespace tenon::cuda

@@ -1,0 +1,61 @@
+// Layer normalisation: ops/rows/normalization.hpp.
+
+#include <cuda/dnn/normalization.hpp>
+#include <cuda/kernels/rows/layer_norm.hpp>
+#include <cuda/ops/kernel_table.hpp>
+#include <tenon/ops/rows/normalization.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+line_layout rows_of(const kernel_setup& s, std::int64_t rows) {
+    const element_type e = s.inputs[0].element;
+    return lay_lines(rows, s.inputs[1].extents[0].size, 1, static_cast<std::int64_t>(size_of(e)));
+}
+
+struct layer_norm_kernel final : kernel {
+    explicit layer_norm_kernel(const kernel_setup& s) :
+        element(s.inputs[0].element),
+        rows(rows_of(s, s.outputs[1].extents.elements())),
+        epsilon(s.attrs.get<double>("epsilon")) {}
+    void run(const kernel_run& r) override {
+        layer_norm(element, r.in[0], r.in[1], r.in[2], r.out[0], r.out[1], r.out[2], rows, epsilon, r.stream);
+    }
+    double cost() const override { return 5000 + 0.004 * static_cast<double>(rows.count() * rows.n); }
+    bool may_share(int i, int o) const override { return i == 0 && o == 0; }
+
+    const element_type element;
+    const line_layout rows;
+    const double epsilon;
+};
+
+struct layer_norm_gradient_kernel final : kernel {
+    explicit layer_norm_gradient_kernel(const kernel_setup& s) :
+        element(s.inputs[0].element), rows(rows_of(s, s.inputs[3].extents.elements())) {}
+    void run(const kernel_run& r) override {
+        layer_norm_gradient(element, r.in[0], r.in[1], r.in[2], r.in[3], r.in[4], r.out[0], r.out[1], r.out[2],
+                            r.scratch, rows, r.stream);
+    }
+    std::size_t scratch_bytes() const override { return layer_norm_scratch_bytes(element, rows); }
+    double cost() const override { return 8000 + 0.006 * static_cast<double>(rows.count() * rows.n); }
+    bool may_share(int i, int o) const override { return (i == 0 || i == 2) && o == 0; }
+
+    const element_type element;
+    const line_layout rows;
+};
+
+kernel_pointer prepare_layer_norm(const kernel_setup& s) {
+    return dnn::prepare_layer_norm(s, std::make_unique<layer_norm_kernel>(s));
+}
+kernel_pointer prepare_gradient(const kernel_setup& s) {
+    return dnn::prepare_layer_norm_gradient(s, std::make_unique<layer_norm_gradient_kernel>(s));
+}
+
+} // namespace
+
+void register_normalization() {
+    enter({{"layer_norm", prepare_layer_norm}, {"layer_norm_gradient", prepare_gradient}});
+}
+
+} // namespace tenon::cuda

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include <tenon/core/config.hpp>
+
+namespace tenon::dense {
+
+/// Whose code runs a dense kernel. `best` is oneDNN where this build has it and it has the kernel (float32), else
+/// Eigen.
+enum class backend : std::uint8_t { best, eigen, onednn };
+
+constexpr const char* name_of(backend which) noexcept {
+    switch (which) {
+    case backend::best: return "best";
+    case backend::eigen: return "eigen";
+    case backend::onednn: return "onednn";
+    }
+    return "best";
+}
+
+/// True when this program was built with that backend.
+TENON_INLINE bool has_backend(backend which) noexcept;
+
+/// What is done to each element of a product before it is stored: nothing, + bias of its column (channel),
+/// max(., 0), or both, bias first.
+enum class epilogue : std::uint8_t { none, bias, relu, bias_relu };
+
+constexpr bool adds_bias(epilogue e) noexcept { return e == epilogue::bias || e == epilogue::bias_relu; }
+constexpr bool clips(epilogue e) noexcept { return e == epilogue::relu || e == epilogue::bias_relu; }
+
+} // namespace tenon::dense
+
+#if TENON_HEADER_ONLY
+#include <tenon/dense/backend.ipp>
+#endif

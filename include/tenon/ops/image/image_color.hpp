@@ -1,0 +1,591 @@
+#pragma once
+
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/image/images.hpp>
+
+/// Colours of images: float, double, half or bfloat16, usually in 0 .. 1. Bytes are made so by cast<float>(images) / 255.
+///
+///     auto a = tn::adjust_brightness(images, 0.1);
+///     auto b = tn::random_contrast(a, 0.8, 1.25, {.seed = 1});    // each image by a factor of its own
+///     auto c = tn::random_hue(b, 0.05, {.seed = 2});
+///     auto g = tn::rgb_to_grayscale(c);                           // [batch, 32, 32, 3] -> [batch, 32, 32, 1]
+///     auto x = tn::normalize(c, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225});
+///
+/// Images are [batch, height, width, channels], or a single one [height, width, channels]; where channels are red, green and
+/// blue there are 3. An amount is a number, or a tensor of the images' element type: [batch], one for each image, or a scalar.
+/// Nothing is clipped to 0 .. 1 unless a function says so. All are made of elementwise ops and of reductions over channels or
+/// images: they fuse with what stands around them, and gradients flow through.
+
+namespace tenon {
+
+namespace detail {
+
+/// in: images, and amounts where they are tensors. Channels 0: any number of them.
+template <int Channels> struct color_rule {
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (const fault f = fault_of_images(in[0]); f != fault::none) return f;
+        if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
+        const extent& channels = in[0].extents[in[0].extents.rank() - 1];
+        if (Channels > 0 && !channels.is_number()) return fault::size_must_be_known;
+        if (Channels > 0 && channels.size != Channels) return fault::channels_differ;
+        inferred r = in[0];
+        for (int i = 1; i < in.size() && r; ++i) {
+            if (in[i].element != in[0].element) return fault::element_types_differ;
+            if (in[i].extents.rank() > 0) r = images_beside(r.type, in[i].extents, 0);
+        }
+        return r;
+    }
+};
+struct adjust_brightness_rule : color_rule<0> {
+    static constexpr const char* name = "adjust_brightness";
+};
+struct adjust_contrast_rule : color_rule<0> {
+    static constexpr const char* name = "adjust_contrast";
+};
+struct adjust_gamma_rule : color_rule<0> {
+    static constexpr const char* name = "adjust_gamma";
+};
+struct adjust_hue_rule : color_rule<3> {
+    static constexpr const char* name = "adjust_hue";
+};
+struct adjust_saturation_rule : color_rule<3> {
+    static constexpr const char* name = "adjust_saturation";
+};
+struct random_brightness_rule : color_rule<0> {
+    static constexpr const char* name = "random_brightness";
+};
+struct random_contrast_rule : color_rule<0> {
+    static constexpr const char* name = "random_contrast";
+};
+struct random_gamma_rule : color_rule<0> {
+    static constexpr const char* name = "random_gamma";
+};
+struct random_hue_rule : color_rule<3> {
+    static constexpr const char* name = "random_hue";
+};
+struct random_saturation_rule : color_rule<3> {
+    static constexpr const char* name = "random_saturation";
+};
+struct rgb_to_hsv_rule : color_rule<3> {
+    static constexpr const char* name = "rgb_to_hsv";
+};
+struct hsv_to_rgb_rule : color_rule<3> {
+    static constexpr const char* name = "hsv_to_rgb";
+};
+struct rgb_to_grayscale_rule : color_rule<3> {
+    static constexpr const char* name = "rgb_to_grayscale";
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        inferred r = color_rule<3>::infer(a, in, output);
+        if (r) r.type.extents[r.type.extents.rank() - 1] = 1;
+        return r;
+    }
+};
+
+struct normalize_rule {
+    static constexpr const char* name = "normalize";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        const inferred r = infer_instruction(opcode::add, in);
+        if (r && !is_floating(r.type.element)) return fault::element_type_must_be_floating;
+        return r;
+    }
+};
+inline constexpr auto normalize_of = [](auto x, auto mean, auto deviation) { return (x - mean) / deviation; };
+
+template <class T, std::size_t N> auto channel_numbers(const double (&values)[N]) {
+    T rounded[N];
+    for (std::size_t i = 0; i < N; ++i) rounded[i] = static_cast<T>(values[i]);
+    return constant(rounded);
+}
+
+/// Bytes are the usual images: what to write for them.
+template <class X> inline constexpr bool has_colors = true;
+template <class X>
+    requires requires { typename X::element_type; }
+inline constexpr bool has_colors<X> =
+    std::is_same_v<X, ill_shaped> || is_floating(element_type_of<typename X::element_type>);
+
+} // namespace detail
+
+namespace untyped {
+any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta);
+any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor);
+any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta);
+any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor);
+any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma, const tensor_or_number& gain = 1);
+any_tensor random_brightness(const any_tensor& images, double most, const seeded& o = {});
+any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o = {});
+any_tensor random_hue(const any_tensor& images, double most, const seeded& o = {});
+any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o = {});
+any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o = {});
+any_tensor rgb_to_grayscale(const any_tensor& images);
+any_tensor rgb_to_hsv(const any_tensor& images);
+any_tensor hsv_to_rgb(const any_tensor& images);
+any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, const tensor_or_number& deviation);
+} // namespace untyped
+
+/// images + delta.
+template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const number& delta) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_brightness_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_brightness_rule, X>(
+                untyped::adjust_brightness(detail::as_tensor(images), delta));
+    }
+}
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_brightness(const X& images, const A& delta) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_brightness_rule, X, A>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_brightness_rule, X, A>(
+                untyped::adjust_brightness(detail::as_tensor(images), any_tensor(detail::as_tensor(delta))));
+    }
+}
+/// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
+template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const number& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_contrast_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_contrast_rule, X>(
+                untyped::adjust_contrast(detail::as_tensor(images), factor));
+    }
+}
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_contrast(const X& images, const A& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_contrast_rule, X, A>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_contrast_rule, X, A>(
+                untyped::adjust_contrast(detail::as_tensor(images), any_tensor(detail::as_tensor(factor))));
+    }
+}
+/// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
+template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_hue_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return detail::typed_by<detail::adjust_hue_rule, X>(untyped::adjust_hue(detail::as_tensor(images), delta));
+    }
+}
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_hue(const X& images, const A& delta) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_hue_rule, X, A>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_hue_rule, X, A>(
+                untyped::adjust_hue(detail::as_tensor(images), any_tensor(detail::as_tensor(delta))));
+    }
+}
+/// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
+template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const number& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_saturation_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_saturation_rule, X>(
+                untyped::adjust_saturation(detail::as_tensor(images), factor));
+    }
+}
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_saturation(const X& images, const A& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_saturation_rule, X, A>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_saturation_rule, X, A>(
+                untyped::adjust_saturation(detail::as_tensor(images), any_tensor(detail::as_tensor(factor))));
+    }
+}
+/// gain * images^gamma.
+template <OperandOrIllShaped X> auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_gamma_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_gamma_rule, X>(
+                untyped::adjust_gamma(detail::as_tensor(images), gamma, gain));
+    }
+}
+template <OperandOrIllShaped X, OperandOrIllShaped A>
+auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::adjust_gamma_rule, X, A>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::adjust_gamma_rule, X, A>(
+                untyped::adjust_gamma(detail::as_tensor(images), any_tensor(detail::as_tensor(gamma)), gain));
+    }
+}
+
+/// adjust_brightness by an amount for each image, even in [-most, most). The random functions throw invalid_argument_error
+/// for bounds that are not finite or not in order; equal ones are that number.
+template <OperandOrIllShaped X> auto random_brightness(const X& images, double most, const seeded& o = {}) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::random_brightness_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::random_brightness_rule, X>(
+                untyped::random_brightness(detail::as_tensor(images), most, o));
+    }
+}
+/// adjust_contrast by a factor for each image, even in [low, high).
+template <OperandOrIllShaped X> auto random_contrast(const X& images, double low, double high, const seeded& o = {}) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::random_contrast_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::random_contrast_rule, X>(
+                untyped::random_contrast(detail::as_tensor(images), low, high, o));
+    }
+}
+/// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
+template <OperandOrIllShaped X> auto random_hue(const X& images, double most, const seeded& o = {}) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::random_hue_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::random_hue_rule, X>(
+                untyped::random_hue(detail::as_tensor(images), most, o));
+    }
+}
+/// adjust_saturation by a factor for each image, even in [low, high).
+template <OperandOrIllShaped X> auto random_saturation(const X& images, double low, double high, const seeded& o = {}) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::random_saturation_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::random_saturation_rule, X>(
+                untyped::random_saturation(detail::as_tensor(images), low, high, o));
+    }
+}
+/// adjust_gamma with an exponent for each image, even in [low, high).
+template <OperandOrIllShaped X> auto random_gamma(const X& images, double low, double high, const seeded& o = {}) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::random_gamma_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::random_gamma_rule, X>(
+                untyped::random_gamma(detail::as_tensor(images), low, high, o));
+    }
+}
+
+/// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
+template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::rgb_to_grayscale_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::rgb_to_grayscale_rule, X>(
+                untyped::rgb_to_grayscale(detail::as_tensor(images)));
+    }
+}
+/// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
+/// gamut transform pairs", 1978.)
+template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::rgb_to_hsv_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return detail::typed_by<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv(detail::as_tensor(images)));
+    }
+}
+/// The reverse; hues are taken modulo 1.
+template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images) {
+    static_assert(detail::has_colors<X>,
+                  "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
+    if constexpr (!detail::has_colors<X>) return ill_shaped{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::hsv_to_rgb_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return detail::typed_by<detail::hsv_to_rgb_rule, X>(untyped::hsv_to_rgb(detail::as_tensor(images)));
+    }
+}
+
+/// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].
+template <class X, class M, class D>
+    requires detail::ElementwiseOperands<X, M, D>
+auto normalize(X&& images, M&& mean, D&& deviation) {
+    return elementwise_composite<detail::normalize_rule>(detail::normalize_of, static_cast<X&&>(images),
+                                                         static_cast<M&&>(mean), static_cast<D&&>(deviation));
+}
+/// A mean and a deviation for each channel: normalize(images, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}).
+template <OperandOrIllShaped X, std::size_t Channels>
+auto normalize(const X& images, const double (&mean)[Channels], const double (&deviation)[Channels]) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        using T = typename X::element_type;
+        return normalize(detail::as_tensor(images), detail::channel_numbers<T>(mean),
+                         detail::channel_numbers<T>(deviation));
+    }
+}
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_image_color)
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+inline any_tensor channel(const any_tensor& images, std::int64_t i) {
+    std::vector<range> ranges(static_cast<std::size_t>(images.rank()));
+    ranges.back() = {i, i + 1, 1};
+    return untyped::slice(images, ranges);
+}
+template <class Rule> void check_color(const any_tensor& images, const untyped::tensor_or_number& amount = 0) {
+    if (amount.tensor()) check_operands<Rule>({images, *amount.tensor()});
+    else check_operands<Rule>({images});
+}
+/// An amount as a tensor that broadcasts to the images.
+inline any_tensor amount_beside(const any_tensor& images, const untyped::tensor_or_number& amount) {
+    const untyped::tensor_or_number shaped = beside_images(amount);
+    return shaped.tensor() ? *shaped.tensor() : untyped::scalar(shaped.number(), images.element());
+}
+
+// Colours are computed channel by channel, so that all that is computed together has the same sizes: to repeat one number for
+// each of three channels would take far longer than to take them apart and put them together.
+inline std::vector<any_tensor> channels_of(const any_tensor& images, std::int64_t n) {
+    std::vector<any_tensor> channels;
+    for (std::int64_t i = 0; i < n; ++i) channels.push_back(channel(images, i));
+    return channels;
+}
+
+/// Red, green and blue, the largest of them, and its distance from the smallest: each with one channel.
+struct value_and_chroma {
+    explicit value_and_chroma(const any_tensor& images) : rgb(channels_of(images, 3)) {
+        using namespace untyped;
+        value = maximum(maximum(rgb[0], rgb[1]), rgb[2]);
+        chroma = subtract(value, untyped::minimum(untyped::minimum(rgb[0], rgb[1]), rgb[2]));
+    }
+    /// The hue in sixths of a turn, -1 .. 5.
+    any_tensor sixths() const {
+        using namespace untyped;
+        const any_tensor &r = rgb[0], &g = rgb[1], &b = rgb[2];
+        const any_tensor is_gray = equal(chroma, 0), c = select(is_gray, 1, chroma);
+        const any_tensor from_green = add(divide(subtract(b, r), c), 2), from_blue = add(divide(subtract(r, g), c), 4);
+        return select(
+            is_gray, 0,
+            select(equal(value, r), divide(subtract(g, b), c), select(equal(value, g), from_green, from_blue)));
+    }
+    std::vector<any_tensor> rgb;
+    any_tensor value, chroma;
+};
+
+/// value - chroma * max(0, min(k, 4 - k, 1)), k = (5, 3, 1 + sixths) mod 6 for red, green, blue.
+inline any_tensor rgb_of(const any_tensor& sixths, const any_tensor& chroma, const any_tensor& value) {
+    using namespace untyped;
+    std::vector<any_tensor> rgb;
+    for (const int first : {5, 3, 1}) {
+        const any_tensor turned = add(sixths, first);
+        const any_tensor k = subtract(turned, multiply(floor(multiply(turned, 1.0 / 6)), 6));
+        const any_tensor less = maximum(untyped::minimum(untyped::minimum(k, subtract(4, k)), 1), 0);
+        rgb.push_back(subtract(value, multiply(chroma, less)));
+    }
+    return concat(rgb, -1);
+}
+
+} // namespace detail
+
+namespace untyped {
+
+TENON_INLINE any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta) {
+    tenon::detail::check_color<tenon::detail::adjust_brightness_rule>(images, delta);
+    return add(images, tenon::detail::amount_beside(images, delta));
+}
+TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor) {
+    tenon::detail::check_color<tenon::detail::adjust_contrast_rule>(images, factor);
+    const any_tensor by = tenon::detail::amount_beside(images, factor);
+    const auto away = [&](const any_tensor& x, const index_list& axes) {
+        const any_tensor center = mean(x, axes, true);
+        return add(multiply(subtract(x, center), by), center);
+    };
+    const extent channels = images.extents()[images.rank() - 1];
+    if (!channels.is_number() || channels.size < 1 || channels.size > 4) return away(images, {-3, -2});
+    std::vector<any_tensor> parts;
+    for (const any_tensor& c : tenon::detail::channels_of(images, channels.size))
+        parts.push_back(away(c, {-3, -2, -1}));
+    return parts.size() == 1 ? parts[0] : concat(parts, -1);
+}
+TENON_INLINE any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta) {
+    tenon::detail::check_color<tenon::detail::adjust_hue_rule>(images, delta);
+    const tenon::detail::value_and_chroma of(images);
+    const any_tensor sixths = add(of.sixths(), multiply(tenon::detail::amount_beside(images, delta), 6));
+    return tenon::detail::rgb_of(sixths, of.chroma, of.value);
+}
+TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor) {
+    tenon::detail::check_color<tenon::detail::adjust_saturation_rule>(images, factor);
+    // With hue and value kept, each channel's distance from the value grows as the saturation does: by the factor, or by
+    // 1 / saturation = value / chroma, where that is less.
+    const tenon::detail::value_and_chroma of(images);
+    const any_tensor is_gray = equal(of.chroma, 0);
+    const any_tensor by = minimum(tenon::detail::amount_beside(images, factor),
+                                  select(is_gray, 1, divide(of.value, select(is_gray, 1, of.chroma))));
+    std::vector<any_tensor> parts;
+    for (const any_tensor& c : of.rgb) parts.push_back(subtract(of.value, multiply(subtract(of.value, c), by)));
+    return concat(parts, -1);
+}
+TENON_INLINE any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma,
+                                     const tensor_or_number& gain) {
+    tenon::detail::check_color<tenon::detail::adjust_gamma_rule>(images, gamma);
+    tenon::detail::check_color<tenon::detail::adjust_gamma_rule>(images, gain);
+    const any_tensor power = pow(images, tenon::detail::amount_beside(images, gamma));
+    if (!gain.tensor() && gain.number().as_double() == 1) return power;
+    return multiply(power, tenon::detail::amount_beside(images, gain));
+}
+
+TENON_INLINE any_tensor random_brightness(const any_tensor& images, double most, const seeded& o) {
+    tenon::detail::check_color<tenon::detail::random_brightness_rule>(images);
+    return adjust_brightness(images,
+                             tenon::detail::amount_per_image("random_brightness", images,
+                                                             tenon::detail::drawn::brightness, o.seed, -most, most));
+}
+TENON_INLINE any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o) {
+    tenon::detail::check_color<tenon::detail::random_contrast_rule>(images);
+    return adjust_contrast(images, tenon::detail::amount_per_image("random_contrast", images,
+                                                                   tenon::detail::drawn::contrast, o.seed, low, high));
+}
+TENON_INLINE any_tensor random_hue(const any_tensor& images, double most, const seeded& o) {
+    tenon::detail::check_color<tenon::detail::random_hue_rule>(images);
+    if (!(most <= 0.5))
+        throw invalid_argument_error("random_hue: " + detail::text_of_number(most) +
+                                     " is more than half a turn; give at most 0.5, which is any hue");
+    return adjust_hue(
+        images, tenon::detail::amount_per_image("random_hue", images, tenon::detail::drawn::hue, o.seed, -most, most));
+}
+TENON_INLINE any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o) {
+    tenon::detail::check_color<tenon::detail::random_saturation_rule>(images);
+    return adjust_saturation(images,
+                             tenon::detail::amount_per_image("random_saturation", images,
+                                                             tenon::detail::drawn::saturation, o.seed, low, high));
+}
+TENON_INLINE any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o) {
+    tenon::detail::check_color<tenon::detail::random_gamma_rule>(images);
+    return adjust_gamma(images, tenon::detail::amount_per_image("random_gamma", images, tenon::detail::drawn::gamma,
+                                                                o.seed, low, high));
+}
+
+TENON_INLINE any_tensor rgb_to_grayscale(const any_tensor& images) {
+    tenon::detail::check_color<tenon::detail::rgb_to_grayscale_rule>(images);
+    const std::vector<any_tensor> rgb = tenon::detail::channels_of(images, 3);
+    return add(add(multiply(rgb[0], 0.2989), multiply(rgb[1], 0.5870)), multiply(rgb[2], 0.1140));
+}
+TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
+    tenon::detail::check_color<tenon::detail::rgb_to_hsv_rule>(images);
+    const tenon::detail::value_and_chroma of(images);
+    const any_tensor sixths = of.sixths();
+    const any_tensor hue = multiply(select(less(sixths, 0), add(sixths, 6), sixths), 1.0 / 6);
+    const any_tensor is_black = equal(of.value, 0);
+    const any_tensor saturation = select(is_black, 0, divide(of.chroma, select(is_black, 1, of.value)));
+    return concat({hue, saturation, of.value}, -1);
+}
+TENON_INLINE any_tensor hsv_to_rgb(const any_tensor& images) {
+    tenon::detail::check_color<tenon::detail::hsv_to_rgb_rule>(images);
+    const any_tensor value = tenon::detail::channel(images, 2);
+    return tenon::detail::rgb_of(multiply(tenon::detail::channel(images, 0), 6),
+                                 multiply(value, tenon::detail::channel(images, 1)), value);
+}
+TENON_INLINE any_tensor normalize(const any_tensor& images, const tensor_or_number& mean,
+                                  const tensor_or_number& deviation) {
+    const auto beside = [&](const tensor_or_number& n) {
+        return n.tensor() ? *n.tensor() : scalar(n.number(), images.element());
+    };
+    tenon::detail::check_operands<tenon::detail::normalize_rule>({images, beside(mean), beside(deviation)});
+    return divide(subtract(images, beside(mean)), beside(deviation));
+}
+
+} // namespace untyped
+
+} // namespace tenon
+
+#endif

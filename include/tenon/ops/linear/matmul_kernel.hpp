@@ -1,0 +1,307 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/half.hpp>
+#include <tenon/dense/gemm.hpp>
+#include <tenon/memory/paid_memory.hpp>
+#include <tenon/op/kernel.hpp>
+#include <tenon/simd/pack.hpp>
+
+/// The CPU kernels of ops/linear/matmul.hpp.
+
+#define TENON_SIMD_FILE <tenon/ops/linear/matmul_convert.inl>
+#include <tenon/simd/for_each_isa.hpp>
+
+namespace tenon::detail {
+
+/// A product's sizes: `outer` positions in the operands (in elements, of the batch dimensions that repeat
+/// unevenly), for each of which there is a batch of evenly spaced products.
+struct matmul_layout {
+    std::int64_t m = 1, n = 1, k = 1;
+    std::int64_t batch = 1, stride_a = 0, stride_b = 0;
+    paid_vector<std::int64_t> outer_a, outer_b;
+    bool transpose_a, transpose_b;
+    std::int64_t elements_a, elements_b, elements_c;
+
+    matmul_layout(const kernel_setup& s, bool ta, bool tb) :
+        outer_a(1, 0, s.memory), outer_b(1, 0, s.memory), transpose_a(ta), transpose_b(tb) {
+        const extents &a = s.inputs[0].extents, &b = s.inputs[1].extents;
+        elements_a = a.elements();
+        elements_b = b.elements();
+        elements_c = s.outputs[0].extents.elements();
+        const int ra = a.rank(), rb = b.rank();
+        k = a[ta ? ra - 2 : ra - 1].size;
+        if (ra > 1) m = a[ta ? ra - 1 : ra - 2].size;
+        if (rb > 1) n = b[tb ? rb - 2 : rb - 1].size;
+
+        // Batch dimensions from the last: those that both operands step through evenly are one.
+        const int ba = ra > 2 ? ra - 2 : 0, bb = rb > 2 ? rb - 2 : 0, rank = ba > bb ? ba : bb;
+        std::int64_t step_a = m * k, step_b = k * n;
+        int i = 1;
+        for (; i <= rank; ++i) {
+            const std::int64_t size_a = i <= ba ? a[ba - i].size : 1, size_b = i <= bb ? b[bb - i].size : 1;
+            const std::int64_t size = size_a == 1 ? size_b : size_a;
+            if (size == 1) continue;
+            const std::int64_t sa = size_a == 1 ? 0 : step_a, sb = size_b == 1 ? 0 : step_b;
+            if (batch == 1) {
+                stride_a = sa;
+                stride_b = sb;
+            } else if (sa != batch * stride_a || sb != batch * stride_b) break;
+            batch *= size;
+            step_a *= size_a;
+            step_b *= size_b;
+        }
+        for (; i <= rank; ++i) {
+            const std::int64_t size_a = i <= ba ? a[ba - i].size : 1, size_b = i <= bb ? b[bb - i].size : 1;
+            const std::int64_t size = size_a == 1 ? size_b : size_a;
+            const std::size_t inner = outer_a.size();
+            outer_a.resize(inner * static_cast<std::size_t>(size));
+            outer_b.resize(outer_a.size());
+            for (std::size_t at = inner; at < outer_a.size(); ++at) {
+                const std::int64_t index = static_cast<std::int64_t>(at / inner);
+                outer_a[at] = outer_a[at % inner] + (size_a == 1 ? 0 : index * step_a);
+                outer_b[at] = outer_b[at % inner] + (size_b == 1 ? 0 : index * step_b);
+            }
+            step_a *= size_a;
+            step_b *= size_b;
+        }
+        // Rows that follow each other and meet the same b are one matrix.
+        if (batch > 1 && stride_b == 0 && stride_a == m * k && !ta) {
+            m *= batch;
+            batch = 1;
+        }
+    }
+    double operations() const {
+        return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+               static_cast<double>(batch) * static_cast<double>(outer_a.size());
+    }
+};
+
+inline dense::gemm_description describe(const matmul_layout& l, element_type element, dense::epilogue after,
+                                        const kernel_setup& s) {
+    dense::gemm_description d;
+    d.batch = l.batch;
+    d.m = l.m;
+    d.n = l.n;
+    d.k = l.k;
+    d.transpose_a = l.transpose_a;
+    d.transpose_b = l.transpose_b;
+    d.batch_stride_a = l.stride_a;
+    d.batch_stride_b = l.stride_b;
+    d.after = after;
+    d.element = element;
+    d.threads = s.threads;
+    d.memory = s.memory;
+    return d;
+}
+
+/// float and double.
+template <class T> class matmul_kernel final : public kernel {
+public:
+    matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        l_(std::move(l)), has_bias_(s.inputs.size() > 2), product_(describe(l_, s.inputs[0].element, after, s)) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || l_.elements_c == 0) return;
+        const void* bias = has_bias_ ? r.in[2] : nullptr;
+        T* c = r.output<T>(0);
+        for (std::size_t i = 0; i < l_.outer_a.size(); ++i, c += l_.batch * l_.m * l_.n)
+            product_.run(r.input<T>(0) + l_.outer_a[i], r.input<T>(1) + l_.outer_b[i], bias, c, r.pool);
+    }
+    double cost() const override { return 100 + l_.operations() * (sizeof(T) == 4 ? 0.005 : 0.01); }
+
+private:
+    matmul_layout l_;
+    bool has_bias_;
+    dense::gemm product_;
+};
+
+/// 16-bit floats become floats and the result is rounded once.
+template <class T> class small_float_matmul_kernel final : public kernel {
+public:
+    small_float_matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        l_(std::move(l)), n_(s.inputs.size() > 2 ? l_.n : 0), product_(describe(l_, element_type::float32, after, s)) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || l_.elements_c == 0) return;
+        float* a = reinterpret_cast<float*>(r.scratch);
+        float* b = a + padded(l_.elements_a);
+        float* bias = b + padded(l_.elements_b);
+        float* c = bias + padded(n_);
+        widen(r.input<T>(0), a, l_.elements_a, r.pool);
+        widen(r.input<T>(1), b, l_.elements_b, r.pool);
+        if (n_ > 0) widen(r.input<T>(2), bias, n_, nullptr);
+        for (std::size_t i = 0; i < l_.outer_a.size(); ++i)
+            product_.run(a + l_.outer_a[i], b + l_.outer_b[i], n_ > 0 ? bias : nullptr,
+                         c + static_cast<std::int64_t>(i) * l_.batch * l_.m * l_.n, r.pool);
+        narrow(c, r.output<T>(0), l_.elements_c, r.pool);
+    }
+    std::size_t scratch_bytes() const override {
+        return static_cast<std::size_t>(padded(l_.elements_a) + padded(l_.elements_b) + padded(n_) +
+                                        padded(l_.elements_c)) *
+               sizeof(float);
+    }
+    double cost() const override { return 200 + l_.operations() * 0.006; }
+
+private:
+    static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+    template <class From, class To> static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
+        const auto some = [&](std::int64_t begin, std::int64_t end) {
+            TENON_SIMD_BEST(convert_all(from + begin, to + begin, end - begin));
+        };
+        if (pool) pool->parallel_for(n, 65536, some);
+        else some(0, n);
+    }
+    static void widen(const T* from, float* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
+    static void narrow(const float* from, T* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
+
+    matmul_layout l_;
+    std::int64_t n_; // of the bias
+    dense::gemm product_;
+};
+
+/// int8 as floats, exactly: as much of k at a time as cannot sum to more than 2^24, up to which a float has all integers.
+/// The sums are added in int32.
+class int8_matmul_kernel final : public kernel {
+    static constexpr std::int64_t most_depth = (1 << 24) / (128 * 128);
+
+public:
+    int8_matmul_kernel(const kernel_setup& s, matmul_layout l) :
+        l_(std::move(l)), depth_(l_.k < most_depth ? l_.k : most_depth), product_(part(s, depth_)) {
+        if (depth_ > 0 && l_.k % depth_ != 0) last_.emplace(part(s, l_.k % depth_));
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || l_.elements_c == 0) return;
+        float* const a = reinterpret_cast<float*>(r.scratch);
+        float* const b = a + padded(part_of(l_.elements_a, depth_));
+        float* const c = b + padded(part_of(l_.elements_b, depth_));
+        std::int64_t from = 0;
+        do {
+            const std::int64_t depth = l_.k - from < depth_ ? l_.k - from : depth_;
+            const dense::gemm& product = depth == depth_ ? product_ : *last_;
+            take(r.input<std::int8_t>(0), a, l_.elements_a, l_.transpose_a ? l_.m : 1, from, depth, r.pool);
+            take(r.input<std::int8_t>(1), b, l_.elements_b, l_.transpose_b ? 1 : l_.n, from, depth, r.pool);
+            for (std::size_t i = 0; i < l_.outer_a.size(); ++i)
+                product.run(a + part_of(l_.outer_a[i], depth), b + part_of(l_.outer_b[i], depth), nullptr,
+                            c + static_cast<std::int64_t>(i) * l_.batch * l_.m * l_.n, r.pool);
+            in_parts(l_.elements_c, r.pool, [&](std::int64_t begin, std::int64_t end) {
+                std::int32_t* const to = r.output<std::int32_t>(0) + begin;
+                if (from == 0) TENON_SIMD_BEST(convert_all(c + begin, to, end - begin));
+                else TENON_SIMD_BEST(add_all(c + begin, to, end - begin));
+            });
+            from += depth;
+        } while (from < l_.k);
+    }
+    std::size_t scratch_bytes() const override {
+        return static_cast<std::size_t>(padded(part_of(l_.elements_a, depth_)) +
+                                        padded(part_of(l_.elements_b, depth_)) + padded(l_.elements_c)) *
+               sizeof(float);
+    }
+    double cost() const override { return 200 + l_.operations() * 0.006; }
+
+private:
+    static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+    /// Of so many elements those that are left where k is `depth`.
+    std::int64_t part_of(std::int64_t elements, std::int64_t depth) const {
+        return l_.k == 0 ? 0 : elements / l_.k * depth;
+    }
+    dense::gemm_description part(const kernel_setup& s, std::int64_t depth) const {
+        dense::gemm_description d = describe(l_, element_type::float32, dense::epilogue::none, s);
+        d.k = depth;
+        d.batch_stride_a = part_of(d.batch_stride_a, depth);
+        d.batch_stride_b = part_of(d.batch_stride_b, depth);
+        return d;
+    }
+    template <class F> static void in_parts(std::int64_t n, thread_pool* pool, const F& f) {
+        if (pool) pool->parallel_for(n, 65536, f);
+        else f(0, n);
+    }
+    /// `depth` of [.., k, inner], from `first` on.
+    void take(const std::int8_t* from, float* to, std::int64_t elements, std::int64_t inner, std::int64_t first,
+              std::int64_t depth, thread_pool* pool) const {
+        const std::int64_t all = l_.k * inner, some = depth * inner;
+        in_parts(part_of(elements, depth), pool, [&](std::int64_t begin, std::int64_t end) {
+            while (begin < end) {
+                const std::int64_t matrix = begin / some, at = begin % some;
+                const std::int64_t n = end - begin < some - at ? end - begin : some - at;
+                TENON_SIMD_BEST(convert_all(from + matrix * all + first * inner + at, to + begin, n));
+                begin += n;
+            }
+        });
+    }
+
+    matmul_layout l_;
+    std::int64_t depth_;
+    dense::gemm product_;             // of depth_
+    std::optional<dense::gemm> last_; // of what is left of k
+};
+
+/// int32 and int64: rows of c are sums of rows of b.
+template <class T> class integer_matmul_kernel final : public kernel {
+    using wrapping = std::make_unsigned_t<T>;
+
+public:
+    integer_matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        l_(std::move(l)), has_bias_(s.inputs.size() > 2), relu_(dense::clips(after)) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || l_.elements_c == 0) return;
+        const T* bias = has_bias_ ? r.input<T>(2) : nullptr;
+        const std::int64_t products = static_cast<std::int64_t>(l_.outer_a.size()) * l_.batch;
+        const auto rows = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t p = i / l_.m, row = i % l_.m, in_batch = p % l_.batch;
+                const auto outer = static_cast<std::size_t>(p / l_.batch);
+                product_row(r.input<T>(0) + l_.outer_a[outer] + in_batch * l_.stride_a,
+                            r.input<T>(1) + l_.outer_b[outer] + in_batch * l_.stride_b, row, bias,
+                            r.output<T>(0) + i * l_.n);
+            }
+        };
+        const std::int64_t work = l_.n * l_.k + 1;
+        if (r.pool) r.pool->parallel_for(products * l_.m, 1 + 65536 / work, rows);
+        else rows(0, products * l_.m);
+    }
+    double cost() const override { return 100 + l_.operations() * 0.15; }
+
+private:
+    void product_row(const T* a, const T* b, std::int64_t i, const T* bias, T* c) const {
+        const std::int64_t m = l_.m, n = l_.n, k = l_.k;
+        if (l_.transpose_b) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                wrapping sum = bias ? static_cast<wrapping>(bias[j]) : wrapping{};
+                for (std::int64_t l = 0; l < k; ++l)
+                    sum += static_cast<wrapping>(l_.transpose_a ? a[l * m + i] : a[i * k + l]) *
+                           static_cast<wrapping>(b[j * k + l]);
+                c[j] = static_cast<T>(sum);
+            }
+        } else {
+            for (std::int64_t j = 0; j < n; ++j) c[j] = bias ? bias[j] : T{};
+            for (std::int64_t l = 0; l < k; ++l) {
+                const auto x = static_cast<wrapping>(l_.transpose_a ? a[l * m + i] : a[i * k + l]);
+                for (std::int64_t j = 0; j < n; ++j)
+                    c[j] = static_cast<T>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
+            }
+        }
+        for (std::int64_t j = 0; relu_ && j < n; ++j) c[j] = c[j] > 0 ? c[j] : T{};
+    }
+
+    matmul_layout l_;
+    bool has_bias_, relu_;
+};
+
+inline kernel_pointer prepare_matmul(const kernel_setup& s, bool ta, bool tb, dense::epilogue after) {
+    matmul_layout l(s, ta, tb);
+    switch (s.inputs[0].element) {
+    case element_type::float32: return std::make_unique<matmul_kernel<float>>(s, std::move(l), after);
+    case element_type::float64: return std::make_unique<matmul_kernel<double>>(s, std::move(l), after);
+    case element_type::float16: return std::make_unique<small_float_matmul_kernel<half>>(s, std::move(l), after);
+    case element_type::bfloat16: return std::make_unique<small_float_matmul_kernel<bfloat16>>(s, std::move(l), after);
+    case element_type::int8: return std::make_unique<int8_matmul_kernel>(s, std::move(l));
+    case element_type::int32: return std::make_unique<integer_matmul_kernel<std::int32_t>>(s, std::move(l), after);
+    default: return std::make_unique<integer_matmul_kernel<std::int64_t>>(s, std::move(l), after);
+    }
+}
+
+} // namespace tenon::detail

@@ -1,0 +1,690 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/queue/component.hpp>
+
+/// Queues of tuples of tensors, which outlive steps and hand values from one step to another (SEMANTICS 30 to 34).
+///
+///     tn::fifo_queue<std::string> names(32);                                               // of scalars
+///     tn::random_shuffle_queue<tn::component<float, tn::shape<784>>, std::int32_t> samples(500, 100, {.seed = 7});
+///     sess.run(samples.enqueue(image, label));             // waits while the queue is full
+///     auto [x, y] = samples.dequeue_many<32>();            // float[32, 784] and int32[32]; waits for 32
+///     auto [u, v] = samples.dequeue_up_to<batch>(32);      // float[batch, 784] and int32[batch]
+///     auto [r, t] = samples.dequeue_some<batch>(1, 32);    // what is there once there is 1, 32 at most: batches of requests
+///
+/// Elements are taken whole: a step that needs one tensor of a dequeued tuple takes the element, once. A fed tensor takes
+/// nothing, where no other of its tuple is needed.
+///
+/// A queue lives on the device of its node, and what uses it runs there. With a shared_name it is the queue of that name
+/// in the container (container_scope) that it was made in, for all sessions of a task; without one each session has a queue
+/// of its own. One that is there already as another kind, of other components or of another capacity is an
+/// invalid_argument_error naming both (SEMANTICS 26).
+///
+/// In a step: enqueue ops are a cancelled_error once the queue is closed, dequeue ops an end_of_data_error once it is
+/// closed and has too few elements; what waits longer than the step may take is a deadline_exceeded_error, and leaves the
+/// queue as it was (SEMANTICS 17). No gradient flows through a queue.
+
+namespace tenon {
+
+/// A queue. Its output stands for it; the value of that is its capacity, which nobody needs.
+struct queue_op {
+    static constexpr const char* name = "queue";
+    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource;
+    static constexpr element_types gpu_types = no_elements; // it lies in the host's memory
+    enum class way { fifo, random_shuffle, padding_fifo, priority };
+    struct attributes {
+        way how = way::fifo;
+        std::vector<tensor_type> components;
+        std::int64_t capacity = 1;
+        std::int64_t min_after_dequeue = 0;
+        std::int64_t seed = 0;
+        std::string shared_name;
+        static constexpr void fields(auto&& field) {
+            field("how", &attributes::how);
+            field("components", &attributes::components);
+            field("capacity", &attributes::capacity);
+            field("min_after_dequeue", &attributes::min_after_dequeue);
+            field("seed", &attributes::seed);
+            field("shared_name", &attributes::shared_name);
+        }
+    };
+    static inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 0 || a.components.empty()) return fault::components_differ;
+        return inferred(element_type::int64, {});
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, queue);
+
+namespace detail {
+
+/// What is enqueued as a component, of an element or, where it is `many`, of elements along a dimension 0.
+constexpr fault misfit_of_component(const tensor_type& component, const tensor_type& value, bool many) {
+    extents declared = component.extents;
+    if (many) declared.insert(0, dynamic_extent);
+    if (declared.overfull()) return fault::too_many_dimensions;
+    return component.element == value.element && equal_shapes(declared, value.extents).what == fault::none
+               ? fault::none
+               : fault::value_does_not_fit_component;
+}
+
+/// in: the queue; what is enqueued.
+inline fault misfit_of_tuple(const std::vector<tensor_type>& components, type_list in, bool many) {
+    if (components.empty() || in.size() != static_cast<int>(components.size()) + 1) return fault::components_differ;
+    for (int i = 1; i < in.size(); ++i) {
+        tensor_type component = components[static_cast<std::size_t>(i - 1)];
+        for (int d = 0, at = many ? 1 : 0; d < component.extents.rank() && at < in[i].extents.rank(); ++d, ++at)
+            if (component.extents[d].is_named() && in[i].extents[at].is_number())
+                component.extents[d] = in[i].extents[at]; // in a step a name is a number
+        const fault f = misfit_of_component(component, in[i], many);
+        if (f != fault::none) return f;
+    }
+    if (!many) return fault::none;
+    extent rows = in[1].extents[0]; // as much as those before say, whatever stands between
+    for (int i = 2; i < in.size(); ++i) {
+        const merged_extent m = equal_sizes(rows, in[i].extents[0]);
+        if (m.what != fault::none) return m.what;
+        rows = m.size;
+    }
+    return fault::none;
+}
+
+/// Attributes of what uses a queue: the types of its components.
+struct queue_components {
+    std::vector<tensor_type> components;
+    static constexpr void fields(auto&& field) { field("components", &queue_components::components); }
+};
+
+// Of each use: the queue is input 0, whose value is not needed.
+struct queue_use {
+    static constexpr const char* of_kind = "queue_";
+    static constexpr element_types gpu_types = no_elements;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
+};
+struct waiting_queue_use {
+    static constexpr const char* of_kind = "queue_";
+    static constexpr element_types gpu_types = no_elements;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
+};
+
+} // namespace detail
+
+/// in: the queue; a tensor a component. Adds an element, when there is room.
+struct enqueue_op : detail::waiting_queue_use {
+    static constexpr const char* name = "enqueue";
+    static constexpr op_flags flags = waiting_queue_use::flags | op_flags::keeps;
+    using attributes = detail::queue_components;
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static inferred infer(const attributes& a, type_list in, int) {
+        return detail::misfit_of_tuple(a.components, in, false);
+    }
+    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, enqueue);
+
+/// in: the queue; a tensor a component, of one dimension more, which is as long in all of them. Adds an element for each
+/// index of that dimension, one after another, as there is room.
+struct enqueue_many_op : detail::waiting_queue_use {
+    static constexpr const char* name = "enqueue_many";
+    using attributes = detail::queue_components;
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static inferred infer(const attributes& a, type_list in, int) {
+        return detail::misfit_of_tuple(a.components, in, true);
+    }
+    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, enqueue_many);
+
+/// in: the queue. The components of an element, when there is one.
+struct dequeue_op : detail::waiting_queue_use {
+    static constexpr const char* name = "dequeue";
+    using attributes = detail::queue_components;
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
+    static inferred infer(const attributes& a, type_list in, int output) {
+        if (in.size() != 1 || a.components.empty()) return fault::components_differ;
+        return a.components[static_cast<std::size_t>(output)];
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, dequeue);
+
+/// in: the queue. The components of n elements, each stacked along a new dimension 0, when there are so many.
+struct dequeue_many_op : detail::waiting_queue_use {
+    static constexpr const char* name = "dequeue_many";
+    struct attributes {
+        std::vector<tensor_type> components;
+        std::int64_t n = 0;
+        extents count; ///< one: what the types say of how many there are, a name mostly; none: n, or of "up to" nothing
+        static constexpr void fields(auto&& field) {
+            field("components", &attributes::components);
+            field("n", &attributes::n);
+            field("count", &attributes::count);
+        }
+    };
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
+    static inferred infer(const attributes& a, type_list in, int output) { return stacked(a, in, output, extent(a.n)); }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static void of_before(const graph&, node& n) {
+        if (n.attributes.find("size")) n.attributes = renamed(n.attributes, {{"count", "n"}, {"size", "count"}});
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+
+    /// The sizes of a component of so many elements.
+    template <class A> static extents most(const A& a, int output, std::int64_t n) {
+        extents sizes = a.components[static_cast<std::size_t>(output)].extents;
+        sizes.insert(0, extent(n));
+        return sizes;
+    }
+    static extents at_most(const attributes& a, type_list, int output) { return most(a, output, a.n); }
+    /// The type of a component of so many elements.
+    static inferred stacked(const attributes& a, type_list in, int output, const extent& many) {
+        if (in.size() != 1 || a.components.empty()) return fault::components_differ;
+        if (a.count.rank() > 1) return fault::rank_too_high;
+        const tensor_type& component = a.components[static_cast<std::size_t>(output)];
+        extents sizes = component.extents;
+        sizes.insert(0, a.count.rank() == 1 ? a.count[0] : many);
+        return inferred(component.element, sizes);
+    }
+};
+TENON_OP(queue, dequeue_many);
+
+/// The same; of a closed queue that has fewer also those, but 1.
+struct dequeue_up_to_op : detail::waiting_queue_use {
+    static constexpr const char* name = "dequeue_up_to";
+    using attributes = dequeue_many_op::attributes;
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
+    static inferred infer(const attributes& a, type_list in, int output) {
+        return dequeue_many_op::stacked(a, in, output, dynamic_extent);
+    }
+    static extents at_most(const attributes& a, type_list, int output) { return dequeue_many_op::most(a, output, a.n); }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static void of_before(const graph& to, node& n) { dequeue_many_op::of_before(to, n); }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, dequeue_up_to);
+
+/// in: the queue. The components of as many elements as are there, but at_most, once they are at_least; of a closed queue that
+/// has fewer also those, but 1.
+struct dequeue_some_op : detail::waiting_queue_use {
+    static constexpr const char* name = "dequeue_some";
+    struct attributes {
+        std::vector<tensor_type> components;
+        std::int64_t at_least = 0, at_most = 0;
+        extents count; ///< one: what the types say of how many it gives, a name mostly; none: nothing
+        static constexpr void fields(auto&& field) {
+            field("components", &attributes::components);
+            field("at_least", &attributes::at_least);
+            field("at_most", &attributes::at_most);
+            field("count", &attributes::count);
+        }
+    };
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
+    static inferred infer(const attributes& a, type_list in, int output) {
+        return dequeue_many_op::stacked({a.components, 0, a.count}, in, output, dynamic_extent);
+    }
+    static extents at_most(const attributes& a, type_list, int output) {
+        return dequeue_many_op::most(a, output, a.at_most);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, dequeue_some);
+
+/// in: the queue. How many elements can be taken.
+struct queue_size_op : detail::queue_use {
+    static constexpr const char* name = "queue_size";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, queue_size);
+
+/// in: the queue. Whether it is closed.
+struct queue_is_closed_op : detail::queue_use {
+    static constexpr const char* name = "queue_is_closed";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() == 1 ? inferred(element_type::boolean, {}) : inferred(fault::expects_more_operands);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, queue_is_closed);
+
+/// in: the queue. Closes it.
+struct queue_close_op : detail::queue_use {
+    static constexpr const char* name = "queue_close";
+    struct attributes {
+        bool cancel_pending_enqueues = false;
+        static constexpr void fields(auto&& field) {
+            field("cancel_pending_enqueues", &attributes::cancel_pending_enqueues);
+        }
+    };
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() == 1 ? fault::none : fault::expects_more_operands;
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, queue_close);
+
+struct queue_options {
+    /// Queues of one shared_name in one container of a task are one queue. Empty: a session's own.
+    std::string shared_name = {};
+    /// Of the node. Empty: the kind of queue. Names of what uses it begin with it.
+    std::string name = {};
+};
+struct shuffle_queue_options {
+    /// As of random ops (SEMANTICS 21): 0 is "not set".
+    std::uint64_t seed = 0;
+    std::string shared_name = {};
+    std::string name = {};
+};
+
+namespace untyped {
+
+/// A queue whose components are known at run time only: a handle on its node. The functions say what those of
+/// tenon::queue say; a tuple that does not fit is an invalid_argument_error with the rule's words.
+class queue {
+public:
+    /// The queue that a tensor of a graph stands for: queue(g.tensor("jobs")). invalid_argument_error where it is none.
+    explicit queue(const any_tensor& made);
+
+    operation enqueue(const std::vector<any_tensor>& tuple) const;
+    operation enqueue_many(const std::vector<any_tensor>& tuple) const;
+    std::vector<any_tensor> dequeue() const;
+    /// `size`: what the types say of n, extent::named("batch") or unknown; not given: the number, and of
+    /// dequeue_up_to and dequeue_some unknown.
+    std::vector<any_tensor> dequeue_many(std::int64_t n, const extents& size = {}) const;
+    std::vector<any_tensor> dequeue_up_to(std::int64_t n, const extents& size = {}) const;
+    std::vector<any_tensor> dequeue_some(std::int64_t at_least, std::int64_t at_most, const extents& size = {}) const;
+    any_tensor size() const;
+    any_tensor is_closed() const;
+    operation close(bool cancel_pending_enqueues = false) const;
+
+    std::vector<tensor_type> components() const;
+    const std::string& name() const { return handle_.node()->name; }
+    /// What stands for it.
+    const any_tensor& handle() const noexcept { return handle_; }
+
+private:
+    any_tensor handle_;
+};
+
+// invalid_argument_error where a queue cannot be so, naming it.
+queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {});
+queue random_shuffle_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
+                           std::int64_t min_after_dequeue, const shuffle_queue_options& o = {});
+queue padding_fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
+                         const queue_options& o = {});
+/// Component 0 is the priority, a scalar int64.
+queue priority_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {});
+
+} // namespace untyped
+
+namespace detail {
+
+template <class C, class X> struct enqueued { using type = void; };
+template <class C, OperandOrIllShaped X> struct enqueued<C, X> { using type = operand_of_t<X>; };
+template <class C, Literal<typename C::element> X>
+    requires(!OperandOrIllShaped<X>)
+struct enqueued<C, X> {
+    using type = operand_type<typename C::element, shape<>>;
+};
+/// The operand_type of what is enqueued: a tensor or an expression, or a number or text for a scalar; else void.
+template <class C, class X> using enqueued_t = typename enqueued<C, std::decay_t<X>>::type;
+
+template <class C, class X> any_tensor as_enqueued(const X& x) {
+    if constexpr (Operand<X>) return as_tensor(x);
+    else return constant(nested<typename C::element>(x).value());
+}
+
+// What the rules above say of one component and what is enqueued, and of what is enqueued together.
+struct enqueue_rule {
+    static constexpr const char* name = "enqueue";
+    struct together {
+        static constexpr const char* name = "enqueue";
+        static constexpr inferred infer(const no_attributes&, type_list, int) { return fault::none; }
+    };
+    static constexpr inferred infer(const no_attributes&, type_list in, int) {
+        return misfit_of_component(in[0], in[1], false);
+    }
+};
+struct enqueue_many_rule {
+    static constexpr const char* name = "enqueue_many";
+    struct together {
+        static constexpr const char* name = "enqueue_many";
+        static constexpr inferred infer(const no_attributes&, type_list in, int) {
+            return equal_sizes(in[0].extents[0], in[1].extents[0]).what;
+        }
+    };
+    static constexpr inferred infer(const no_attributes&, type_list in, int) {
+        return misfit_of_component(in[0], in[1], true);
+    }
+};
+
+// Of what is enqueued together each is held against each, of [?], [2] and [3] the last two: the first verdict that is a complaint.
+struct all_agree {
+    static constexpr bool agree = true, fits = true;
+};
+template <class... Verdicts> struct first_complaint { using type = all_agree; };
+template <class V, class... More>
+struct first_complaint<V, More...> : std::conditional_t<V::fits, first_complaint<More...>, std::type_identity<V>> {};
+template <class Rule, class... X> struct verdict_together { using type = all_agree; };
+template <class Rule, class First, class... More>
+struct verdict_together<Rule, First, More...> : first_complaint<verdict_of<Rule, without_attributes, First, More>...,
+                                                                typename verdict_together<Rule, More...>::type> {};
+
+template <auto N, class S> struct stacked_shape;
+template <auto N, auto... D> struct stacked_shape<N, shape<D...>> { using type = shape<canonical_dim<N>(), D...>; };
+
+template <class C> using dequeued_t = tensor<typename C::element, typename C::shape>;
+template <class C, auto N>
+using dequeued_many_t = tensor<typename C::element, typename stacked_shape<N, typename C::shape>::type>;
+
+/// The tensor, where it is one; of several a tuple.
+template <class... T> auto typed_tuple(const std::vector<any_tensor>& parts) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        if constexpr (sizeof...(T) == 1) return (T::unchecked(parts[I]), ...);
+        else return std::tuple<T...>(T::unchecked(parts[I])...);
+    }
+    (std::index_sequence_for<T...>{});
+}
+
+template <auto N> inline constexpr bool is_count = std::is_integral_v<std::remove_cvref_t<decltype(N)>>;
+
+void check_components(const std::string& name, const std::vector<tensor_type>& given,
+                      const std::vector<tensor_type>& asked);
+
+} // namespace detail
+
+/// A queue of elements with components C...: component<T, S>, a tensor's type, or T for a scalar of it.
+template <class... C> class queue {
+    static_assert(sizeof...(C) > 0,
+                  "tenon::queue: say what its elements are made of: queue<component<float, shape<3>>>");
+    static_assert((!std::is_void_v<detail::component_t<C>> && ...),
+                  "tenon::queue: a component is component<T, shape<...>>, a tensor's type, or the type of a scalar");
+
+public:
+    /// One of a graph that was read. invalid_argument_error, naming both, where its components are others.
+    explicit queue(const untyped::queue& q) : queue_(q) {
+        detail::check_components(q.name(), q.components(), components());
+    }
+
+    /// An operation that adds an element, when there is room. For a scalar a number or a text may be given.
+    template <class... X> operation enqueue(const X&... values) const {
+        return put<detail::enqueue_rule>(&untyped::queue::enqueue, values...);
+    }
+    /// An operation that adds the elements along dimension 0 of the tensors, which is as long in all of them.
+    template <class... X> operation enqueue_many(const X&... values) const {
+        return put<detail::enqueue_many_rule>(&untyped::queue::enqueue_many, values...);
+    }
+    /// An element, when there is one: a tensor, or a tuple of them.
+    auto dequeue() const {
+        return detail::typed_tuple<detail::dequeued_t<detail::component_t<C>>...>(queue_.dequeue());
+    }
+    /// N elements, stacked along a dimension 0, when there are so many: of [3, 2] an [N, 3, 2].
+    template <auto N> auto dequeue_many() const {
+        static_assert(detail::is_count<N>, "tenon::dequeue_many: a named size needs a number: dequeue_many<batch>(32)");
+        return stacked<N>(queue_.dequeue_many(N));
+    }
+    /// n of them, of which the types say what Size says: dyn, or a named size.
+    template <auto Size = dyn> auto dequeue_many(std::int64_t n) const {
+        static_assert(!detail::is_count<Size>, "tenon::dequeue_many: write the number once: dequeue_many<32>()");
+        return stacked<Size>(queue_.dequeue_many(n, size_of<Size>(n)));
+    }
+    /// n of them, or what is left, but 1 at least, once the queue is closed.
+    template <auto Size = dyn> auto dequeue_up_to(std::int64_t n) const {
+        static_assert(!detail::is_count<Size>, "tenon::dequeue_up_to: how many it gives is known in the step; write "
+                                               "dequeue_up_to(32), or dequeue_up_to<batch>(32)");
+        return stacked<Size>(queue_.dequeue_up_to(n, size_of<Size>(-1)));
+    }
+    template <auto N> auto dequeue_up_to() const {
+        static_assert(detail::is_mistake<decltype(N)>, "tenon::dequeue_up_to: how many it gives is known in the step; "
+                                                       "write dequeue_up_to(32), or dequeue_up_to<batch>(32)");
+        return stacked<dyn>(std::vector<any_tensor>(sizeof...(C)));
+    }
+    /// As many as are there, but at_most, once they are at_least: of those that ask, who need not wait for a full batch. Once the
+    /// queue is closed also fewer, but 1 at least. With at_least 0 it never waits, and may give none.
+    template <auto Size = dyn> auto dequeue_some(std::int64_t at_least, std::int64_t at_most) const {
+        static_assert(!detail::is_count<Size>, "tenon::dequeue_some: how many it gives is known in the step; write "
+                                               "dequeue_some(1, 32), or dequeue_some<batch>(1, 32)");
+        return stacked<Size>(queue_.dequeue_some(at_least, at_most, size_of<Size>(-1)));
+    }
+
+    /// How many elements can be taken; those are not among them that somebody holds who waits for more.
+    tensor<std::int64_t, shape<>> size() const { return tensor<std::int64_t, shape<>>::unchecked(queue_.size()); }
+    tensor<bool, shape<>> is_closed() const { return tensor<bool, shape<>>::unchecked(queue_.is_closed()); }
+    /// An operation after which nothing more is enqueued. Who waits to enqueue goes on, or is cancelled too. Closed twice
+    /// it is an aborted_error, and who waits is cancelled where the second asks for that.
+    operation close(bool cancel_pending_enqueues = false) const { return queue_.close(cancel_pending_enqueues); }
+
+    const std::string& name() const { return queue_.name(); }
+    const untyped::queue& untyped() const noexcept { return queue_; }
+
+protected:
+    static std::vector<tensor_type> components() { return {detail::component_t<C>::type...}; }
+
+private:
+    template <class Rule, class... X>
+    operation put(operation (untyped::queue::*how)(const std::vector<any_tensor>&) const, const X&... values) const {
+        static_assert(sizeof...(X) == sizeof...(C),
+                      "tenon::queue: give one value for each component of the queue's elements");
+        if constexpr (sizeof...(X) != sizeof...(C) || detail::any_ill_shaped<X...>) return {};
+        else if constexpr ((std::is_void_v<detail::enqueued_t<detail::component_t<C>, X>> || ...)) {
+            static_assert(detail::is_mistake<X...>,
+                          "tenon::queue: what is enqueued is a tensor, or for a scalar a number "
+                          "or text of its kind");
+            return {};
+        } else {
+            using detail::verdict_of, detail::without_attributes, detail::component_t, detail::enqueued_t;
+            constexpr bool fits =
+                (verdict_of<Rule, without_attributes, component_t<C>, enqueued_t<component_t<C>, X>>::fits && ...);
+            static_assert(
+                (verdict_of<Rule, without_attributes, component_t<C>, enqueued_t<component_t<C>, X>>::agree && ...),
+                "tenon: shapes do not agree");
+            if constexpr (!fits) return {};
+            else {
+                using together =
+                    typename detail::verdict_together<typename Rule::together, enqueued_t<component_t<C>, X>...>::type;
+                static_assert(together::agree, "tenon: shapes do not agree");
+                if constexpr (together::fits) return (queue_.*how)({detail::as_enqueued<component_t<C>>(values)...});
+                else return {};
+            }
+        }
+    }
+    template <auto Size> static auto stacked(const std::vector<any_tensor>& parts) {
+        return detail::typed_tuple<detail::dequeued_many_t<detail::component_t<C>, Size>...>(parts);
+    }
+    // What the types say of a number of elements that is known where the graph is made, or is not.
+    template <auto Size> static extents size_of(std::int64_t n) {
+        constexpr extent said = detail::extent_of<Size>();
+        return said.is_named() ? extents(said) : n < 0 ? extents() : extents(n);
+    }
+
+    untyped::queue queue_;
+};
+
+/// Elements are taken in the order in which they came. invalid_argument_error unless capacity is 1 or more.
+template <class... C> class fifo_queue : public queue<C...> {
+public:
+    explicit fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
+        queue<C...>(untyped::fifo_queue(queue<C...>::components(), capacity, o)) {}
+};
+
+/// Elements are taken in random order; at least min_after_dequeue of them, which is less than the capacity, stay until the
+/// queue is closed.
+template <class... C> class random_shuffle_queue : public queue<C...> {
+public:
+    random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const shuffle_queue_options& o = {}) :
+        queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue, o)) {}
+};
+
+/// As fifo_queue, but elements whose sizes differ where the components' are no numbers can be dequeued many at a time: they
+/// are filled up with zeros, false and empty strings at their ends to the largest size of each dimension.
+template <class... C> class padding_fifo_queue : public queue<C...> {
+public:
+    explicit padding_fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
+        queue<C...>(untyped::padding_fifo_queue(queue<C...>::components(), capacity, o)) {}
+};
+
+/// A component more, in front of the others: a scalar int64, the element's priority. The least is taken first, of equal
+/// ones that which came first.
+template <class... C> class priority_queue : public queue<std::int64_t, C...> {
+    using base = queue<std::int64_t, C...>;
+
+public:
+    explicit priority_queue(std::int64_t capacity, const queue_options& o = {}) :
+        base(untyped::priority_queue(base::components(), capacity, o)) {}
+};
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_queue)
+
+#include <utility>
+
+#include <tenon/graph/graph_state.inl>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/queue/queue.inl>
+
+namespace tenon {
+
+namespace detail {
+
+inline any_tensor add_queue(const queue_op::attributes& a, const std::string& name, const char* kind) {
+    const std::string shown = name.empty() ? kind : name;
+    const std::string& called = a.shared_name.empty() ? shown : a.shared_name;
+    check_queue(called, description_of(a, called));
+    const no_controls apart;
+    return tenon::add<queue_op>(a, {}, shown);
+}
+
+inline void require_count(const char* op, std::int64_t n, const std::string& queue) {
+    if (n < 0)
+        throw invalid_argument_error(std::string(op) + ": " + std::to_string(n) + " elements of " + queue +
+                                     " cannot be dequeued; give 0 or more");
+}
+
+TENON_INLINE void check_components(const std::string& name, const std::vector<tensor_type>& given,
+                                   const std::vector<tensor_type>& asked) {
+    if (given != asked)
+        throw invalid_argument_error("queue \"" + name + "\" has elements of " + to_string(given) + ", not of " +
+                                     to_string(asked));
+}
+
+} // namespace detail
+
+namespace untyped {
+
+TENON_INLINE queue::queue(const any_tensor& made) : handle_(made) {
+    const node* n = tenon::detail::require_node(made.node(), "queue: the tensor");
+    if (n->op != &definition_of<queue_op>())
+        throw invalid_argument_error(made.name() + " stands for no queue: it is made by " + shown_op(*n));
+}
+TENON_INLINE std::vector<tensor_type> queue::components() const {
+    return handle_.node()->attributes.get<std::vector<tensor_type>>("components");
+}
+TENON_INLINE operation queue::enqueue(const std::vector<any_tensor>& tuple) const {
+    return operation(tenon::detail::add_use<enqueue_op>(handle_, tuple, {components()}));
+}
+TENON_INLINE operation queue::enqueue_many(const std::vector<any_tensor>& tuple) const {
+    return operation(tenon::detail::add_use<enqueue_many_op>(handle_, tuple, {components()}));
+}
+TENON_INLINE std::vector<any_tensor> queue::dequeue() const {
+    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_op>(handle_, {}, {components()}));
+}
+TENON_INLINE std::vector<any_tensor> queue::dequeue_many(std::int64_t n, const extents& size) const {
+    tenon::detail::require_count("dequeue_many", n, name());
+    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_many_op>(handle_, {}, {components(), n, size}));
+}
+TENON_INLINE std::vector<any_tensor> queue::dequeue_up_to(std::int64_t n, const extents& size) const {
+    tenon::detail::require_count("dequeue_up_to", n, name());
+    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
+}
+TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, std::int64_t at_most,
+                                                         const extents& size) const {
+    if (at_least < 0 || at_most < at_least)
+        throw invalid_argument_error("dequeue_some: at least " + std::to_string(at_least) + " and at most " +
+                                     std::to_string(at_most) + " elements of " + name() +
+                                     " cannot be dequeued; give 0 or more, and as most no fewer than as least");
+    return tenon::detail::outputs_of(
+        tenon::detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
+}
+TENON_INLINE any_tensor queue::size() const {
+    return any_tensor({tenon::detail::add_use<queue_size_op>(handle_, {}, {}), 0});
+}
+TENON_INLINE any_tensor queue::is_closed() const {
+    return any_tensor({tenon::detail::add_use<queue_is_closed_op>(handle_, {}, {}), 0});
+}
+TENON_INLINE operation queue::close(bool cancel_pending_enqueues) const {
+    return operation(tenon::detail::add_use<queue_close_op>(handle_, {}, {cancel_pending_enqueues}));
+}
+
+TENON_INLINE queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
+                              const queue_options& o) {
+    return queue(tenon::detail::add_queue({queue_op::way::fifo, components, capacity, 0, 0, o.shared_name}, o.name,
+                                          "fifo_queue"));
+}
+TENON_INLINE queue random_shuffle_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
+                                        std::int64_t min_after_dequeue, const shuffle_queue_options& o) {
+    return queue(tenon::detail::add_queue({queue_op::way::random_shuffle, components, capacity, min_after_dequeue,
+                                           static_cast<std::int64_t>(o.seed), o.shared_name},
+                                          o.name, "random_shuffle_queue"));
+}
+TENON_INLINE queue padding_fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
+                                      const queue_options& o) {
+    return queue(tenon::detail::add_queue({queue_op::way::padding_fifo, components, capacity, 0, 0, o.shared_name},
+                                          o.name, "padding_fifo_queue"));
+}
+TENON_INLINE queue priority_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
+                                  const queue_options& o) {
+    return queue(tenon::detail::add_queue({queue_op::way::priority, components, capacity, 0, 0, o.shared_name}, o.name,
+                                          "priority_queue"));
+}
+
+} // namespace untyped
+
+TENON_KERNEL(queue, detail::queue_kernel);
+TENON_KERNEL(queue_size, detail::queue_size_kernel);
+TENON_KERNEL(queue_is_closed, detail::queue_is_closed_kernel);
+TENON_KERNEL(queue_close, detail::queue_close_kernel);
+TENON_INLINE kernel_pointer enqueue_op::prepare(const kernel_setup& s) {
+    return detail::prepare_waiting(s, &queue_resource::enqueue);
+}
+TENON_INLINE kernel_pointer enqueue_many_op::prepare(const kernel_setup& s) {
+    return detail::prepare_waiting(s, &queue_resource::enqueue_many, true);
+}
+TENON_INLINE kernel_pointer dequeue_op::prepare(const kernel_setup& s) {
+    return detail::prepare_waiting(s, &queue_resource::dequeue);
+}
+TENON_INLINE kernel_pointer dequeue_many_op::prepare(const kernel_setup& s) {
+    return detail::prepare_waiting(
+        s, [n = s.attrs.get<std::int64_t>("n")](queue_resource& q, queue_attempt& a) { q.dequeue_many(a, n); });
+}
+TENON_INLINE kernel_pointer dequeue_up_to_op::prepare(const kernel_setup& s) {
+    return detail::prepare_waiting(
+        s, [n = s.attrs.get<std::int64_t>("n")](queue_resource& q, queue_attempt& a) { q.dequeue_up_to(a, n); });
+}
+TENON_INLINE kernel_pointer dequeue_some_op::prepare(const kernel_setup& s) {
+    const auto of = decode<attributes>(s.attrs);
+    return detail::prepare_waiting(s, [least = of.at_least, most = of.at_most](queue_resource& q, queue_attempt& a) {
+        q.dequeue_some(a, least, most);
+    });
+}
+
+} // namespace tenon
+
+#endif

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/half.hpp>
+#include <tenon/ops/elementwise/for_elements_kernel.hpp>
+
+/// The CPU kernels of ops/reduce/top_k.hpp.
+
+namespace tenon::detail {
+
+// An order of all values: NaNs first, and as equals. 16-bit floats are compared as floats.
+template <class T> bool is_above(const T& a, const T& b) {
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+        return is_above(static_cast<float>(a), static_cast<float>(b));
+    else if constexpr (std::is_floating_point_v<T>) return a > b || (std::isnan(a) && !std::isnan(b));
+    else return a > b;
+}
+
+// x seen as rows along its last axis.
+struct last_axis_rows {
+    explicit last_axis_rows(const extents& x) : length(x[x.rank() - 1].size) {
+        for (int d = 0; d + 1 < x.rank(); ++d) rows *= x[d].size;
+    }
+    // f(row) for each, on several threads where a row's nanoseconds are worth it.
+    template <class F> void each(thread_pool* pool, double row_cost, F&& f) const {
+        const auto some = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) f(row);
+        };
+        if (pool) pool->parallel_for(rows, 1 + static_cast<std::int64_t>(20000 / (row_cost + 1)), some);
+        else some(0, rows);
+    }
+    std::int64_t rows = 1, length;
+};
+
+/// The k best of the elements so far are a heap with the worst in front: most of the others are compared with that, and no more.
+template <class T> class top_k_kernel final : public kernel {
+public:
+    explicit top_k_kernel(const kernel_setup& s) :
+        l_(s.inputs[0].extents), k_(decode<top_k_op::attributes>(s.attrs).k) {}
+    std::size_t scratch_bytes() const override { return static_cast<std::size_t>(l_.rows * k_) * sizeof(candidate); }
+    double cost() const override { return 20 + static_cast<double>(l_.rows) * row_cost(); }
+    void run(const kernel_run& r) override {
+        l_.each(r.pool, row_cost(), [&](std::int64_t row) {
+            const T* const x = r.input<T>(0) + row * l_.length;
+            candidate* const best = reinterpret_cast<candidate*>(r.scratch) + row * k_;
+            for (std::int64_t i = 0; i < k_; ++i) best[i] = {x[i], static_cast<std::int32_t>(i)};
+            std::make_heap(best, best + k_, comes_first);
+            for (std::int64_t i = k_; i < l_.length; ++i) {
+                if (!is_above(x[i], best->value)) continue; // of equal ones those before it stay
+                std::pop_heap(best, best + k_, comes_first);
+                best[k_ - 1] = {x[i], static_cast<std::int32_t>(i)};
+                std::push_heap(best, best + k_, comes_first);
+            }
+            std::sort_heap(best, best + k_, comes_first);
+            for (std::int64_t j = 0; j < k_; ++j) {
+                if (r.out[0]) r.output<T>(0)[row * k_ + j] = best[j].value;
+                if (r.out[1]) r.output<std::int32_t>(1)[row * k_ + j] = best[j].place;
+            }
+        });
+    }
+
+private:
+    struct candidate {
+        T value;
+        std::int32_t place;
+    };
+    static bool comes_first(const candidate& a, const candidate& b) {
+        return is_above(a.value, b.value) || (!is_above(b.value, a.value) && a.place < b.place);
+    }
+    double row_cost() const {
+        const auto k = static_cast<double>(k_);
+        return static_cast<double>(l_.length) + 20 * k * std::log2(k + 1);
+    }
+    last_axis_rows l_;
+    std::int64_t k_;
+};
+
+// What take_places and put_places share.
+class places_kernel : public kernel {
+protected:
+    places_kernel(const kernel_setup& s, const extents& x) :
+        l(x),
+        count(s.inputs[1].extents[s.inputs[1].extents.rank() - 1].size),
+        name(std::string(s.node.op->name) + " (" + s.node.name + ")") {}
+    void check_places(const std::int32_t* places) const {
+        for (std::int64_t i = 0; i < l.rows * count; ++i)
+            if (places[i] < 0 || places[i] >= l.length)
+                throw invalid_argument_error(name + ": place " + std::to_string(places[i]) + " of row " +
+                                             std::to_string(i / count) + " is out of range for a last axis of size " +
+                                             std::to_string(l.length));
+    }
+    last_axis_rows l;
+    std::int64_t count; // places in a row
+    std::string name;
+};
+
+template <class T> class take_places_kernel final : public places_kernel {
+public:
+    explicit take_places_kernel(const kernel_setup& s) : places_kernel(s, s.inputs[0].extents) {}
+    double cost() const override { return 20 + 2 * static_cast<double>(l.rows * count); }
+    void run(const kernel_run& r) override {
+        check_places(r.input<std::int32_t>(1));
+        l.each(r.pool, 2 * static_cast<double>(count), [&](std::int64_t row) {
+            const std::int32_t* const places = r.input<std::int32_t>(1) + row * count;
+            for (std::int64_t j = 0; j < count; ++j)
+                r.output<T>(0)[row * count + j] = r.input<T>(0)[row * l.length + places[j]];
+        });
+    }
+};
+
+template <class T> class put_places_kernel final : public places_kernel {
+public:
+    explicit put_places_kernel(const kernel_setup& s) : places_kernel(s, s.inputs[2].extents) {}
+    double cost() const override {
+        return 20 + 2 * static_cast<double>(l.rows * count) + 0.1 * static_cast<double>(l.rows * l.length);
+    }
+    void run(const kernel_run& r) override {
+        check_places(r.input<std::int32_t>(1));
+        l.each(r.pool, row_cost(), [&](std::int64_t row) {
+            T* const to = r.output<T>(0) + row * l.length;
+            std::fill_n(to, l.length, T{});
+            const std::int32_t* const places = r.input<std::int32_t>(1) + row * count;
+            for (std::int64_t j = 0; j < count; ++j) {
+                T& at = to[places[j]];
+                at = sum(at, r.input<T>(0)[row * count + j]);
+            }
+        });
+    }
+
+private:
+    static T sum(const T& a, const T& b) {
+        if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+            return T(static_cast<float>(a) + static_cast<float>(b));
+        else if constexpr (std::is_integral_v<T>) { // wraps around
+            using U = std::make_unsigned_t<T>;
+            return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+        } else return a + b;
+    }
+    double row_cost() const { return 2 * static_cast<double>(count) + 0.1 * static_cast<double>(l.length); }
+};
+
+} // namespace tenon::detail

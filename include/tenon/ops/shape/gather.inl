@@ -1,0 +1,198 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/half.hpp>
+#include <tenon/ops/elementwise/for_elements_kernel.hpp>
+#include <tenon/ops/shape/row_indices.hpp>
+
+/// The CPU kernels of ops/shape/gather.hpp.
+
+namespace tenon {
+
+namespace detail {
+
+/// What gather and its gradient share: x seen as [outer, size, inner].
+struct gather_layout {
+    std::int64_t outer = 1, size, inner = 1;
+    row_indices indices;
+    std::int64_t count;
+    int axis;
+    std::string node;
+
+    gather_layout(const kernel_setup& s, int given_axis, const extents& x, const tensor_type& index_type) :
+        indices(index_type), count(indices.count), axis(axis_of(given_axis, x.rank())), node(s.node.name) {
+        for (int i = 0; i < axis; ++i) outer *= x[i].size;
+        size = x[axis].size;
+        for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i].size;
+    }
+    std::int64_t index(const void* data, std::int64_t i) const { return indices.at(data, i); }
+    void check(const void* data) const {
+        if (const std::int64_t i = indices.first_outside(data, size); i >= 0)
+            throw invalid_argument_error(outside_axis(node, indices.shown(data, i), axis, size));
+    }
+};
+
+class gather_kernel final : public kernel {
+public:
+    explicit gather_kernel(const kernel_setup& s) :
+        l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[0].extents, s.inputs[1]),
+        row_bytes_(static_cast<std::size_t>(l_.inner) * size_of(s.inputs[0].element)),
+        texts_(s.inputs[0].element == element_type::string) {}
+    void run(const kernel_run& r) override {
+        l_.check(r.in[1]);
+        if (!r.out[0] || l_.inner == 0) return;
+        if (texts_) {
+            for (std::int64_t i = 0; i < l_.outer * l_.count; ++i) {
+                const std::int64_t from = i / l_.count * l_.size + l_.index(r.in[1], i % l_.count);
+                std::copy_n(r.input<std::string>(0) + from * l_.inner, l_.inner,
+                            r.output<std::string>(0) + i * l_.inner);
+            }
+            return;
+        }
+        const std::byte* x = r.input<std::byte>(0);
+        std::byte* out = r.output<std::byte>(0);
+        const auto rows = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t from = i / l_.count * l_.size + l_.index(r.in[1], i % l_.count);
+                const std::byte* at = x + static_cast<std::size_t>(from) * row_bytes_;
+                std::byte* to = out + static_cast<std::size_t>(i) * row_bytes_;
+                // Single elements are too short for a call.
+                if (row_bytes_ == 4) std::memcpy(to, at, 4);
+                else if (row_bytes_ == 8) std::memcpy(to, at, 8);
+                else std::memcpy(to, at, row_bytes_);
+            }
+        };
+        const std::int64_t n = l_.outer * l_.count;
+        if (r.pool) r.pool->parallel_for(n, 1 + 131072 / static_cast<std::int64_t>(row_bytes_ + 8), rows);
+        else rows(0, n);
+    }
+    double cost() const override {
+        return 50 + static_cast<double>(l_.outer * l_.count) * (3 + 0.1 * static_cast<double>(row_bytes_));
+    }
+
+private:
+    gather_layout l_;
+    std::size_t row_bytes_;
+    bool texts_;
+};
+
+/// 16-bit floats are added up in float, in scratch.
+template <class T> class gather_gradient_kernel final : public kernel {
+    static constexpr bool small = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+    using C = std::conditional_t<small, float, T>;
+
+public:
+    explicit gather_gradient_kernel(const kernel_setup& s) :
+        l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[2].extents, s.inputs[1]) {}
+    void run(const kernel_run& r) override {
+        l_.check(r.in[1]);
+        if (!r.out[0]) return;
+        const T* g = r.input<T>(0);
+        T* out = r.output<T>(0);
+        C* sums;
+        if constexpr (small) sums = reinterpret_cast<C*>(r.scratch);
+        else sums = out;
+        // Each thread has rows of its own and looks at all indices: the order of additions is always the same.
+        const auto rows = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin * l_.inner; i < end * l_.inner; ++i) sums[i] = C{};
+            for (std::int64_t o = begin / (l_.size ? l_.size : 1); o * l_.size < end; ++o)
+                for (std::int64_t i = 0; i < l_.count; ++i) {
+                    const std::int64_t row = o * l_.size + l_.index(r.in[1], i);
+                    if (row < begin || row >= end) continue;
+                    const T* from = g + (o * l_.count + i) * l_.inner;
+                    C* to = sums + row * l_.inner;
+                    for (std::int64_t k = 0; k < l_.inner; ++k) to[k] = static_cast<C>(to[k] + static_cast<C>(from[k]));
+                }
+            if constexpr (small)
+                for (std::int64_t i = begin * l_.inner; i < end * l_.inner; ++i) out[i] = T(sums[i]);
+        };
+        const std::int64_t n = l_.outer * l_.size;
+        const std::int64_t work = l_.outer * (l_.size + l_.count) * l_.inner;
+        if (r.pool && work > 65536) r.pool->parallel_for(n, 1 + n * 32768 / work, rows);
+        else if (n > 0) rows(0, n);
+    }
+    std::size_t scratch_bytes() const override {
+        return small ? static_cast<std::size_t>(l_.outer * l_.size * l_.inner) * sizeof(C) : 0;
+    }
+    double cost() const override { return 50 + 0.3 * static_cast<double>(l_.outer * (l_.size + l_.count) * l_.inner); }
+
+private:
+    gather_layout l_;
+};
+
+class sum_equal_rows_kernel final : public kernel {
+public:
+    explicit sum_equal_rows_kernel(const kernel_setup& s) :
+        indices_(s.inputs[1]),
+        once_(decode<sum_equal_rows_op::attributes>(s.attrs).once),
+        inner_(indices_.count == 0 ? 0 : s.inputs[0].extents.elements() / indices_.count),
+        bytes_(size_of(s.inputs[0].element)),
+        add_(s.inputs[0].element, opcode::add) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || inner_ == 0) return;
+        const equal_indices equal(indices_, r.in[1], r.scratch);
+        const auto* in = r.input<std::byte>(0);
+        auto* out = r.output<std::byte>(0);
+        const std::size_t row_bytes = static_cast<std::size_t>(inner_) * bytes_;
+        const auto rows = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                if (equal.is_first(i)) sum(equal, i, in, out, row_bytes);
+        };
+        if (r.pool) r.pool->parallel_for(indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes + 8), rows);
+        else rows(0, indices_.count);
+    }
+    std::size_t scratch_bytes() const override { return equal_indices::bytes(indices_.count); }
+    double cost() const override {
+        return 50 + static_cast<double>(indices_.count) * (8 + 0.3 * static_cast<double>(inner_));
+    }
+    bool may_share(int i, int) const override { return i == 0; }
+
+private:
+    // The rows of a chain lie where their sums go: a stretch of all is read before it is written.
+    void sum(const equal_indices& equal, std::int64_t first, const std::byte* in, std::byte* out,
+             std::size_t row_bytes) const {
+        const auto at = [&](std::int64_t row) { return static_cast<std::size_t>(row) * row_bytes; };
+        if (equal.after(first) < 0) {
+            if (in != out) std::memcpy(out + at(first), in + at(first), row_bytes);
+            return;
+        }
+        alignas(64) std::byte sums[row_instruction::block * 8];
+        for (std::int64_t col = 0; col < inner_; col += row_instruction::block) {
+            const std::int64_t n = std::min(inner_ - col, row_instruction::block);
+            const std::size_t begin = static_cast<std::size_t>(col) * bytes_;
+            const std::size_t size = static_cast<std::size_t>(n) * bytes_;
+            add_.load(sums, in + at(first) + begin, n);
+            for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i))
+                add_.apply_wide(sums, in + at(i) + begin, n);
+            std::byte* const to = out + at(first) + begin;
+            add_.store(to, sums, n);
+            for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i)) {
+                if (once_) std::memset(out + at(i) + begin, 0, size);
+                else std::memcpy(out + at(i) + begin, to, size);
+            }
+        }
+    }
+
+    row_indices indices_;
+    bool once_;
+    std::int64_t inner_;
+    std::size_t bytes_;
+    row_instruction add_;
+};
+
+} // namespace detail
+
+TENON_KERNEL(gather, detail::gather_kernel);
+TENON_INLINE kernel_pointer gather_gradient_op::prepare(const kernel_setup& s) {
+    const element_type e = detail::without_sign(s.inputs[0].element);
+    return detail::kernel_for<detail::gather_gradient_kernel>(detail::signless_list{}, e, s);
+}
+TENON_KERNEL(sum_equal_rows, detail::sum_equal_rows_kernel);
+
+} // namespace tenon

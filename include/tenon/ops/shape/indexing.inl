@@ -1,0 +1,235 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/half.hpp>
+#include <tenon/core/with_element.hpp>
+#include <tenon/dense/strided_copy.hpp>
+#include <tenon/ops/elementwise/for_elements_kernel.hpp>
+
+/// The CPU kernels of ops/shape/indexing.hpp.
+
+namespace tenon {
+
+namespace detail {
+
+inline void row_major_steps(const extents& sizes, std::int64_t* steps) {
+    std::int64_t step = 1;
+    for (int i = sizes.rank(); i-- > 0; step *= sizes[i].size) steps[i] = step;
+}
+
+/// The bits of a number in an element type, in the first bytes.
+inline std::uint64_t bits_of_number(const number& value, element_type e) {
+    std::uint64_t bits = 0;
+    with_element(e, [&]<class T>(const T&) {
+        if constexpr (!std::is_same_v<T, std::string>) {
+            const T v = value.to<T>();
+            std::memcpy(&bits, &v, sizeof v);
+        }
+    });
+    return bits;
+}
+
+template <class T> void fill_elements(void* to, std::uint64_t bits, std::int64_t begin, std::int64_t end) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    T* p = static_cast<T*>(to);
+    for (std::int64_t i = begin; i < end; ++i) p[i] = value;
+}
+
+inline void fill_memory(void* to, std::int64_t n, std::size_t element_bytes, std::uint64_t bits, thread_pool* pool) {
+    const auto some = [&](std::int64_t begin, std::int64_t end) {
+        std::byte* p = static_cast<std::byte*>(to) + static_cast<std::size_t>(begin) * element_bytes;
+        if (bits == 0) std::memset(p, 0, static_cast<std::size_t>(end - begin) * element_bytes);
+        else if (element_bytes == 1) fill_elements<std::uint8_t>(to, bits, begin, end);
+        else if (element_bytes == 2) fill_elements<std::uint16_t>(to, bits, begin, end);
+        else if (element_bytes == 4) fill_elements<std::uint32_t>(to, bits, begin, end);
+        else fill_elements<std::uint64_t>(to, bits, begin, end);
+    };
+    if (pool) pool->parallel_for(n, 131072, some);
+    else if (n > 0) some(0, n);
+}
+
+/// A copy between a part of one tensor and all of another, after the rest of the larger one has been filled.
+class placed_copy_kernel final : public kernel {
+public:
+    placed_copy_kernel(strided_copy copy, std::size_t element_bytes, std::int64_t from_offset, std::int64_t to_offset,
+                       std::int64_t filled, std::uint64_t bits) :
+        copy_(copy),
+        bytes_(element_bytes),
+        from_offset_(from_offset),
+        to_offset_(to_offset),
+        filled_(filled),
+        bits_(bits) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0]) return;
+        if (filled_ > 0) fill_memory(r.out[0], filled_, bytes_, bits_, r.pool);
+        copy_.run(r.input<std::byte>(0) + from_offset_ * static_cast<std::int64_t>(bytes_),
+                  r.output<std::byte>(0) + to_offset_ * static_cast<std::int64_t>(bytes_), r.pool);
+    }
+    double cost() const override { return 40 + 0.2 * static_cast<double>(copy_.elements() + filled_); }
+
+private:
+    strided_copy copy_;
+    std::size_t bytes_;
+    std::int64_t from_offset_, to_offset_;
+    std::int64_t filled_; // elements of the output, 0 where the copy writes them all
+    std::uint64_t bits_;
+};
+
+/// x's slice and a tensor of the slice's sizes: copied from the slice, or into it (then the rest of x is zero).
+inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_type& x, const extents& part,
+                                    bool into) {
+    std::int64_t x_steps[max_rank]{}, part_steps[max_rank]{}, offset = 0;
+    row_major_steps(x.extents, x_steps);
+    row_major_steps(part, part_steps);
+    copied_dimension dims[max_rank];
+    for (int i = 0; i < part.rank(); ++i) {
+        const range r = a.of(i);
+        // A step of which none is taken may be of any size.
+        const std::int64_t in_x = part[i].size > 1 ? r.step * x_steps[i] : x_steps[i];
+        if (part[i].size > 0) offset += bound_range(r, x.extents[i]).first * x_steps[i];
+        dims[i] = {part[i].size, into ? part_steps[i] : in_x, into ? in_x : part_steps[i]};
+    }
+    const std::size_t bytes = size_of(x.element);
+    return std::make_unique<placed_copy_kernel>(strided_copy(dims, part.rank(), bytes), bytes, into ? 0 : offset,
+                                                into ? offset : 0, into ? x.extents.elements() : 0, 0);
+}
+
+template <class T> class tile_gradient_kernel final : public kernel {
+    using C = std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>;
+
+public:
+    explicit tile_gradient_kernel(const kernel_setup& s) :
+        sizes_(s.inputs[1].extents), counts_(decode<tile_op::attributes>(s.attrs).counts) {
+        row_major_steps(s.inputs[0].extents, steps_);
+        if (s.inputs[0].extents.elements() == 0) repetitions_ = 0;
+        for (int i = 0; i < counts_.count && repetitions_ > 0; ++i) repetitions_ *= counts_[i];
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0]) return;
+        const T* g = r.input<T>(0);
+        T* out = r.output<T>(0);
+        const auto some = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                std::int64_t at = 0, rest = i;
+                for (int d = sizes_.rank(); d-- > 0; rest /= sizes_[d].size) at += rest % sizes_[d].size * steps_[d];
+                C sum{};
+                for (std::int64_t k = 0; k < repetitions_; ++k) {
+                    std::int64_t shift = 0;
+                    rest = k;
+                    for (int d = sizes_.rank(); d-- > 0; rest /= counts_[d])
+                        shift += rest % counts_[d] * sizes_[d].size * steps_[d];
+                    sum = static_cast<C>(sum + static_cast<C>(g[at + shift]));
+                }
+                out[i] = static_cast<T>(sum);
+            }
+        };
+        const std::int64_t n = sizes_.elements();
+        if (r.pool) r.pool->parallel_for(n, 1 + 8192 / (repetitions_ + 1), some);
+        else if (n > 0) some(0, n);
+    }
+    double cost() const override { return 50 + 4.0 * static_cast<double>(sizes_.elements() * (1 + repetitions_)); }
+
+private:
+    extents sizes_;
+    index_list counts_;
+    std::int64_t steps_[max_rank]{};
+    std::int64_t repetitions_ = 1;
+};
+
+template <class T> class one_hot_kernel final : public kernel {
+public:
+    explicit one_hot_kernel(const kernel_setup& s) : type_(s.outputs[0]) {
+        const auto a = decode<one_hot_op::attributes>(s.attrs);
+        const int axis = axis_of(a.axis, type_.extents.rank());
+        depth_ = a.depth;
+        for (int i = axis + 1; i < type_.extents.rank(); ++i) inner_ *= type_.extents[i].size;
+        count_ = s.inputs[0].extents.elements();
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0]) return;
+        const std::size_t bytes = size_of(type_.element);
+        fill_memory(r.out[0], type_.extents.elements(), bytes, 0, r.pool);
+        const std::uint64_t unit = bits_of_number(1, type_.element);
+        for (std::int64_t i = 0; i < count_; ++i) {
+            const T k = r.input<T>(0)[i];
+            if (!(k >= T{0} && static_cast<std::uint64_t>(k) < static_cast<std::uint64_t>(depth_))) continue;
+            const std::int64_t at = (i / inner_ * depth_ + static_cast<std::int64_t>(k)) * inner_ + i % inner_;
+            std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(at) * bytes, &unit, bytes);
+        }
+    }
+    double cost() const override {
+        return 50 + 2 * static_cast<double>(count_) + 0.1 * static_cast<double>(count_ * depth_);
+    }
+
+private:
+    tensor_type type_;
+    std::int64_t depth_ = 0, inner_ = 1, count_ = 0;
+};
+
+} // namespace detail
+
+TENON_INLINE kernel_pointer slice_op::prepare(const kernel_setup& s) {
+    return detail::prepare_slice(decode<attributes>(s.attrs), s.inputs[0], s.outputs[0].extents, false);
+}
+TENON_INLINE kernel_pointer slice_gradient_op::prepare(const kernel_setup& s) {
+    return detail::prepare_slice(decode<attributes>(s.attrs), s.inputs[1], s.inputs[0].extents, true);
+}
+TENON_INLINE kernel_pointer reverse_op::prepare(const kernel_setup& s) {
+    const extents& x = s.inputs[0].extents;
+    const detail::axis_set axes = detail::axes_or_all(decode<attributes>(s.attrs).axes, x.rank());
+    slice_op::attributes a;
+    for (int i = 0; i < x.rank(); ++i) {
+        a.begins.push_back(unbounded);
+        a.ends.push_back(unbounded);
+        a.steps.push_back(axes.has(i) ? -1 : 1);
+    }
+    return detail::prepare_slice(a, s.inputs[0], x, false);
+}
+TENON_INLINE kernel_pointer pad_op::prepare(const kernel_setup& s) {
+    const attributes a = decode<attributes>(s.attrs);
+    const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
+    std::int64_t x_steps[max_rank]{}, out_steps[max_rank]{}, offset = 0;
+    detail::row_major_steps(x, x_steps);
+    detail::row_major_steps(out, out_steps);
+    detail::copied_dimension dims[max_rank];
+    for (int i = 0; i < x.rank(); ++i) {
+        dims[i] = {x[i].size, x_steps[i], out_steps[i]};
+        if (i < a.before.count) offset += a.before[i] * out_steps[i];
+    }
+    const element_type e = s.inputs[0].element;
+    const bool changes = !(x == out);
+    return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(dims, x.rank(), size_of(e)), size_of(e), 0,
+                                                        x.elements() == 0 ? 0 : offset, changes ? out.elements() : 0,
+                                                        detail::bits_of_number(a.value, e));
+}
+TENON_INLINE kernel_pointer tile_op::prepare(const kernel_setup& s) {
+    const index_list counts = decode<attributes>(s.attrs).counts;
+    const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
+    std::int64_t x_steps[max_rank]{}, out_steps[max_rank]{};
+    detail::row_major_steps(x, x_steps);
+    detail::row_major_steps(out, out_steps);
+    detail::copied_dimension dims[2 * max_rank];
+    for (int i = 0; i < x.rank(); ++i) {
+        dims[2 * i] = {counts[i], 0, out_steps[i] * x[i].size};
+        dims[2 * i + 1] = {x[i].size, x_steps[i], out_steps[i]};
+    }
+    const std::size_t bytes = size_of(s.inputs[0].element);
+    return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(dims, 2 * x.rank(), bytes), bytes, 0, 0, 0,
+                                                        0);
+}
+TENON_INLINE kernel_pointer tile_gradient_op::prepare(const kernel_setup& s) {
+    const element_type e = detail::without_sign(s.inputs[0].element);
+    return detail::kernel_for<detail::tile_gradient_kernel>(detail::signless_list{}, e, s);
+}
+TENON_INLINE kernel_pointer one_hot_op::prepare(const kernel_setup& s) {
+    return detail::kernel_for<detail::one_hot_kernel>(detail::integer_list{}, s.inputs[0].element, s);
+}
+
+} // namespace tenon

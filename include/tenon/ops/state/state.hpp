@@ -1,0 +1,586 @@
+#pragma once
+
+#include <tenon/expr/tree.hpp>
+#include <tenon/graph/tensor_or_number.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/random/initializers.hpp>
+#include <tenon/ops/shape/scatter.hpp>
+#include <tenon/ops/state/control.hpp>
+
+/// Variables.
+///
+///     auto w = tn::variable<float, tn::shape<784, 300>>("w", tn::glorot_uniform());
+///     auto n = tn::variable(3.0f);
+///     sess.run(tn::initialize_variables());
+///     sess.run(n.assign_add(1.0f));
+///     sess.run(table.scatter_add(ids, rows));   // [1000, 64] by int32 [batch] and float [batch, 64]
+///     auto wide = tn::variable<float, tn::shape<1000000, 64>>("wide", tn::zeros(), {.partition = {.parts = 8}});
+///     auto twin = tn::variable("twin", w.initialized_value() * 2.0f);   // begins as twice what w begins as
+
+namespace tenon {
+
+/// The value of a variable, a resource that outlives steps. A step that reads and updates it reads the value
+/// from before the update, unless the read is made to run after the update (SEMANTICS 15). Output 1 is its current value,
+/// for the arithmetic of updates alone: what an update is computed of it, through any nodes without effects, is computed of
+/// what the updates of the step that were made before left, or, where several updates take their values from one node, that
+/// were made before the first of them. Others who read it read output 0.
+struct variable_op {
+    static constexpr const char* name = "variable";
+    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource | op_flags::variable;
+    static constexpr element_types gpu_types = element_types{}
+                                                   .with(element_type::float32)
+                                                   .with(element_type::float64)
+                                                   .with(element_type::float16)
+                                                   .with(element_type::bfloat16)
+                                                   .with(element_type::int64);
+    using attributes = placeholder_op::attributes;
+    static constexpr inferred infer(const attributes& a, type_list, int) {
+        if (!a.shape.is_static()) return fault::size_must_be_known;
+        return inferred(a.element, a.shape);
+    }
+    static constexpr int outputs(const attributes&, int) { return 2; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(state, variable);
+
+/// Writes input 1 to the variable that is input 0; its output is the variable after that.
+struct assign_op {
+    static constexpr const char* name = "assign";
+    static constexpr op_flags flags = op_flags::stateful | op_flags::updates | op_flags::replaces;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 2) return fault::expects_more_operands;
+        if (in[0].element != in[1].element) return fault::element_types_differ;
+        return equal_shapes(in[0].extents, in[1].extents).what == fault::none
+                   ? inferred(in[0])
+                   : inferred(fault::value_does_not_fit_variable);
+    }
+    static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(state, assign);
+
+/// in: a variable. Whether it has a value, when this runs: what the step itself assigns may count or not.
+struct is_initialized_op {
+    static constexpr const char* name = "is_initialized";
+    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() == 1 ? inferred(element_type::boolean, {}) : inferred(fault::expects_more_operands);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(state, is_initialized);
+
+struct variable_options {
+    bool trainable = true;
+    /// False: it enters no collection, so it is neither initialised, trained nor saved with the others
+    /// (SEMANTICS 20).
+    bool collected = true;
+    /// In how many parts it is, which may lie on different tasks (ops/shape/partition.hpp): {.parts = 3}. Not said: in one, or as the
+    /// partition_scope around it says.
+    partitioned partition{};
+};
+
+namespace detail {
+/// Decides for the variables that are made inside its variable_policy_scope, on the thread that opened it: how
+/// replicated training keeps a copy of each on every device.
+class variable_policy {
+public:
+    virtual ~variable_policy() = default;
+    /// A new variable. `wished` is its name after those of the name scopes inside the policy's, without the numbers
+    /// that keep names apart.
+    virtual any_tensor make(const std::string& name, const std::string& wished, const tensor_type& type,
+                            const variable_options& o) = 0;
+    /// What a variable begins with that is given this initial value.
+    virtual any_tensor initial_value(const any_tensor& variable, const any_tensor& value) = 0;
+    /// The one that stands for a variable here, and the one that it is a copy of: itself where it has no copies.
+    virtual any_tensor here(const any_tensor& variable) = 0;
+    virtual any_tensor original(const any_tensor& variable) = 0;
+};
+/// Of the policy in force; `variable` where there is none.
+any_tensor variable_here(const any_tensor& variable);
+any_tensor original_variable(const any_tensor& variable);
+/// What add_variable does where there is no policy.
+any_tensor enter_variable(const std::string& name, const tensor_type& type, const variable_options& o);
+/// The collection of a variable's copies on other devices, which begin and are loaded as it is.
+inline std::string copies_of(const std::string& variable) { return variable + "/copies"; }
+
+any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o);
+/// What its updates are computed of (variable_op): so that none is lost where a step runs several.
+any_tensor current_value(const any_tensor& variable);
+template <class T, class S> inline constexpr tensor_type type_of{element_type_of<T>, S::extents};
+// A variable and what it begins with: what an initialiser makes, a tensor, or an array.
+any_tensor new_variable(std::string_view name, const tensor_type& type, const initializer& how,
+                        const variable_options& o);
+any_tensor new_variable(std::string_view name, const tensor_type& type, const any_tensor& initial,
+                        const variable_options& o);
+any_tensor new_variable(std::string_view name, any_array initial, const variable_options& o);
+/// Gives a variable its initialising assignment.
+operation set_initial_value(const any_tensor& variable, const any_tensor& value, const variable_options& o);
+operation initializer_of(const any_tensor& variable);
+any_tensor initialized_value_of(const any_tensor& variable);
+any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name);
+any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                       const any_tensor& updates);
+// Of a variable in parts (ops/shape/partition.hpp): each part is changed by its own rows.
+bool is_in_parts(const any_tensor& variable);
+any_tensor change_parts(opcode op, const any_tensor& variable, const any_tensor& by, const char* name);
+
+// Seen in the error where a variable is declared that is a tensor.
+struct not_a_variable_declare_auto {};
+
+struct assign_rule {
+    static constexpr const char* name = "assign";
+    static constexpr inferred infer(const no_attributes& a, type_list in, int o) { return assign_op::infer(a, in, o); }
+};
+} // namespace detail
+
+/// A variable of element type T and sizes S: a tensor that can be assigned to.
+template <class T, class S> class variable_tensor : public tensor<T, S> {
+public:
+    explicit variable_tensor(const any_tensor& t) : tensor<T, S>(tensor<T, S>::unchecked(t)) {}
+    // clang-format off
+    /// A variable has the type that it was made with.
+    template <class T2, class S2>
+        requires(!std::is_same_v<variable_tensor<T2, S2>, variable_tensor>)
+    variable_tensor(const variable_tensor<T2, S2>&, detail::declare_auto_or_the_type_it_has = {}) = delete;
+    /// What is computed is no variable: make one that begins as it, variable(name, x).
+    template <class T2, class S2>
+    variable_tensor(const tensor<T2, S2>&, detail::not_a_variable_declare_auto = {}) = delete;
+    // clang-format on
+
+    /// The operation that gives it its initial value.
+    operation initializer() const { return detail::initializer_of(*this); }
+    /// What its initializer assigns, to begin other variables with: a step that runs both initialisers gives both the
+    /// same numbers, random ones too, whichever comes first. It does not change with the variable, and reading it
+    /// neither needs nor gives the variable a value; alone, random numbers are drawn anew.
+    tensor<T, S> initialized_value() const { return tensor<T, S>::unchecked(detail::initialized_value_of(*this)); }
+    /// Each of these is the variable after the update, when run or used. The update and its sum are computed where the
+    /// variable is; a scope may put the sum elsewhere. Several updates in one step are applied one after another, in the
+    /// order in which they were made: assign_add and assign_sub change what those before left. What is given to them is
+    /// computed from the values before the step, the variable's own too: v.assign(v + 1) twice adds 1.
+    template <class V> auto assign(const V& value) const { return update(value_of(value), "assign"); }
+    template <class V> auto assign_add(const V& value) const {
+        const detail::owned_scope there(*this);
+        return update(elementwise<opcode::add>(current(), value), "assign_add", opcode::add, &value);
+    }
+    template <class V> auto assign_sub(const V& value) const {
+        const detail::owned_scope there(*this);
+        return update(elementwise<opcode::subtract>(current(), value), "assign_sub", opcode::subtract, &value);
+    }
+
+    /// The variable after its rows indices[i] were changed by updates[i], for each i in order; indices (int32 or int64)
+    /// of any sizes I, updates of sizes I and those of a row, or one number. Rows that are not named are not touched,
+    /// and take no time. Where an index occurs again, update keeps the last, the others change what the first left. An
+    /// index outside 0 .. size - 1 is an invalid_argument_error, and nothing is written.
+    template <class I, class U> auto scatter_update(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::update>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_add(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::add>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_sub(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::subtract>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_mul(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::multiply>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_div(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::divide>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_min(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::minimum>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_max(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::maximum>(indices, value_of(updates));
+    }
+
+private:
+    tensor<T, S> current() const { return tensor<T, S>::unchecked(detail::current_value(*this)); }
+    template <class V> static auto value_of(const V& v) {
+        if constexpr (detail::Number<V>) {
+            static_assert(detail::Literal<V, T>,
+                          "tenon::assign: the number would lose its fraction in the variable's type");
+            return constant(detail::nested<T>(v).value());
+        } else return v;
+    }
+    // `by`: what the value is made of, with the variable's own; each part is changed by its own rows of that.
+    template <class V, class By = V>
+    auto update(const V& value, const char* name, opcode op = {}, const By* by = nullptr) const {
+        using verdict = detail::verdict_on_operands<detail::assign_rule, tensor<T, S>, V>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return tensor<T, S>::unchecked(by && detail::is_in_parts(*this)
+                                               ? detail::change_parts(op, *this, detail::as_tensor(value_of(*by)), name)
+                                               : detail::add_assign(*this, detail::as_tensor(value), name));
+    }
+    template <scatter_op::way How, class I, class U> auto scatter(const I& indices, const U& updates) const {
+        using verdict =
+            detail::verdict_of<scatter_op, detail::constant_attributes<scatter_op::attributes{How}>,
+                               detail::operand_type<T, S>, detail::operand_of_t<I>, detail::operand_of_t<U>>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return tensor<T, S>::unchecked(
+                detail::add_scatter(How, *this, detail::as_tensor(indices), detail::as_tensor(updates)));
+    }
+};
+
+/// A variable that begins as `how` says. All its sizes are numbers.
+template <Element T, Shape S>
+variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initializer& how,
+                                            const variable_options& o = {}) {
+    static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+    return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
+}
+/// The same in so many parts (ops/shape/partition.hpp), which the compiler holds against its rows. Where their number is known when
+/// the program runs, it is an option: {.partition = {.parts = n}}; then there are no more than there are rows.
+template <Element T, Shape S, int Parts>
+variable_tensor<T, canonical_t<S>> partitioned_variable(std::string_view name, const initializer& how,
+                                                        variable_options o = {}) {
+    static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+    static_assert(S::rank > 0, "tenon::partitioned_variable: a scalar has no rows to part");
+    static_assert(Parts > 0, "tenon::partitioned_variable: there must be a part");
+    if constexpr (S::rank > 0)
+        static_assert(Parts <= S::extents[0].size || Parts == 1,
+                      "tenon::partitioned_variable: there are more parts than rows");
+    o.partition = {.parts = Parts};
+    return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
+}
+/// A mistake: how it begins, or its name, is not said.
+template <Element T, Shape S, class X> variable_tensor<T, canonical_t<S>> variable(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::variable: give its name and how it begins: "
+                                         "variable<float, shape<784, 10>>(\"w\", glorot_uniform())");
+    return variable_tensor<T, canonical_t<S>>(any_tensor());
+}
+/// A variable that begins with the value of a tensor: of random numbers, fed when the initialiser runs, or computed from
+/// other variables' initialized_value(). (A variable itself is read before it begins, which is an error in the step that
+/// initialises both.)
+template <OperandOrIllShaped X> auto variable(std::string_view name, const X& initial, const variable_options& o = {}) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        using T = typename X::element_type;
+        using S = typename X::shape_type;
+        static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+        return variable_tensor<T, S>(
+            detail::new_variable(name, detail::type_of<T, canonical_t<S>>, detail::as_tensor(initial), o));
+    }
+}
+template <OperandOrIllShaped X> auto variable(const X& initial) { return variable("variable", initial); }
+template <Element T> auto variable(std::string_view name, const T& initial, const variable_options& o = {}) {
+    any_array value(element_type_of<T>, {});
+    *static_cast<T*>(value.data()) = initial;
+    return variable_tensor<T, shape<>>(detail::new_variable(name, std::move(value), o));
+}
+template <Element T> auto variable(const T& initial) { return variable("variable", initial); }
+
+/// The operation that gives all of the current graph's variables their initial values.
+operation initialize_variables();
+/// Or just these.
+template <class... V> operation initialize_variables(const V&... variables) {
+    return group(variables.initializer()...);
+}
+
+namespace untyped {
+any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o = {});
+/// All sizes are numbers.
+any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
+                    const variable_options& o = {});
+/// The operation that gives these variables their initial values.
+operation initialize_variables(const std::vector<any_tensor>& variables);
+any_tensor initialized_value(const any_tensor& variable);
+/// The variable after the update, when run or used. A number is one of its element type.
+any_tensor assign(const any_tensor& variable, const tensor_or_number& value);
+any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value);
+any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value);
+/// The variable after its rows indices[i] were changed by updates[i], or all of them by one number.
+any_tensor scatter_update(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_add(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_sub(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_mul(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_div(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_min(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_max(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                   const any_tensor& updates);
+} // namespace untyped
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_state)
+
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/graph/graph_state.inl>
+#include <tenon/resources/resources.hpp>
+#include <tenon/ops/state/state_parts.inl>
+
+namespace tenon {
+
+namespace detail {
+
+// Where variables' nodes tell the collections and initialisers of their graph.
+inline constexpr const char* initializers = "initializers";
+
+TENON_INLINE any_tensor variable_here(const any_tensor& variable) {
+    variable_policy* const policy = current_scopes().variables;
+    if (!policy) return variable;
+    const std::vector<any_tensor> parts = parts_of(variable);
+    if (parts.empty()) return policy->here(variable);
+    std::vector<any_tensor> here;
+    for (const any_tensor& p : parts) here.push_back(policy->here(p));
+    return enter_parts(variable.node()->name, here);
+}
+TENON_INLINE any_tensor original_variable(const any_tensor& variable) {
+    variable_policy* const policy = current_scopes().variables;
+    return policy ? policy->original(variable) : variable;
+}
+
+TENON_INLINE any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o) {
+    const std::string shown = name.empty() ? "variable" : name;
+    const scope_state& s = current_scopes();
+    return s.variables ? s.variables->make(shown, s.wished_prefix + shown, type, o) : enter_variable(shown, type, o);
+}
+
+TENON_INLINE any_tensor enter_variable(const std::string& name, const tensor_type& type, const variable_options& o) {
+    const no_controls apart;
+    any_tensor v = tenon::add<variable_op>({type.element, type.extents}, {}, name);
+    graph g(v.node()->graph);
+    if (o.collected) {
+        g.add_to_collection(global_variables, v);
+        if (o.trainable) g.add_to_collection(trainable_variables, v);
+    }
+    return v;
+}
+
+TENON_INLINE any_tensor current_value(const any_tensor& variable) {
+    const node* const n = variable.node();
+    return n && n->op->is(op_flags::variable) ? any_tensor(node_output{variable.node(), 1}) : variable;
+}
+
+TENON_INLINE operation set_initial_value(const any_tensor& variable, const any_tensor& value,
+                                         const variable_options& o) {
+    variable_policy* const policy = current_scopes().variables;
+    const any_tensor begins = policy ? policy->initial_value(variable, value) : value;
+    const owned_scope of(variable, owned_scope::part::initializer);
+    const any_tensor a = any_tensor({add_node(definition_of<assign_op>(), {variable, begins}, {}, "assign"), 0});
+    graph g(variable.node()->graph);
+    g.add_to_collection(variable.node()->name + "/initializer", a);
+    if (o.collected) g.add_to_collection(initializers, a);
+    return a.operation();
+}
+
+TENON_INLINE operation initializer_of(const any_tensor& variable) {
+    require_node(variable.node(), "initializer: the variable");
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty())
+        return untyped::initialize_variables(parts);
+    const std::vector<any_tensor> a = graph(variable.node()->graph).collection(variable.node()->name + "/initializer");
+    if (a.empty()) throw not_found_error("variable " + variable.name() + " has no initial value; assign one");
+    return a.front().operation();
+}
+
+TENON_INLINE any_tensor initialized_value_of(const any_tensor& variable) {
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty()) {
+        std::vector<any_tensor> values;
+        for (const any_tensor& p : parts) values.push_back(initialized_value_of(p));
+        return untyped::concat(values, 0);
+    }
+    return any_tensor(initializer_of(variable).node()->inputs[1]);
+}
+
+TENON_INLINE any_tensor initial_value(any_array value, const any_tensor& variable) {
+    const owned_scope of(variable, owned_scope::part::initializer);
+    return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {}, "initial_value");
+}
+
+TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const initializer& how,
+                                     const variable_options& o) {
+    const std::string called(name);
+    check_initializer(called, how, type.element); // before there is a node that nothing begins
+    if (const std::int64_t parts = parts_for(called, type, o); parts > 1)
+        return new_parts(called, type, parts, o,
+                         [&](const any_tensor& part, std::int64_t first, const std::string& whole) {
+                             return initial_part(how, part, type.extents, first, whole);
+                         });
+    const any_tensor v = add_variable(called, type, o);
+    set_initial_value(v, initial_value(how, v), o);
+    return v;
+}
+TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const any_tensor& initial,
+                                     const variable_options& o) {
+    const std::string called(name);
+    if (const std::int64_t parts = parts_for(called, type, o); parts > 1) {
+        const any_tensor all = checked_as(initial, type);
+        return new_parts(called, type, parts, o, [&](const any_tensor& part, std::int64_t first, const std::string&) {
+            return rows_of_part(all, part, first);
+        });
+    }
+    const any_tensor v = add_variable(called, type, o);
+    set_initial_value(v, initial, o);
+    return v;
+}
+TENON_INLINE any_tensor new_variable(std::string_view name, any_array initial, const variable_options& o) {
+    const any_tensor v = add_variable(std::string(name), initial.type(), o);
+    set_initial_value(v, initial_value(std::move(initial), v), o);
+    return v;
+}
+
+TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name) {
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty())
+        return assign_to_parts(variable, parts, value);
+    const owned_scope there(variable);
+    return any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, name), 0});
+}
+
+inline void check_is_variable(const any_tensor& variable, const std::string& op) {
+    require_node(variable.node(), (op + ": the variable").c_str());
+    if (is_in_parts(variable)) return;
+    if (!variable.node()->op->name || std::string(variable.node()->op->name) != variable_op::name)
+        throw invalid_argument_error(op + ": " + variable.name() + " is no variable but a " +
+                                     variable.node()->op->name);
+}
+
+// What an untyped variable is updated by; a number is a scalar of its element type, where the variable is.
+inline any_tensor update_of(const any_tensor& variable, const untyped::tensor_or_number& value, const char* name) {
+    check_is_variable(variable, name);
+    if (value.tensor()) return *value.tensor();
+    const owned_scope there(variable);
+    return scalar_constant(value.number(), variable.element());
+}
+inline any_tensor add_computed(opcode op, const any_tensor& variable, const untyped::tensor_or_number& value,
+                               const char* name) {
+    const any_tensor by = update_of(variable, value, name);
+    if (is_in_parts(variable)) return change_parts(op, variable, by, name);
+    const owned_scope there(variable);
+    return add_assign(variable, add_instruction(op, {current_value(variable), by}), name);
+}
+
+TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                                    const any_tensor& updates) {
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty())
+        return scatter_to_parts(how, variable, parts, indices, updates);
+    const owned_scope there(variable);
+    return tenon::add<scatter_op>({how}, {variable, indices, updates}, name_of(how));
+}
+
+struct variable_kernel final : kernel {
+    explicit variable_kernel(const kernel_setup& s) : name(s.node.name) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0])
+            throw failed_precondition_error("variable \"" + name +
+                                            "\" is read before it has a value; run initialize_variables() or its "
+                                            "initializer() first; another variable's initial value is computed from "
+                                            "its initialized_value()");
+    }
+    double cost() const override { return 2; }
+    std::string name;
+};
+
+struct is_initialized_kernel final : kernel {
+    explicit is_initialized_kernel(const kernel_setup& s) {
+        const tenon::node& v = *s.node.inputs[0].node;
+        if (!v.op->is(op_flags::variable))
+            throw invalid_argument_error(s.node.name + ": its input 0, " + v.name + ", is no variable but made by " +
+                                         shown_op(v));
+        variable = s.resources->variable(v.container, v.name, v.outputs[0]);
+    }
+    void run(const kernel_run& r) override { *r.output<bool>(0) = variable->is_initialized(); }
+    double cost() const override { return 20; }
+    std::shared_ptr<variable_resource> variable;
+};
+
+struct assign_kernel final : kernel {
+    explicit assign_kernel(const kernel_setup& s) :
+        elements(s.outputs[0].extents.elements()),
+        bytes(static_cast<std::size_t>(bytes_of(s.outputs[0]))),
+        strings(s.outputs[0].element == element_type::string) {
+        const tenon::node& v = *s.node.inputs[0].node;
+        if (strings) variable = s.resources->variable(v.container, v.name, v.outputs[0]);
+    }
+    void run(const kernel_run& r) override {
+        if (strings) copy_texts(r);
+        else if (r.in[1] != r.out[0] && bytes > 0) std::memcpy(r.out[0], r.in[1], bytes);
+    }
+    void copy_texts(const kernel_run& r) {
+        const std::string* const from = r.input<std::string>(1);
+        memory_charge paid;
+        if (memory_payer* const payer = current_payer()) try {
+                paid = memory_charge(payer, bytes_of_texts(from, static_cast<std::size_t>(elements)));
+            } catch (const resource_exhausted_error& e) {
+                throw resource_exhausted_error("the texts of variable \"" + variable->name + "\": " + e.what());
+            }
+        if (from != r.output<std::string>(0)) std::copy_n(from, elements, r.output<std::string>(0));
+        variable->of_texts = std::move(paid);
+    }
+    double cost() const override { return 20 + static_cast<double>(bytes) * 0.05; }
+    std::int64_t elements;
+    std::size_t bytes;
+    bool strings;
+    std::shared_ptr<variable_resource> variable; // of texts
+};
+
+} // namespace detail
+
+namespace untyped {
+TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o) {
+    return tenon::detail::new_variable(name, initial.type(), initial, o);
+}
+TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
+                                 const variable_options& o) {
+    return tenon::detail::new_variable(name, type, how, o);
+}
+TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables) {
+    std::vector<operation> all;
+    for (const any_tensor& v : variables) all.push_back(tenon::detail::initializer_of(v));
+    return tenon::group(all);
+}
+TENON_INLINE any_tensor initialized_value(const any_tensor& variable) {
+    return tenon::detail::initialized_value_of(variable);
+}
+
+TENON_INLINE any_tensor assign(const any_tensor& variable, const tensor_or_number& value) {
+    return tenon::detail::add_assign(variable, tenon::detail::update_of(variable, value, "assign"), "assign");
+}
+TENON_INLINE any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value) {
+    return tenon::detail::add_computed(opcode::add, variable, value, "assign_add");
+}
+TENON_INLINE any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value) {
+    return tenon::detail::add_computed(opcode::subtract, variable, value, "assign_sub");
+}
+#define TENON_SCATTER(NAME, HOW)                                                                                   \
+    TENON_INLINE any_tensor NAME(const any_tensor& variable, const any_tensor& indices,                            \
+                                 const tensor_or_number& updates) {                                                \
+        return scatter(scatter_op::way::HOW, variable, indices,                                                    \
+                       tenon::detail::update_of(variable, updates, tenon::detail::name_of(scatter_op::way::HOW))); \
+    }
+TENON_SCATTER(scatter_update, update)
+TENON_SCATTER(scatter_add, add)
+TENON_SCATTER(scatter_sub, subtract)
+TENON_SCATTER(scatter_mul, multiply)
+TENON_SCATTER(scatter_div, divide)
+TENON_SCATTER(scatter_min, minimum)
+TENON_SCATTER(scatter_max, maximum)
+#undef TENON_SCATTER
+TENON_INLINE any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                                const any_tensor& updates) {
+    tenon::detail::check_is_variable(variable, tenon::detail::name_of(how));
+    return tenon::detail::add_scatter(how, variable, indices, updates);
+}
+} // namespace untyped
+
+TENON_INLINE operation initialize_variables() {
+    std::vector<operation> all;
+    for (const any_tensor& a : graph::current().collection(detail::initializers)) all.push_back(a.operation());
+    return group(all, "initialize_variables");
+}
+
+TENON_KERNEL(variable, detail::variable_kernel);
+TENON_KERNEL(is_initialized, detail::is_initialized_kernel);
+TENON_KERNEL(assign, detail::assign_kernel);
+} // namespace tenon
+
+#endif

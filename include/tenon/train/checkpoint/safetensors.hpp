@@ -1,0 +1,3 @@
+#pragma once
+
+#include <tenon/io/safetensors/safetensors.hpp> // where it is now

@@ -1,0 +1,238 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/train/optimize/gradient_and_variable.hpp>
+#include <tenon/train/optimize/schedules.hpp>
+
+/// Optimisers: operations that change variables so that a loss becomes smaller.
+///
+///     auto train = tn::adam(1e-3).minimize(loss);                    // all variables that matter
+///     auto slow  = tn::gradient_descent(tn::exponential_decay(0.1, {.steps = 1000, .factor = 0.9})).minimize(loss);
+///
+///     tn::momentum opt(0.1, 0.9, {.nesterov = true});                // the same in parts
+///     auto clipped = tn::clip_by_global_norm(opt.compute_gradients(loss), 5);
+///     auto careful = opt.apply_gradients(clipped);
+///
+/// In the formulas g is a variable's gradient, w the variable, and rate the learning rate. Each update is one pass over
+/// the memory of a variable and of what its optimiser keeps beside it (its slots, which are variables too: saved with
+/// the others, never trained). Slots of half and bfloat16 variables are float.
+///
+/// Where a gradient is sparse (sparse_rows in ops/shape/gather.hpp), as that of an embedding is, the rows that it names are
+/// all that is read and written, of the variable and of its slots: a step takes no time and no memory for the others.
+/// Rows named twice are added up first. For gradient descent and Adagrad this is what the dense gradient gives. The other
+/// optimisers leave the slots of rows that are not named as they are, as TensorFlow's do; Adam too, where TensorFlow lets
+/// them decay: its own sparse form is as slow as the dense one, and moves rows that no example has named.
+
+namespace tenon {
+
+/// Step length: a number, or a floating scalar tensor, such as a schedule makes.
+class learning_rate {
+public:
+    template <class N>
+        requires(std::is_arithmetic_v<N>)
+    learning_rate(N number) : number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
+    template <detail::Typed X>
+    learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
+        static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
+                      "tenon::learning_rate: the tensor must be a floating scalar");
+    }
+    bool is_number() const noexcept { return tensor_.node() == nullptr; }
+    double number() const noexcept { return number_; }
+    const any_tensor& tensor() const noexcept { return tensor_; }
+
+private:
+    double number_ = 0;
+    any_tensor tensor_;
+};
+
+struct minimize_options {
+    /// The variables to change; empty: all trainable variables of the graph that the loss depends on.
+    std::vector<any_tensor> variables{};
+    /// Whether the graph's global_step() counts this operation's runs.
+    bool advance_global_step = true;
+    /// Of the operation.
+    std::string name = "train";
+};
+
+namespace detail {
+class update_writer;
+class update_setup;
+/// True of what `gradients` answers where the loss does not depend on the variable.
+bool is_no_gradient(const gradient_and_variable& of);
+} // namespace detail
+
+/// What all optimisers can do. A value: it holds its settings only, and may be used for several losses. A setting that
+/// makes no sense (a NaN, a beta that is not in [0, 1), ..) is an invalid_argument_error when the optimiser is made.
+class optimizer {
+public:
+    virtual ~optimizer();
+
+    /// An operation that computes the gradients of a scalar loss, from the values before the step, and changes the
+    /// variables by them. Where a step runs several such operations, each changes what those made before it left. Throws invalid_argument_error when the loss depends on none of the variables.
+    template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
+        using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return {};
+        else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
+    }
+    operation minimize(const any_tensor& loss, const minimize_options& o = {}) const {
+        return apply_gradients(gradients_of(loss, o.variables), o);
+    }
+
+    /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
+    template <class L>
+    static std::vector<gradient_and_variable> compute_gradients(const L& loss,
+                                                                const std::vector<any_tensor>& variables = {}) {
+        using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return {};
+        else return gradients_of(detail::as_tensor(loss), variables);
+    }
+    static std::vector<gradient_and_variable> compute_gradients(const any_tensor& loss,
+                                                                const std::vector<any_tensor>& variables = {}) {
+        return gradients_of(loss, variables);
+    }
+
+    /// The second half: the updates by any gradients. Throws invalid_argument_error where a gradient does not have
+    /// its variable's type. Of o.variables nothing is asked.
+    virtual operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
+                                      const minimize_options& o = {}) const;
+
+    const std::string& name() const noexcept { return name_; }
+    const learning_rate& rate() const noexcept { return rate_; }
+    /// Those beside the learning rate, as text: "factor 0.9, nesterov 0". What is said here is the same in all replicas that train
+    /// together (train/replicated/sync_replicas.hpp); an optimiser of one's own says what its updates depend on.
+    virtual std::string settings() const { return {}; }
+
+protected:
+    optimizer(std::string name, learning_rate rate);
+    optimizer(const optimizer&) = default;
+    optimizer& operator=(const optimizer&) = default;
+    /// The updates of step `step`, a scalar int64: a variable that has been updated in it, or in a later one, stays as it is. So
+    /// updates of which some were made may be run again.
+    operation apply_once(const std::vector<gradient_and_variable>& gradients, const minimize_options& o,
+                         const any_tensor& step) const;
+
+private:
+    static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
+                                                           const std::vector<any_tensor>& variables);
+    friend class sync_replicas;
+    friend class detail::update_writer;
+    friend class detail::update_setup;
+
+    // What all variables' updates share, such as a count of steps.
+    virtual void begin(detail::update_setup&) const {}
+    // Writes the update of one variable.
+    virtual void write(detail::update_writer&) const = 0;
+
+    std::string name_;
+    learning_rate rate_;
+};
+
+/// w -= rate * g.
+class gradient_descent : public optimizer {
+public:
+    gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
+    explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
+
+private:
+    void write(detail::update_writer&) const override;
+};
+
+struct momentum_options {
+    bool nesterov = false;
+};
+
+/// m = factor * m + g; w -= rate * m. B. Polyak, USSR Comp. Math. 4 (1964).
+/// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
+class momentum : public optimizer {
+public:
+    momentum() = delete; // give it a learning rate: momentum(0.1)
+    explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
+    std::string settings() const override;
+
+private:
+    void write(detail::update_writer&) const override;
+    double momentum_;
+    momentum_options options_;
+};
+
+struct adagrad_options {
+    double initial = 0.1; ///< of the sum of squares
+    double epsilon = 1e-7;
+};
+
+/// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
+class adagrad : public optimizer {
+public:
+    adagrad() = delete; // give it a learning rate: adagrad(0.1)
+    explicit adagrad(learning_rate rate, const adagrad_options& o = {});
+    std::string settings() const override;
+
+private:
+    void write(detail::update_writer&) const override;
+    adagrad_options options_;
+};
+
+struct rmsprop_options {
+    double decay = 0.9;
+    double momentum = 0;
+    double epsilon = 1e-7;
+    bool centered = false;
+};
+
+/// s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / (sqrt(s) + epsilon); w -= m.
+/// T. Tieleman, G. Hinton, lecture 6.5 (2012). Centered, the square of a running mean of g is taken off s under
+/// the root: A. Graves, arXiv:1308.0850.
+class rmsprop : public optimizer {
+public:
+    rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
+    explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
+    std::string settings() const override;
+
+private:
+    void write(detail::update_writer&) const override;
+    rmsprop_options options_;
+};
+
+struct adam_options {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0; ///< more than 0: AdamW
+};
+
+/// m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
+/// w -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w), in the t-th run.
+/// D. Kingma, J. Ba, ICLR 2015; the decay of weights: I. Loshchilov, F. Hutter, ICLR 2019.
+class adam : public optimizer {
+public:
+    explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
+    std::string settings() const override;
+
+private:
+    void begin(detail::update_setup&) const override;
+    void write(detail::update_writer&) const override;
+    adam_options options_;
+};
+
+/// Each element of each gradient, not below `low` and not above `high`. Here and below sparse gradients stay sparse,
+/// but where the bounds exclude 0.
+std::vector<gradient_and_variable> clip_by_value(std::vector<gradient_and_variable> gradients, double low, double high);
+/// Each gradient scaled down to the Euclidean norm `limit` where it has a larger one.
+std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variable> gradients, double limit);
+/// All gradients scaled down by one factor where the norm of all together is larger than `limit`.
+/// R. Pascanu et al., ICML 2013.
+std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients, double limit);
+/// The Euclidean norm of all gradients together.
+tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients);
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/optimize/optimizers.ipp>
+#endif

@@ -1,0 +1,520 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/train/optimize/given_gradients.hpp>
+#include <tenon/train/optimize/optimizers.hpp>
+#include <tenon/train/optimize/tape_writer.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+// A variable that is kept beside another one.
+inline any_tensor add_slot(const any_tensor& variable, const char* name, const tensor_type& type, double initial) {
+    const only_devices scope{graph(variable.node()->graph)};
+    const container_scope container(variable.node()->container);
+    const auto with_it = colocate_with(variable);
+    const any_tensor slot =
+        add_variable(original_variable(variable).node()->name + "/" + name, type, {.trainable = false});
+    set_initial_value(slot, initial_value(constant_value(initial), slot), {.trainable = false});
+    return slot;
+}
+
+/// What the updates of one apply_gradients share.
+class update_setup {
+public:
+    /// `step`: the one in which each variable is updated once; an empty handle: updates are made whenever they are run.
+    update_setup(const optimizer& of, const graph& g, any_tensor step) : of_(of), graph_(g), step_(std::move(step)) {}
+
+    /// Whether a variable is to be updated, a scalar; an empty handle: always. It is beside the variable, as is what it is known
+    /// by: the first step in which the variable has not been updated.
+    any_tensor guard_of(const any_tensor& variable) {
+        if (!step_.node()) return {};
+        const any_tensor next = add_slot(variable, "next_step", {element_type::int64, {}}, 0);
+        const owned_scope there(variable);
+        tape_writer t;
+        const tape_value was = t.read(current_value(next)), step = t.read(step_);
+        t.write(t.apply(opcode::less_equal, was, step), element_type::boolean);
+        t.write(t.apply(opcode::maximum, was, step + 1), element_type::int64);
+        const std::vector<any_tensor> is = t.finish();
+        operations_.push_back(untyped::assign(next, is[1]).operation());
+        return is[0];
+    }
+    // A counter's next value.
+    void increment(const any_tensor& count) {
+        const any_tensor guard = guard_of(count);
+        const owned_scope there(count);
+        const any_tensor by = guard.node() ? add_instruction(opcode::cast, {guard}, element_type::int64)
+                                           : scalar_constant(1, element_type::int64);
+        operations_.push_back(
+            add_assign(count, add_instruction(opcode::add, {current_value(count), by}), "assign_add").operation());
+    }
+
+    const learning_rate& rate() const { return of_.rate_; }
+    std::vector<operation>& operations() { return operations_; }
+    row_gradients& rows() { return rows_; }
+
+    /// Asks for a count of this operation's runs, kept beside the graph's own: that one may count others too.
+    void count_runs() {
+        const only_devices scope(graph_);
+        runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
+        set_initial_value(runs_, initial_value(zeros(), runs_), {.trainable = false});
+        increment(runs_);
+    }
+    const any_tensor& runs() const { return runs_; }
+
+    void keeps(const any_tensor& variable, const any_tensor& slot) { slots_[variable.node()].push_back(slot); }
+    /// What is kept beside the parts of a variable are parts of what is kept beside it.
+    void enter_slots() {
+        const only_devices scope(graph_);
+        for (const any_tensor& whole : graph_.collection(partitioned_variables)) {
+            const std::vector<any_tensor> parts = parts_of(whole);
+            const auto kept = [&](const any_tensor& part) {
+                const auto at = slots_.find(part.node());
+                return at == slots_.end() ? std::size_t{0} : at->second.size();
+            };
+            const std::size_t count = kept(parts[0]);
+            if (!std::all_of(parts.begin(), parts.end(), [&](const any_tensor& p) { return kept(p) == count; }))
+                continue;
+            for (std::size_t s = 0; s < count; ++s) {
+                std::vector<any_tensor> slots;
+                for (const any_tensor& p : parts) slots.push_back(slots_[p.node()][s]);
+                const std::string& first = slots[0].node()->name;
+                enter_parts(whole.node()->name + first.substr(first.rfind('/')), slots);
+            }
+        }
+    }
+
+private:
+    const optimizer& of_;
+    graph graph_;
+    any_tensor step_, runs_;
+    std::unordered_map<const node*, std::vector<any_tensor>> slots_; // by variable
+    std::vector<operation> operations_;
+    row_gradients rows_;
+};
+
+/// Writes the update of one variable as one fused node, and the assignments of what it computes. Of a sparse gradient
+/// the same node computes the rows alone: those of a table that are equal all get the same value, so the one that is
+/// written last does not matter. All that is computed of the variable runs where that is, whatever scopes say.
+class update_writer {
+public:
+    update_writer(update_setup& setup, const gradient_and_variable& of) :
+        there_(of.variable),
+        setup_(setup),
+        variable_(of.variable),
+        type_(compute_type(of.variable.element())),
+        rows_(setup.rows().of(of.gradient)),
+        guard_(setup.guard_of(of.variable)),
+        w_(read(of.variable)),
+        g_(tape_.read(rows_ ? add<sum_equal_rows_op>({}, {rows_->values, rows_->indices}) : of.gradient)) {}
+
+    tape_value w() const { return w_; }
+    tape_value g() const { return g_; }
+    /// `factor` times the learning rate.
+    tape_value rate(double factor = 1) {
+        const learning_rate& rate = setup_.rate();
+        if (rate.is_number()) return tape_.literal(factor * rate.number(), type_);
+        const owned_scope its(rate.tensor());
+        tape_writer t; // a node that the graph has once for all variables
+        t.write(factor * t.cast(t.read(rate.tensor()), type_), type_);
+        return tape_.read(t.finish().front());
+    }
+
+    /// Scalars that are the same for each element: computed once, in double.
+    template <class F> std::vector<tape_value> scalars(F formulas) {
+        const owned_scope its(setup_.runs());
+        tape_writer t;
+        const tape_value runs = t.cast(t.read(setup_.runs()), element_type::float64) + 1;
+        const tape_value rate = setup_.rate().is_number()
+                                    ? t.literal(setup_.rate().number(), element_type::float64)
+                                    : t.cast(t.read(setup_.rate().tensor()), element_type::float64);
+        for (const tape_value v : formulas(runs, rate)) t.write(t.cast(v, type_), type_);
+        std::vector<tape_value> read;
+        for (const any_tensor& s : t.finish()) read.push_back(tape_.read(s));
+        return read;
+    }
+
+    /// A variable that is kept beside this one, of its sizes.
+    struct slot_value {
+        any_tensor variable;
+        tape_value value;
+    };
+    slot_value slot(const char* name, double initial = 0) {
+        const any_tensor slot = add_slot(variable_, name, {type_, variable_.extents()}, initial);
+        setup_.keeps(variable_, slot);
+        return {slot, read(slot)};
+    }
+
+    void store(const slot_value& slot, tape_value value) { store(slot.variable, value); }
+    void store_w(tape_value value) { store(variable_, value); }
+
+    void finish() {
+        const std::vector<any_tensor> values = tape_.finish();
+        for (std::size_t i = 0; i < values.size(); ++i)
+            setup_.operations().push_back(
+                (rows_ ? untyped::scatter(scatter_op::way::update, targets_[i], rows_->indices, values[i])
+                       : untyped::assign(targets_[i], values[i]))
+                    .operation());
+    }
+
+private:
+    // What this update is applied to: in a step of several, what those before left.
+    tape_value read(const any_tensor& variable) {
+        const any_tensor current = current_value(variable);
+        return tape_.read(rows_ ? untyped::gather(current, rows_->indices) : current);
+    }
+    void store(const any_tensor& target, tape_value value) {
+        targets_.push_back(target);
+        if (guard_.node()) value = tape_.apply(opcode::select, tape_.read(guard_), value, read(target));
+        tape_.write(value, target.element());
+    }
+
+    const owned_scope there_;
+    update_setup& setup_;
+    any_tensor variable_;
+    element_type type_;
+    std::optional<row_gradient> rows_;
+    any_tensor guard_;
+    tape_writer tape_;
+    tape_value w_, g_;
+    std::vector<any_tensor> targets_;
+};
+
+TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
+    const node& n = *of.gradient.node();
+    return n.op == &fill_like_definition && n.inputs[0] == of.variable.output() &&
+           number_attribute(n.attributes, "value").as_double() == 0;
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const any_tensor& loss,
+                                                                        const std::vector<any_tensor>& variables) {
+    if (!loss.node()) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
+    const bool all = variables.empty();
+    const std::vector<any_tensor> of =
+        all ? graph(loss.node()->graph).collection(trainable_variables) : detail::with_parts(variables);
+    std::vector<any_tensor> values = gradients(loss, of);
+    std::vector<gradient_and_variable> result;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+        gradient_and_variable pair{std::move(values[i]), of[i]};
+        if (!detail::is_no_gradient(pair)) result.push_back(std::move(pair));
+        else if (!all)
+            throw invalid_argument_error("minimize: the loss " + loss.name() + " does not depend on " + of[i].name() +
+                                         " in a way that has a gradient");
+    }
+    if (result.empty())
+        throw invalid_argument_error("minimize: the loss " + loss.name() + " depends on none of the graph's " +
+                                     std::to_string(of.size()) + " trainable variables in a way that has a gradient");
+    return result;
+}
+
+TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and_variable>& gradients,
+                                                  const minimize_options& o) const {
+    return apply_once(gradients, o, {});
+}
+
+TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_variable>& gradients,
+                                             const minimize_options& o, const any_tensor& step) const {
+    const std::vector<gradient_and_variable> all = detail::checked_gradients(gradients);
+    const graph of(all.front().variable.node()->graph);
+    const detail::home_scope scope(of);
+    const name_scope names(o.name);
+
+    detail::update_setup setup(*this, of, step);
+    begin(setup);
+    for (const gradient_and_variable& g : all) {
+        detail::update_writer update(setup, g);
+        write(update);
+        update.finish();
+    }
+    setup.enter_slots();
+    if (o.advance_global_step) setup.increment(global_step());
+    return group(setup.operations(), o.name);
+}
+
+namespace detail {
+
+[[noreturn]] inline void throw_bad_setting(const std::string& optimizer, const char* setting, double value,
+                                           const char* range) {
+    throw invalid_argument_error(optimizer + ": the " + setting + " is " + detail::text_of_number(value) + "; give " +
+                                 range);
+}
+// What is averaged with this weight is neither forgotten nor grows without bound.
+inline void check_weight(const char* optimizer, const char* setting, double value) {
+    if (!(value >= 0 && value < 1)) throw_bad_setting(optimizer, setting, value, "a number from 0, less than 1");
+}
+inline void check_not_negative(const char* optimizer, const char* setting, double value) {
+    if (!(value >= 0 && std::isfinite(value)))
+        throw_bad_setting(optimizer, setting, value, "a finite number that is not negative");
+}
+inline std::string text_of_settings(std::initializer_list<std::pair<const char*, double>> all) {
+    std::string text;
+    for (const auto& [name, value] : all)
+        text += (text.empty() ? "" : ", ") + std::string(name) + " " + text_of_number(value);
+    return text;
+}
+
+} // namespace detail
+
+TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate) :
+    name_(std::move(name)), rate_(std::move(rate)) {
+    if (rate_.is_number() && !std::isfinite(rate_.number()))
+        detail::throw_bad_setting(name_, "learning rate", rate_.number(), "a finite number");
+}
+
+TENON_INLINE optimizer::~optimizer() = default;
+
+TENON_INLINE momentum::momentum(learning_rate rate, double factor, const momentum_options& o) :
+    optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {
+    detail::check_weight("momentum", "factor", factor);
+}
+
+TENON_INLINE adagrad::adagrad(learning_rate rate, const adagrad_options& o) :
+    optimizer("adagrad", std::move(rate)), options_(o) {
+    detail::check_not_negative("adagrad", "initial sum", o.initial);
+    detail::check_not_negative("adagrad", "epsilon", o.epsilon);
+}
+
+TENON_INLINE rmsprop::rmsprop(learning_rate rate, const rmsprop_options& o) :
+    optimizer("rmsprop", std::move(rate)), options_(o) {
+    detail::check_weight("rmsprop", "decay", o.decay);
+    detail::check_weight("rmsprop", "momentum", o.momentum);
+    detail::check_not_negative("rmsprop", "epsilon", o.epsilon);
+}
+
+TENON_INLINE adam::adam(learning_rate rate, const adam_options& o) : optimizer("adam", std::move(rate)), options_(o) {
+    detail::check_weight("adam", "beta1", o.beta1);
+    detail::check_weight("adam", "beta2", o.beta2);
+    detail::check_not_negative("adam", "epsilon", o.epsilon);
+    detail::check_not_negative("adam", "weight_decay", o.weight_decay);
+}
+
+TENON_INLINE std::string momentum::settings() const {
+    return detail::text_of_settings({{"factor", momentum_}, {"nesterov", options_.nesterov}});
+}
+TENON_INLINE std::string adagrad::settings() const {
+    return detail::text_of_settings({{"initial", options_.initial}, {"epsilon", options_.epsilon}});
+}
+TENON_INLINE std::string rmsprop::settings() const {
+    return detail::text_of_settings({{"decay", options_.decay},
+                                     {"momentum", options_.momentum},
+                                     {"epsilon", options_.epsilon},
+                                     {"centered", options_.centered}});
+}
+TENON_INLINE std::string adam::settings() const {
+    return detail::text_of_settings({{"beta1", options_.beta1},
+                                     {"beta2", options_.beta2},
+                                     {"epsilon", options_.epsilon},
+                                     {"weight_decay", options_.weight_decay}});
+}
+
+TENON_INLINE void gradient_descent::write(detail::update_writer& u) const {
+    u.store_w(multiply_add(u.rate(-1), u.g(), u.w()));
+}
+
+TENON_INLINE void momentum::write(detail::update_writer& u) const {
+    const auto slot = u.slot("momentum");
+    const auto m = multiply_add(momentum_, slot.value, u.g());
+    const auto step = options_.nesterov ? multiply_add(momentum_, m, u.g()) : m;
+    u.store(slot, m);
+    u.store_w(multiply_add(u.rate(-1), step, u.w()));
+}
+
+TENON_INLINE void adagrad::write(detail::update_writer& u) const {
+    const auto slot = u.slot("adagrad", options_.initial);
+    const auto s = multiply_add(u.g(), u.g(), slot.value);
+    u.store(slot, s);
+    u.store_w(multiply_add(u.rate(-1), u.g() / (sqrt(s) + options_.epsilon), u.w()));
+}
+
+TENON_INLINE void rmsprop::write(detail::update_writer& u) const {
+    const auto slot = u.slot("rmsprop");
+    const auto s = multiply_add(options_.decay, slot.value, (1 - options_.decay) * u.g() * u.g());
+    u.store(slot, s);
+    auto square = s;
+    if (options_.centered) {
+        const auto mean = u.slot("rmsprop_mean");
+        const auto m = multiply_add(options_.decay, mean.value, (1 - options_.decay) * u.g());
+        u.store(mean, m);
+        square = multiply_add(-m, m, s);
+    }
+    const auto change = u.g() / (sqrt(square) + options_.epsilon);
+    if (options_.momentum == 0) return u.store_w(multiply_add(u.rate(-1), change, u.w()));
+    const auto momentum = u.slot("rmsprop_momentum");
+    const auto m = multiply_add(options_.momentum, momentum.value, u.rate() * change);
+    u.store(momentum, m);
+    u.store_w(u.w() - m);
+}
+
+TENON_INLINE void adam::begin(detail::update_setup& setup) const { setup.count_runs(); }
+
+TENON_INLINE void adam::write(detail::update_writer& u) const {
+    const auto s = u.scalars([&](detail::tape_value t, detail::tape_value rate) {
+        const auto correction = [&](double beta) {
+            return 1 - t.in->apply(opcode::pow, t.in->literal(beta, t.type), t);
+        };
+        std::vector<detail::tape_value> r{-(rate / correction(options_.beta1)), 1 / sqrt(correction(options_.beta2))};
+        if (options_.weight_decay != 0) r.push_back(1 - rate * options_.weight_decay);
+        return r;
+    });
+    const auto first = u.slot("adam_m"), second = u.slot("adam_v");
+    const auto m = multiply_add(options_.beta1, first.value, (1 - options_.beta1) * u.g());
+    const auto v = multiply_add(options_.beta2, second.value, (1 - options_.beta2) * u.g() * u.g());
+    u.store(first, m);
+    u.store(second, v);
+    // sqrt(v / c) = sqrt(v) * (1 / sqrt(c)): of each element one root and one quotient are left.
+    const auto w = options_.weight_decay == 0 ? u.w() : u.w() * s[2];
+    const auto epsilon = s[1].in->literal(options_.epsilon, s[1].type);
+    u.store_w(multiply_add(s[0], m / multiply_add(sqrt(v), s[1], epsilon), w));
+}
+
+namespace detail {
+
+// The gradient, or where it is sparse its rows, each index once: equal ones are zero after the first.
+inline std::optional<row_gradient> summed_rows(row_gradients& found, const any_tensor& gradient) {
+    std::optional<row_gradient> rows = found.of(gradient);
+    if (rows) rows->values = add<sum_equal_rows_op>({true}, {rows->values, rows->indices});
+    return rows;
+}
+
+// The sum of scalars in double: a tree of nodes that each read as many as a tape can.
+inline any_tensor sum_of_scalars(std::vector<any_tensor> scalars) {
+    do {
+        std::vector<any_tensor> sums;
+        for (std::size_t begin = 0; begin < scalars.size(); begin += max_tape_inputs) {
+            tape_writer t;
+            std::optional<tape_value> sum;
+            for (std::size_t i = begin; i < std::min(begin + max_tape_inputs, scalars.size()); ++i) {
+                const tape_value x = t.cast(t.read(scalars[i]), element_type::float64);
+                sum = sum ? *sum + x : x;
+            }
+            t.write(*sum, element_type::float64);
+            sums.push_back(t.finish().front());
+        }
+        scalars = std::move(sums);
+    } while (scalars.size() > 1);
+    return scalars.front();
+}
+
+// The sum of the squares of all elements, by one pass over each gradient.
+inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradients) {
+    if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
+    row_gradients found;
+    std::vector<any_tensor> parts;
+    for (const gradient_and_variable& g : gradients) {
+        check_gradient(g);
+        const element_type type = compute_type(g.gradient.element());
+        const follow_scope there(g.gradient.node());
+        tape_writer t;
+        const std::optional<row_gradient> rows = summed_rows(found, g.gradient);
+        const tape_value x = t.read(rows ? rows->values : g.gradient);
+        t.write_sum(x * x, type, scalar_constant(0, type));
+        parts.push_back(t.finish().front());
+    }
+    return sum_of_scalars(std::move(parts));
+}
+
+inline void check_limit(const char* name, double limit) {
+    if (!(limit > 0))
+        throw invalid_argument_error(std::string(name) + ": the limit is " + detail::text_of_number(limit) +
+                                     "; give a number greater than 0");
+}
+
+// g * limit / max(norm, limit)
+inline void scale_down(any_tensor& gradient, const any_tensor& squared, double limit) {
+    const element_type type = gradient.element();
+    tape_writer t;
+    const tape_value norm = sqrt(t.read(squared));
+    const tape_value least = t.literal(limit, norm.type);
+    t.write(t.cast(least / t.apply(opcode::maximum, norm, least), compute_type(type)), compute_type(type));
+    const any_tensor scale = t.finish().front(); // one for all gradients of a type
+    const follow_scope there(gradient.node());
+    tape_writer product;
+    const tape_value factor = product.read(scale);
+    product.write(product.read(gradient) * factor, type);
+    gradient = product.finish().front();
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradient_and_variable> gradients, double low,
+                                                              double high) {
+    if (!(low <= high))
+        throw invalid_argument_error("clip_by_value: the lower bound " + detail::text_of_number(low) +
+                                     " is above the upper one, " + detail::text_of_number(high));
+    detail::row_gradients found;
+    for (gradient_and_variable& g : gradients) {
+        detail::check_gradient(g);
+        const detail::home_scope scope{graph(g.variable.node()->graph)};
+        const detail::follow_scope there(g.gradient.node());
+        // Zeros that stay zeros need not be there.
+        const auto rows = low <= 0 && high >= 0 ? detail::summed_rows(found, g.gradient) : std::nullopt;
+        detail::tape_writer t;
+        const detail::tape_value x = t.read(rows ? rows->values : g.gradient);
+        t.write(minimum(t.apply(opcode::maximum, x, t.literal(low, x.type)), t.literal(high, x.type)),
+                g.gradient.element());
+        const any_tensor clipped = t.finish().front();
+        g.gradient = rows ? gradient_of_rows({rows->indices, clipped}, g.variable) : clipped;
+    }
+    return gradients;
+}
+
+TENON_INLINE std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variable> gradients,
+                                                             double limit) {
+    detail::check_limit("clip_by_norm", limit);
+    std::vector<any_tensor> variables;
+    for (const gradient_and_variable& g : gradients) {
+        detail::check_gradient(g);
+        variables.push_back(g.variable);
+    }
+    // The gradients of a variable's parts are one.
+    std::unordered_map<const node*, std::vector<gradient_and_variable>> of_whole;
+    std::unordered_map<const node*, const node*> whole_of;
+    for (const detail::whole_variable& w : detail::whole_variables(variables))
+        for (const any_tensor& p : w.parts) whole_of[p.node()] = w.variable.node();
+    for (const gradient_and_variable& g : gradients)
+        if (const node* const whole = whole_of[g.variable.node()]; whole != g.variable.node())
+            of_whole[whole].push_back(g);
+    for (gradient_and_variable& g : gradients) {
+        const detail::home_scope scope{graph(g.variable.node()->graph)};
+        const auto parts = of_whole.find(whole_of[g.variable.node()]);
+        const any_tensor squared =
+            detail::squared_norm(parts == of_whole.end() ? std::vector<gradient_and_variable>{g} : parts->second);
+        detail::scale_down(g.gradient, squared, limit); // equal nodes are one: the norm of a whole is made once
+    }
+    return gradients;
+}
+
+TENON_INLINE std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients,
+                                                                    double limit) {
+    detail::check_limit("clip_by_global_norm", limit);
+    if (gradients.empty()) throw invalid_argument_error("clip_by_global_norm: there are no gradients");
+    detail::check_gradient(gradients.front());
+    const detail::home_scope scope{graph(gradients.front().variable.node()->graph)};
+    const any_tensor squared = detail::squared_norm(gradients);
+    for (gradient_and_variable& g : gradients) detail::scale_down(g.gradient, squared, limit);
+    return gradients;
+}
+
+TENON_INLINE tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients) {
+    if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
+    detail::check_gradient(gradients.front());
+    const detail::home_scope scope{graph(gradients.front().variable.node()->graph)};
+    detail::tape_writer t;
+    t.write(sqrt(t.read(detail::squared_norm(gradients))), element_type::float64);
+    return tensor<double, shape<>>::unchecked(t.finish().front());
+}
+
+} // namespace tenon

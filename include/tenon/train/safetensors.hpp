@@ -1,3 +1,0 @@
-#pragma once
-
-#include <tenon/graph/safetensors.hpp> // where it is now

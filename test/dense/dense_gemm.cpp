@@ -1,0 +1,313 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/dense/gemm.hpp>
+
+#include "dense_support.hpp"
+
+using namespace tenon;
+using namespace tenon::dense;
+
+namespace {
+
+struct operands_of {
+    std::int64_t a, b, c;
+};
+
+operands_of sizes_of(const gemm_description& d) {
+    return {d.batch_stride_a * (d.batch - 1) + d.m * d.k, d.batch_stride_b * (d.batch - 1) + d.k * d.n,
+            d.batch * d.m * d.n};
+}
+
+template <class T>
+std::vector<double> naive(const gemm_description& d, const std::vector<T>& a, const std::vector<T>& b,
+                          const std::vector<T>& bias, const std::vector<T>& before) {
+    std::vector<double> c(static_cast<std::size_t>(d.batch * d.m * d.n));
+    for (std::int64_t q = 0; q < d.batch; ++q) {
+        for (std::int64_t i = 0; i < d.m; ++i) {
+            for (std::int64_t j = 0; j < d.n; ++j) {
+                const auto at = static_cast<std::size_t>((q * d.m + i) * d.n + j);
+                double sum = 0.0;
+                for (std::int64_t p = 0; p < d.k; ++p) {
+                    const auto ai = q * d.batch_stride_a + (d.transpose_a ? p * d.m + i : i * d.k + p);
+                    const auto bi = q * d.batch_stride_b + (d.transpose_b ? j * d.k + p : p * d.n + j);
+                    sum += static_cast<double>(a[static_cast<std::size_t>(ai)]) *
+                           static_cast<double>(b[static_cast<std::size_t>(bi)]);
+                }
+                sum *= d.scale;
+                if (d.accumulate) sum += static_cast<double>(before[at]);
+                if (adds_bias(d.after)) sum += static_cast<double>(bias[static_cast<std::size_t>(j)]);
+                if (clips(d.after)) sum = std::max(sum, 0.0);
+                c[at] = sum;
+            }
+        }
+    }
+    return c;
+}
+
+thread_pool& pool_of(int threads) {
+    static thread_pool two(2);
+    static thread_pool five(5);
+    return threads == 2 ? two : five;
+}
+
+/// Checks one product on one thread and on several; the numbers must not depend on how many.
+template <class T> void check_product(gemm_description d) {
+    d.element = element_type_of<T>;
+    CAPTURE(d.batch);
+    CAPTURE(d.m);
+    CAPTURE(d.n);
+    CAPTURE(d.k);
+    CAPTURE(d.transpose_a);
+    CAPTURE(d.transpose_b);
+    CAPTURE(static_cast<int>(d.after));
+    CAPTURE(name_of(d.with));
+    CAPTURE(name_of(d.element));
+    const auto size = sizes_of(d);
+    const auto a = random_numbers<T>(size.a, 1);
+    const auto b = random_numbers<T>(size.b, 2);
+    const auto bias = random_numbers<T>(d.n, 3);
+    const auto before = random_numbers<T>(size.c, 4);
+    const auto expected = naive(d, a, b, bias, before);
+    const double tolerance = allowed<T>() * static_cast<double>(d.k + 2);
+    for (const int threads : {1, 2, 5}) {
+        CAPTURE(threads);
+        d.threads = threads;
+        const gemm product(d);
+        // One element more on each side shows whether anything is written outside c.
+        std::vector<T> c(static_cast<std::size_t>(size.c) + 2, T(77));
+        for (int round = 0; round < 2; ++round) {
+            std::copy(before.begin(), before.end(), c.begin() + 1);
+            product.run(a.data(), b.data(), bias.data(), c.data() + 1, threads == 1 ? nullptr : &pool_of(threads));
+            CHECK(c.front() == T(77));
+            CHECK(c.back() == T(77));
+            CHECK(worst_error(std::vector<T>(c.begin() + 1, c.end() - 1), expected) <= tolerance);
+        }
+    }
+}
+
+std::vector<backend> backends_for(element_type element) {
+    if (has_backend(backend::onednn) && element == element_type::float32) return {backend::eigen, backend::onednn};
+    return {backend::eigen};
+}
+
+} // namespace
+
+TEST_CASE_TEMPLATE("gemm equals the naive product for sizes around those of tiles, whatever is transposed", T, float,
+                   double) {
+    for_each_isa([](simd::isa isa) {
+        CAPTURE(simd::name_of(isa));
+        for (const auto with : backends_for(element_type_of<T>)) {
+            for (const std::int64_t m : {1, 2, 3, 8, 15, 16}) {
+                for (const std::int64_t n : {1, 4, 7, 16, 31, 48, 52, 67, 100}) {
+                    for (const std::int64_t k : {1, 5, 32}) {
+                        for (const int transposed : {0, 1, 2, 3}) {
+                            gemm_description d;
+                            d.m = m;
+                            d.n = n;
+                            d.k = k;
+                            d.transpose_a = (transposed & 1) != 0;
+                            d.transpose_b = (transposed & 2) != 0;
+                            d.with = with;
+                            check_product<T>(d);
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("gemm equals the naive product where k is cut into blocks and threads share it", T, float, double) {
+    for_each_isa([](simd::isa isa) {
+        CAPTURE(simd::name_of(isa));
+        for (const auto with : backends_for(element_type_of<T>)) {
+            for (const int transposed : {0, 1, 2, 3}) {
+                gemm_description d;
+                d.transpose_a = (transposed & 1) != 0;
+                d.transpose_b = (transposed & 2) != 0;
+                d.with = with;
+                d.after = transposed == 3 ? epilogue::bias_relu : epilogue::none;
+                d.m = 70;
+                d.n = 129;
+                d.k = 2100;
+                check_product<T>(d);
+            }
+            gemm_description wide;
+            wide.with = with;
+            wide.m = 9;
+            wide.n = 1700;
+            wide.k = 130;
+            wide.transpose_b = true;
+            check_product<T>(wide);
+            gemm_description crowded; // rows of b are a multiple of 4 KiB apart
+            crowded.with = with;
+            crowded.m = 65;
+            crowded.n = 1024;
+            crowded.k = 70;
+            check_product<T>(crowded);
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("gemm's epilogues add the bias of the column, clip at zero, or both; accumulate adds to c", T, float,
+                   double) {
+    for (const auto with : backends_for(element_type_of<T>)) {
+        for (const auto after : {epilogue::none, epilogue::bias, epilogue::relu, epilogue::bias_relu}) {
+            for (const std::int64_t n : {10, 64, 77}) {
+                gemm_description d;
+                d.m = 50;
+                d.n = n;
+                d.k = 100;
+                d.after = after;
+                d.with = with;
+                check_product<T>(d);
+            }
+        }
+        gemm_description sum;
+        sum.m = 33;
+        sum.n = 65;
+        sum.k = 40;
+        sum.accumulate = true;
+        sum.with = with;
+        check_product<T>(sum);
+        sum.k = 3000;
+        check_product<T>(sum);
+        sum.scale = -0.25;
+        check_product<T>(sum);
+        sum.accumulate = false;
+        sum.after = epilogue::relu;
+        check_product<T>(sum);
+        if (with == backend::onednn) continue; // it would scale the bias
+        sum.after = epilogue::bias_relu;
+        check_product<T>(sum);
+    }
+}
+
+TEST_CASE_TEMPLATE("gemm takes batches, with operands of their own or shared", T, float, double) {
+    for (const auto with : backends_for(element_type_of<T>)) {
+        for (const int shared : {0, 1, 2, 3}) {
+            for (const std::int64_t batch : {1, 3, 40}) {
+                gemm_description d;
+                d.batch = batch;
+                d.m = 37;
+                d.n = 70;
+                d.k = 29;
+                d.batch_stride_a = (shared & 1) != 0 ? 0 : d.m * d.k;
+                d.batch_stride_b = (shared & 2) != 0 ? 0 : d.k * d.n;
+                d.transpose_b = shared == 0;
+                d.after = epilogue::bias;
+                d.with = with;
+                check_product<T>(d);
+            }
+        }
+    }
+}
+
+TEST_CASE("gemm without terms gives the epilogue of zero, without elements nothing") {
+    gemm_description d;
+    d.m = 3;
+    d.n = 5;
+    d.k = 0;
+    d.after = epilogue::bias_relu;
+    const gemm product(d);
+    const std::vector<float> bias{1, -1, 2, -2, 0};
+    std::vector<float> c(15, 9.0F);
+    product.run(nullptr, nullptr, bias.data(), c.data(), nullptr);
+    for (std::size_t i = 0; i < 15; ++i) CHECK(c[i] == std::max(bias[i % 5], 0.0F));
+    for (const int empty : {0, 1, 2}) {
+        gemm_description none;
+        none.batch = empty == 2 ? 0 : 1;
+        none.m = empty == 0 ? 0 : 4;
+        none.n = empty == 1 ? 0 : 4;
+        none.k = 4;
+        float nothing = 0;
+        gemm(none).run(&nothing, &nothing, nullptr, &nothing, nullptr);
+        CHECK(nothing == 0);
+    }
+}
+
+TEST_CASE("a NaN or infinity in an operand reaches the elements that depend on it, and no others") {
+    for (const auto with : backends_for(element_type::float32)) {
+        gemm_description d;
+        d.m = 11;
+        d.n = 37;
+        d.k = 20;
+        d.with = with;
+        auto a = random_numbers<float>(d.m * d.k, 1);
+        const auto b = random_numbers<float>(d.k * d.n, 2);
+        a[3 * 20 + 7] = NAN;
+        std::vector<float> c(static_cast<std::size_t>(d.m * d.n));
+        gemm(d).run(a.data(), b.data(), nullptr, c.data(), nullptr);
+        for (std::size_t i = 0; i < c.size(); ++i) CHECK(std::isnan(c[i]) == (i / 37 == 3));
+    }
+}
+
+TEST_CASE("one gemm may be run by several threads at once") {
+    for (const auto with : backends_for(element_type::float32)) {
+        gemm_description d;
+        d.m = 40;
+        d.n = 90;
+        d.k = 64;
+        d.transpose_b = true;
+        d.threads = 2;
+        d.with = with;
+        const gemm product(d);
+        const auto b = random_numbers<float>(d.k * d.n, 2);
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> runners;
+        for (unsigned t = 0; t < 4; ++t) {
+            runners.emplace_back([&, t] {
+                const auto a = random_numbers<float>(d.m * d.k, 10 + t);
+                const auto expected = naive<float>(d, a, b, {}, {});
+                std::vector<float> c(static_cast<std::size_t>(d.m * d.n));
+                for (int round = 0; round < 50; ++round) {
+                    product.run(a.data(), b.data(), nullptr, c.data(), &pool_of(2));
+                    if (worst_error(c, expected) > allowed<float>() * 66) ++wrong;
+                }
+            });
+        }
+        for (auto& runner : runners) runner.join();
+        CHECK(wrong.load() == 0);
+    }
+}
+
+TEST_CASE("gemm with a constant b gives the same as one that looks at b each time") {
+    for (const auto with : backends_for(element_type::float32)) {
+        gemm_description d;
+        d.m = 64;
+        d.n = 300;
+        d.k = 100;
+        d.transpose_b = true;
+        d.constant_b = true;
+        d.with = with;
+        check_product<float>(d);
+    }
+}
+
+TEST_CASE("gemm refuses what it cannot compute, in words that name the product") {
+    gemm_description d;
+    d.m = 2;
+    d.n = 3;
+    d.k = 4;
+    d.element = element_type::int32;
+    CHECK_THROWS_WITH_AS(gemm{d}, doctest::Contains("[2, 4] * [4, 3]"), invalid_argument_error);
+    d.element = element_type::float32;
+    d.accumulate = true;
+    d.after = epilogue::relu;
+    CHECK_THROWS_AS(gemm{d}, invalid_argument_error);
+    d.accumulate = false;
+    d.k = -4;
+    CHECK_THROWS_AS(gemm{d}, invalid_argument_error);
+    d.k = 4;
+    d.with = backend::onednn;
+    d.element = element_type::float64;
+    CHECK_THROWS_AS(gemm{d}, unimplemented_error);
+}

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/ops/state/control.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+#include "../random/random_arrays.hpp"
+
+/// What the tests of elementwise functions share: running them, and holding them against functions of one number.
+
+namespace elementwise_test {
+
+using namespace tenon;
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline const double not_a_number = std::nan("");
+
+template <class T> any_array numbers(const extents& sizes, const std::vector<double>& values) {
+    any_array a(element_type_of<T>, sizes);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if constexpr (std::is_same_v<T, bool>) a.data<T>()[i] = values[i] != 0;
+        else if constexpr (std::is_integral_v<T>) a.data<T>()[i] = static_cast<T>(values[i]);
+        else a.data<T>()[i] = static_cast<T>(static_cast<float>(values[i]));
+    }
+    return a;
+}
+template <> inline any_array numbers<double>(const extents& sizes, const std::vector<double>& values) {
+    any_array a(element_type::float64, sizes);
+    for (std::size_t i = 0; i < values.size(); ++i) a.data<double>()[i] = values[i];
+    return a;
+}
+
+template <class... V> std::vector<fed_value> fed(const any_tensor& t, any_array&& value, V&&... rest) {
+    std::vector<fed_value> feeds;
+    if constexpr (sizeof...(V) > 0) feeds = fed(std::forward<V>(rest)...);
+    feeds.push_back({t, std::move(value)});
+    return feeds;
+}
+
+/// What `expression` gives when `values` are fed, in double.
+template <class E> std::vector<double> run(const E& expression, std::vector<fed_value> values) {
+    const auto t = detail::as_tensor(expression);
+    session s{graph(t.node()->graph)};
+    const any_array a = std::move(s.run_untyped(std::move(values), {t})[0]);
+    std::vector<double> result;
+    using T = typename E::element_type;
+    for (std::int64_t i = 0; i < a.elements(); ++i) result.push_back(test::element<T>(a, i));
+    return result;
+}
+
+inline bool near(double got, double want, double tolerance) {
+    if (std::isnan(want)) return std::isnan(got);
+    if (std::isinf(want)) return got == want;
+    return std::fabs(got - want) <= tolerance * std::fabs(want) + tolerance * 1e-3;
+}
+
+/// f of a float and of a double tensor is `scalar` of each element.
+template <class F> void unary(const char* name, F f, double (*scalar)(double), const std::vector<double>& at) {
+    INFO(name);
+    const graph g;
+    const graph_scope scope(g);
+    const extents sizes(static_cast<std::int64_t>(at.size()));
+    auto x = placeholder<float, shape<dyn>>();
+    auto d = placeholder<double, shape<dyn>>();
+    const auto of_float = run(f(x), fed(x, numbers<float>(sizes, at)));
+    const auto of_double = run(f(d), fed(d, numbers<double>(sizes, at)));
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        INFO("at ", at[i]);
+        CHECK(near(of_double[i], scalar(at[i]), 2e-15 * 8));
+        CHECK(near(of_float[i], scalar(static_cast<double>(static_cast<float>(at[i]))), 1e-6));
+    }
+}
+template <class F>
+void binary(const char* name, F f, double (*scalar)(double, double), const std::vector<double>& as,
+            const std::vector<double>& bs) {
+    INFO(name);
+    const graph g;
+    const graph_scope scope(g);
+    // Every pair, by broadcasting a column and a row.
+    const auto rows = static_cast<std::int64_t>(as.size()), cols = static_cast<std::int64_t>(bs.size());
+    auto a = placeholder<double, shape<dyn, 1>>();
+    auto b = placeholder<double, shape<dyn>>();
+    const auto got = run(f(a, b), fed(a, numbers<double>(extents(rows, 1), as), b, numbers<double>(extents(cols), bs)));
+    for (std::size_t i = 0; i < as.size(); ++i)
+        for (std::size_t j = 0; j < bs.size(); ++j) {
+            INFO("at ", as[i], ", ", bs[j]);
+            CHECK(near(got[i * bs.size() + j], scalar(as[i], bs[j]), 2e-14));
+        }
+}
+
+inline const std::vector<double> usual{-2.5, -1, -0.3, 0, 1e-3, 0.25, 0.5, 1, 1.75, 3};
+inline const std::vector<double> positive{1e-3, 0.25, 0.5, 1, 1.75, 3, 40};
+inline const std::vector<double> inner{-0.9, -0.5, -0.01, 0, 0.3, 0.75};
+inline const std::vector<double> special{-infinity, -1, -0.0, 0, 2, infinity, not_a_number};
+
+#define OF(f) [](const auto& x) { return f(x); }
+#define OF2(f) [](const auto& x, const auto& y) { return f(x, y); }
+#define STD(f) [](double x) -> double { return std::f(x); }
+
+} // namespace elementwise_test

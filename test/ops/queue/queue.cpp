@@ -1,0 +1,458 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+#include "ops/waiting.hpp"
+
+// The ops of queues: their graphs, rules and kernels, driven by hand. Steps that run them are in queue_steps.cpp; what
+// queues themselves do is in resources/queue.cpp.
+
+namespace tn = tenon;
+using namespace waiting;
+using tn::element_type;
+
+namespace {
+
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using matrix = tn::component<float, tn::shape<3, 2>>;
+using list = std::vector<std::int64_t>;
+
+tn::any_array number(std::int64_t n) {
+    tn::any_array a(element_type::int64, {});
+    *a.data<std::int64_t>() = n;
+    return a;
+}
+tn::any_array numbers(const list& all) {
+    tn::any_array a(element_type::int64, {static_cast<std::int64_t>(all.size())});
+    std::copy(all.begin(), all.end(), a.data<std::int64_t>());
+    return a;
+}
+list numbers_in(const tn::any_array& a) { return {a.data<std::int64_t>(), a.data<std::int64_t>() + a.elements()}; }
+tn::any_array text(const std::string& s) {
+    tn::any_array a(element_type::string, {});
+    *a.data<std::string>() = s;
+    return a;
+}
+tn::any_array floats(const tn::extents& sizes, float first) {
+    tn::any_array a(element_type::float32, sizes);
+    for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = first + static_cast<float>(i);
+    return a;
+}
+tn::tensor_type type(element_type e, const tn::extents& sizes = {}) { return {e, sizes}; }
+
+// What is enqueued by operation `e`.
+void put(const tn::operation& e, device& on, std::vector<tn::any_array> values) {
+    started s(e.node(), on, std::move(values));
+    REQUIRE(s.done);
+    REQUIRE(s.failure.empty());
+}
+std::vector<tn::any_array> take(const tn::any_tensor& d, device& on) {
+    started s(d.node(), on);
+    REQUIRE(s.done);
+    REQUIRE(s.failure.empty());
+    return std::move(s.got());
+}
+
+struct in_graph {
+    tn::graph made;
+    tn::graph_scope scope{made};
+};
+
+} // namespace
+
+TEST_CASE("a queue is a node, and what uses it has it as input 0 and a name that begins with its name") {
+    const in_graph g;
+    const tn::name_scope layer("input");
+    const tn::fifo_queue<std::int64_t, matrix> q(10, {.shared_name = "shared", .name = "jobs"});
+    CHECK(q.name() == "input/jobs");
+    const auto [i, m] = q.dequeue();
+    CHECK(i.name() == "input/jobs/dequeue");
+    CHECK(m.name() == "input/jobs/dequeue:1");
+    CHECK(i.node()->inputs == std::vector<tn::node_output>{q.untyped().handle().output()});
+    CHECK(q.enqueue(i, m).name() == "input/jobs/enqueue");
+    CHECK(q.enqueue(i, m).name() == "input/jobs/enqueue_1");
+    CHECK(q.size().name() == "input/jobs/size");
+    CHECK(q.is_closed().name() == "input/jobs/is_closed");
+    CHECK(q.close().name() == "input/jobs/close");
+    CHECK(tn::fifo_queue<float>(1).name() == "input/fifo_queue");
+    CHECK(tn::random_shuffle_queue<float>(1, 0).name() == "input/random_shuffle_queue");
+    CHECK(tn::padding_fifo_queue<float>(1).name() == "input/padding_fifo_queue");
+    CHECK(tn::priority_queue<float>(1).name() == "input/priority_queue");
+}
+
+TEST_CASE("a queue waits for nothing; what uses it does what the scopes around it say") {
+    const in_graph g;
+    const auto before = tn::constant(1.0f);
+    const tn::control_dependencies after(before);
+    const tn::container_scope inside("experiments");
+    const tn::fifo_queue<float> q(1);
+    CHECK(q.untyped().handle().node()->controls.empty());
+    CHECK(q.untyped().handle().node()->container == "experiments");
+    CHECK(q.dequeue().node()->controls == std::vector<tn::node*>{before.node()});
+}
+
+TEST_CASE("a queue that makes no sense is refused when it is made, and named") {
+    const in_graph g;
+    CHECK(message_of<tn::invalid_argument_error>([] { tn::fifo_queue<float>(0, {.name = "jobs"}); }) ==
+          "queue \"jobs\": its capacity is 0; give 1 or more");
+    CHECK(message_of<tn::invalid_argument_error>([] { tn::padding_fifo_queue<float>(-3, {.shared_name = "ours"}); }) ==
+          "queue \"ours\": its capacity is -3; give 1 or more");
+    CHECK(message_of<tn::invalid_argument_error>([] { tn::random_shuffle_queue<float>(10, 10); }) ==
+          "queue \"random_shuffle_queue\": min_after_dequeue is 10 of a capacity of 10; give 0 or more, and less than "
+          "the "
+          "capacity");
+    CHECK_THROWS_AS(tn::random_shuffle_queue<float>(10, -1), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::untyped::fifo_queue({}, 10), tn::invalid_argument_error);
+    CHECK(message_of<tn::invalid_argument_error>([] {
+              tn::untyped::priority_queue({type(element_type::float32)}, 10, {.name = "tasks"});
+          }) == "queue \"tasks\": component 0 of a priority queue is the priority, a scalar int64, not float[]");
+    CHECK(g.made.size() == 0);
+}
+
+TEST_CASE("a tuple that does not fit is refused with the rule's words where types are known at run time only") {
+    const in_graph g;
+    const tn::untyped::queue q =
+        tn::untyped::fifo_queue({type(element_type::int64), type(element_type::float32, {3, 2})}, 10, {.name = "jobs"});
+    const auto n = tn::placeholder<std::int64_t>("n"), m = tn::placeholder<std::int64_t>("m");
+    const auto x = tn::placeholder<float, tn::shape<2, 3>>("x");
+    const auto rows = tn::placeholder<std::int64_t, tn::shape<4>>("rows");
+    const auto matrices = tn::placeholder<float, tn::shape<5, 3, 2>>("matrices");
+    const auto any = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn, 2>>("any");
+    CHECK(
+        message_of<tn::invalid_argument_error>([&] { q.enqueue({n}); }) ==
+        "enqueue: there is not one value for each component of the queue's elements: [] x [], of a queue of (int64[], "
+        "float[3, 2]) (inputs jobs n)");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              q.enqueue({n, x});
+          }) == "enqueue: value does not fit its component: int64[] x int64[] x float[2, 3], of a queue of (int64[], "
+                "float[3, 2]) (inputs jobs n x)");
+    CHECK_THROWS_AS(q.enqueue({n, m}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(q.enqueue({rows, matrices}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(q.enqueue({n, x, x}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(q.enqueue_many({n, x}), tn::invalid_argument_error);
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       q.enqueue_many({rows, matrices});
+                   }),
+                   "enqueue_many: sizes differ: [] x [4] x [5, 3, 2]"));
+    CHECK_NOTHROW(q.enqueue_many({rows, any})); // the step looks
+    {
+        const auto three = tn::untyped::fifo_queue(std::vector(3, type(element_type::int64)), 4);
+        const auto unknown = tn::untyped::placeholder(tn::element_type::int64, {tn::dynamic_extent});
+        const auto of = [](std::int64_t many) { return tn::untyped::placeholder(tn::element_type::int64, {many}); };
+        CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                           three.enqueue_many({unknown, of(2), of(3)});
+                       }),
+                       "enqueue_many: sizes differ: [] x [?] x [2] x [3]"));
+    }
+    CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_many(-1); }) ==
+          "dequeue_many: -1 elements of jobs cannot be dequeued; give 0 or more");
+    CHECK_THROWS_AS(q.dequeue_up_to(-2), tn::invalid_argument_error);
+    CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_some(3, 2); }) ==
+          "dequeue_some: at least 3 and at most 2 elements of jobs cannot be dequeued; give 0 or more, and as most no "
+          "fewer than as least");
+    CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::queue{x}; }) ==
+          "x stands for no queue: it is made by placeholder");
+    CHECK_THROWS_AS(tn::untyped::queue{tn::any_tensor()}, tn::invalid_argument_error);
+    CHECK(message_of<tn::invalid_argument_error>([&] { tn::queue<std::int64_t, float>{q}; }) ==
+          "queue \"jobs\" has elements of (int64[], float[3, 2]), not of (int64[], float[])");
+    CHECK_NOTHROW(tn::queue<std::int64_t, matrix>{q});
+}
+
+TEST_CASE("the types of what is dequeued") {
+    const in_graph g;
+    const tn::fifo_queue<std::string, tn::component<float, tn::shape<batch, tn::dyn, 2>>> q(4);
+    const auto sizes = [](const tn::any_tensor& t) { return to_string(t.extents()); };
+    CHECK(sizes(std::get<1>(q.dequeue())) == "[batch, ?, 2]");
+    CHECK(sizes(std::get<0>(q.dequeue_many<3>())) == "[3]");
+    CHECK(sizes(std::get<1>(q.dequeue_many(3))) == "[3, batch, ?, 2]"); // the graph knows more than its type
+    CHECK(sizes(std::get<0>(q.dequeue_many<batch>(3))) == "[batch]");
+    CHECK(sizes(std::get<0>(q.dequeue_up_to(3))) == "[?]");
+    CHECK(sizes(std::get<1>(q.dequeue_up_to<batch>(3))) == "[batch, batch, ?, 2]");
+    CHECK(sizes(std::get<0>(q.dequeue_some(1, 3))) == "[?]");
+    CHECK(sizes(std::get<1>(q.dequeue_some<batch>(1, 3))) == "[batch, batch, ?, 2]");
+}
+
+TEST_CASE("graphs with queues as text, and back") {
+    const in_graph g;
+    const tn::random_shuffle_queue<std::string, tn::component<float, tn::shape<batch, tn::dyn, 2>>> q(
+        50, 10, {.seed = 7, .shared_name = "ours", .name = "jobs"});
+    const auto [names, values] = q.dequeue_up_to<batch>(3);
+    q.enqueue("a", tn::placeholder<float, tn::shape<batch, 1, 2>>());
+    q.enqueue_many(names, values);
+    q.dequeue_many<5>();
+    q.dequeue_some<batch>(1, 5);
+    q.size();
+    q.is_closed();
+    q.close(true);
+    const std::string text = to_json(g.made);
+    const tn::graph back = tn::graph_from_json(text);
+    CHECK(to_json(back) == text);
+    const tn::untyped::queue read(back.tensor("jobs"));
+    CHECK(read.components() == q.untyped().components());
+    CHECK(read.handle().node()->attributes == q.untyped().handle().node()->attributes);
+    const tn::graph_scope in(back);
+    CHECK(read.dequeue()[1].type() == type(element_type::float32, {tn::extent::named("batch"), tn::extent(), 2}));
+    CHECK_THROWS_AS(tn::graph_from_json(R"({"format": "tenon graph", "version": 1, "seed": 0, "nodes": [
+        {"name": "d", "op": "dequeue", "attributes": {"components": {"types": []}}}], "collections": {}})"),
+                    tn::invalid_argument_error);
+}
+
+TEST_CASE("elements go in and come out; what is enqueued is copied where others may write it") {
+    const in_graph g;
+    device here;
+    const tn::fifo_queue<std::int64_t, matrix> q(10);
+    const auto dequeue = q.dequeue();
+    const tn::operation enqueue = q.enqueue(std::get<0>(dequeue), std::get<1>(dequeue));
+    const tn::any_array shared = floats({3, 2}, 10);
+    tn::any_array own = floats({3, 2}, 20);
+    const void* const memory = own.data();
+    put(enqueue, here, tuple(number(1), shared.share()));
+    put(enqueue, here, tuple(number(2), std::move(own)));
+    CHECK(*run(q.size().node(), here).data<std::int64_t>() == 2);
+
+    started first(std::get<0>(dequeue).node(), here);
+    CHECK(first.done);
+    REQUIRE(first.got().size() == 2);
+    CHECK(numbers_in(first.got()[0]) == list{1});
+    CHECK(first.got()[1].data() != shared.data());
+    CHECK(first.got()[1] == shared);
+    first.start(); // the next step
+    CHECK(numbers_in(first.got()[0]) == list{2});
+    CHECK(first.got()[1].data() == memory);
+    first.start();
+    CHECK(!first.done);
+    CHECK(first.awaited() == "queue \"fifo_queue\" to have 1 element; it has 0");
+    CHECK(first.stop());
+    CHECK(!first.stop());
+    CHECK(!first.done);
+}
+
+TEST_CASE("many elements at once, and what a step that waits says") {
+    const in_graph g;
+    device here;
+    const tn::fifo_queue<std::int64_t> q(4, {.name = "jobs"});
+    const auto three = q.dequeue_many<3>();
+    const auto some = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>();
+    const tn::operation more = q.enqueue_many(some), one = q.enqueue(5);
+    put(more, here, tuple(numbers({1, 2})));
+    started waits(three.node(), here);
+    CHECK(!waits.done);
+    CHECK(waits.awaited() == "queue \"jobs\" to have 3 elements; it has 2");
+    started also(more.node(), here, tuple(numbers({3, 4, 5, 6, 7, 8, 9})));
+    CHECK(waits.done);
+    CHECK(numbers_in(waits.got()[0]) == list{1, 2, 3});
+    CHECK(!also.done);
+    CHECK(also.awaited() == "queue \"jobs\" to have room for 2 elements; it holds 4 of 4");
+    started last(one.node(), here, tuple(number(10)));
+    CHECK(last.awaited() == "queue \"jobs\" to have room; it holds 4 of 4");
+    CHECK(also.stop()); // what it put in goes with it, and the next has room
+    CHECK(last.done);
+    CHECK(numbers_in(take(q.dequeue(), here)[0]) == list{10});
+}
+
+TEST_CASE("SEMANTICS 32: closed queues, by steps") {
+    const in_graph g;
+    device here;
+    const tn::fifo_queue<std::int64_t> q(2, {.name = "jobs"});
+    const auto some = tn::placeholder<std::int64_t>();
+    const tn::operation enqueue = q.enqueue(some);
+    const auto up_to = q.dequeue_up_to<batch>(3);
+    const auto many = q.dequeue_many(3);
+    put(enqueue, here, tuple(number(1)));
+    put(enqueue, here, tuple(number(2)));
+    started pending(enqueue.node(), here, tuple(number(3)));
+    CHECK_FALSE(*run(q.is_closed().node(), here).data<bool>());
+    SUBCASE("those who wait to enqueue go on") {
+        run(q.close().node(), here);
+        CHECK(*run(q.is_closed().node(), here).data<bool>());
+        started late(enqueue.node(), here, tuple(number(4)));
+        CHECK(late.failure == "cancelled: queue \"jobs\" is closed.");
+        CHECK(numbers_in(take(q.dequeue(), here)[0]) == list{1});
+        CHECK(pending.done);
+        CHECK(pending.failure.empty());
+        started too_many(many.node(), here);
+        CHECK(too_many.failure ==
+              "out_of_range: queue \"jobs\" is closed and has insufficient elements (requested 3, current size 2)");
+        CHECK(numbers_in(take(up_to, here)[0]) == list{2, 3});
+        CHECK_THROWS_AS(run(q.close().node(), here), tn::aborted_error);
+    }
+    SUBCASE("or are cancelled") {
+        run(q.close(true).node(), here);
+        CHECK(pending.failure == "cancelled: queue \"jobs\" is closed.");
+        CHECK(numbers_in(take(up_to, here)[0]) == list{1, 2});
+    }
+}
+
+TEST_CASE("SEMANTICS 33: a shuffle queue waits for what stays in it, too, and is seeded") {
+    const in_graph g;
+    const tn::random_shuffle_queue<std::int64_t> q(50, 10, {.seed = 3, .name = "jobs"});
+    const auto some = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>();
+    const tn::operation more = q.enqueue_many(some);
+    const auto five = q.dequeue_many(5);
+    list all(22);
+    for (std::int64_t i = 0; i < 22; ++i) all[static_cast<std::size_t>(i)] = i;
+    std::vector<list> orders;
+    for (const std::uint64_t seed : {1U, 1U, 2U}) {
+        device here;
+        here.graph_seed = seed;
+        put(more, here, tuple(numbers(all)));
+        list order = numbers_in(take(five, here)[0]);
+        const list next = numbers_in(take(five, here)[0]);
+        started waits(five.node(), here);
+        CHECK(!waits.done);
+        CHECK(waits.awaited() == "queue \"jobs\" to have 15 elements, of which 10 stay; it has 12");
+        put(more, here, tuple(numbers({22, 23})));
+        CHECK(!waits.done);
+        put(more, here, tuple(numbers({24})));
+        CHECK(waits.done);
+        order.insert(order.end(), next.begin(), next.end());
+        orders.push_back(order);
+    }
+    CHECK(orders[0] == orders[1]);
+    CHECK(orders[0] != orders[2]);
+}
+
+TEST_CASE("SEMANTICS 34: a padding queue makes batches of elements of different sizes") {
+    const in_graph g;
+    device here;
+    const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn, tn::dyn>>> q(10);
+    const auto some = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn>>();
+    const tn::operation enqueue = q.enqueue(some);
+    const auto fill = [&] {
+        for (const tn::extents& sizes : {tn::extents{3, 2}, tn::extents{1, 1}, tn::extents{2, 4}})
+            put(enqueue, here, tuple(floats(sizes, 1)));
+    };
+    fill();
+    const std::vector<tn::any_array> three = take(q.dequeue_many<3>(), here);
+    CHECK(three[0].type() == type(element_type::float32, {3, 3, 4}));
+    fill();
+    CHECK(take(q.dequeue(), here)[0].type() == type(element_type::float32, {3, 2}));
+    CHECK(take(q.dequeue(), here)[0].type() == type(element_type::float32, {1, 1}));
+}
+
+TEST_CASE("a priority queue gives the least first") {
+    const in_graph g;
+    device here;
+    const tn::priority_queue<std::string> q(10);
+    const auto n = tn::placeholder<std::int64_t>();
+    const auto s = tn::placeholder<std::string>();
+    const tn::operation enqueue = q.enqueue(n, s);
+    put(enqueue, here, tuple(number(3), text("last")));
+    put(enqueue, here, tuple(number(-1), text("first")));
+    put(enqueue, here, tuple(number(3), text("really last")));
+    const auto next = std::get<0>(q.dequeue());
+    CHECK(*take(next, here)[1].data<std::string>() == "first");
+    CHECK(*take(next, here)[1].data<std::string>() == "last");
+    const std::vector<tn::any_array> third = take(next, here);
+    CHECK(numbers_in(third[0]) == list{3});
+    CHECK(*third[1].data<std::string>() == "really last");
+}
+
+TEST_CASE("elements of open sizes, without elements, and of text") {
+    const in_graph g;
+    device here;
+    const tn::fifo_queue<tn::component<std::string, tn::shape<tn::dyn>>, tn::component<float, tn::shape<0, 2>>> q(10);
+    const auto words = tn::placeholder<std::string, tn::shape<tn::dyn>>();
+    const auto empty = tn::placeholder<float, tn::shape<0, 2>>();
+    const tn::operation enqueue = q.enqueue(words, empty);
+    for (const int n : {2, 2, 3}) {
+        tn::any_array a(element_type::string, {n});
+        for (int i = 0; i < n; ++i) a.data<std::string>()[i] = "word " + std::to_string(n * 10 + i);
+        put(enqueue, here, tuple(std::move(a), floats({0, 2}, 0)));
+    }
+    const std::vector<tn::any_array> two = take(std::get<0>(q.dequeue_many<2>()), here);
+    CHECK(two[0].type() == type(element_type::string, {2, 2}));
+    CHECK(two[0].data<std::string>()[3] == "word 21");
+    CHECK(two[1].type() == type(element_type::float32, {2, 0, 2}));
+    CHECK(take(std::get<0>(q.dequeue()), here)[0].extents() == tn::extents{3});
+}
+
+TEST_CASE("what does not fit in the step is an invalid_argument_error, and the queue stays as it was") {
+    const in_graph g;
+    device here;
+    const tn::fifo_queue<tn::component<float, tn::shape<3>>> q(4, {.name = "jobs"});
+    const auto open = tn::placeholder<float, tn::shape<tn::dyn>>();
+    const tn::operation enqueue = q.enqueue(open);
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              started(enqueue.node(), here, tuple(floats({2}, 0)));
+          }).starts_with("queue \"jobs\": component 0 is float[3], and float[2] is enqueued"));
+    CHECK(*run(q.size().node(), here).data<std::int64_t>() == 0);
+    put(enqueue, here, tuple(floats({3}, 0)));
+    CHECK(*run(q.size().node(), here).data<std::int64_t>() == 1);
+}
+
+TEST_CASE("SEMANTICS 26, 30: a shared name is one queue in its container, without one each session has its own") {
+    device here;
+    const auto size_in = [&](const tn::any_tensor& t) { return *run(t.node(), here).data<std::int64_t>(); };
+    const in_graph first;
+    const tn::fifo_queue<std::int64_t> shared(3, {.shared_name = "jobs"}), own(3);
+    put(shared.enqueue(1), here, tuple(number(1)));
+    put(own.enqueue(1), here, tuple(number(1)));
+    CHECK(size_in(shared.size()) == 1);
+    CHECK(size_in(own.size()) == 1);
+
+    const in_graph second;
+    const tn::fifo_queue<std::int64_t> again(3, {.shared_name = "jobs", .name = "of_any_name"}), other(3);
+    here.session = "another session";
+    CHECK(size_in(again.size()) == 1);
+    CHECK(size_in(other.size()) == 0);
+    {
+        const tn::container_scope apart("apart");
+        CHECK(size_in(tn::fifo_queue<std::int64_t>(3, {.shared_name = "jobs"}).size()) == 0);
+        const tn::fifo_queue<std::int64_t> larger(4, {.shared_name = "jobs"});
+        CHECK(message_of<tn::invalid_argument_error>([&] { size_in(larger.size()); }) ==
+              "queue \"jobs\" in container \"apart\" exists as queue of (int64[]), capacity 3, not as queue of "
+              "(int64[]), "
+              "capacity 4");
+    }
+    const tn::fifo_queue<float> floats_of(3, {.shared_name = "jobs"});
+    CHECK(message_of<tn::invalid_argument_error>([&] { size_in(floats_of.size()); }) ==
+          "queue \"jobs\" exists as queue of (int64[]), capacity 3, not as queue of (float[]), capacity 3");
+    const tn::padding_fifo_queue<std::int64_t> padding(3, {.shared_name = "jobs"});
+    CHECK_THROWS_AS(size_in(padding.size()), tn::invalid_argument_error);
+}
+
+TEST_CASE("SEMANTICS 26: what graphs call sizes makes no other queue, another seed does") {
+    device here;
+    const in_graph g;
+    const auto size_in = [&](const tn::any_tensor& t) { return *run(t.node(), here).data<std::int64_t>(); };
+    using named = tn::component<float, tn::shape<batch>>;
+    using open = tn::component<float, tn::shape<tn::dyn>>;
+    CHECK(size_in(tn::fifo_queue<named>(3, {.shared_name = "a"}).size()) == 0);
+    CHECK(size_in(tn::fifo_queue<open>(3, {.shared_name = "a"}).size()) == 0);
+    const tn::random_shuffle_queue<float> seeded(9, 1, {.seed = 1, .shared_name = "b"}),
+        otherwise(9, 1, {.seed = 2, .shared_name = "b"}), unseeded(9, 1, {.shared_name = "b"});
+    CHECK(size_in(seeded.size()) == 0);
+    CHECK(size_in(unseeded.size()) == 0); // whatever seed it has
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              size_in(otherwise.size());
+          }).ends_with("capacity 9, min_after_dequeue 1: their seeds differ"));
+}
+
+TEST_CASE("the node of a queue, when it is run") {
+    const in_graph g;
+    device here;
+    const tn::fifo_queue<float> q(7);
+    CHECK(numbers_in(run(q.untyped().handle().node(), here)) == list{7});
+}
+
+TEST_CASE("what says that it uses a queue, and has none, is refused") {
+    const in_graph g;
+    device here;
+    const auto x = tn::placeholder<std::int64_t>("x");
+    tn::node* n = tn::add_node(tn::definition_of<tn::dequeue_op>(), {x},
+                               tn::encode(tn::dequeue_op::attributes{{type(element_type::float32)}}));
+    CHECK(message_of<tn::invalid_argument_error>([&] { prepared(n, here); }) ==
+          "dequeue: its input 0, x, is no queue but made by placeholder");
+    const tn::fifo_queue<float> q(3, {.name = "jobs"});
+    tn::node* wrong = tn::add_node(tn::definition_of<tn::dequeue_op>(), {q.untyped().handle()},
+                                   tn::encode(tn::dequeue_op::attributes{{type(element_type::float64)}}));
+    CHECK(message_of<tn::invalid_argument_error>([&] { prepared(wrong, here); }) ==
+          "dequeue_1: elements of (double[]) are asked of queue of (float[]), capacity 3");
+}

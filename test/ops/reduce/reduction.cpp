@@ -1,0 +1,574 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include <tenon/core/array/array.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/simd/isa.hpp>
+
+#include "../check_gradients.hpp"
+#include "../random/random_arrays.hpp"
+#include "../untyped_run.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::drawn;
+using test::element;
+using test::input;
+using test::random_array;
+using test::run;
+using test::unknown_placeholder;
+
+namespace {
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double not_a_number = std::nan("");
+
+// For each output, in row-major order, the elements it is made of, in row-major order.
+template <class T> std::vector<std::vector<double>> groups(const any_array& x, const index_list& axes) {
+    const detail::axis_set reduced = detail::axes_or_all(axes, x.rank());
+    const extents out = detail::reduced_extents(x.extents(), reduced, false);
+    std::vector<std::vector<double>> result(static_cast<std::size_t>(out.elements()));
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+        std::int64_t rest = i, to = 0, step = 1;
+        for (int d = x.rank(); d-- > 0;) {
+            const std::int64_t at = rest % x.extents()[d].size;
+            rest /= x.extents()[d].size;
+            if (reduced.has(d)) continue;
+            to += at * step;
+            step *= x.extents()[d].size;
+        }
+        result[static_cast<std::size_t>(to)].push_back(element<T>(x, i));
+    }
+    return result;
+}
+
+using reduction = std::function<any_tensor(const any_tensor&, const index_list&, bool)>;
+using formula = std::function<double(const std::vector<double>&)>;
+
+template <class T> double rounding() {
+    if constexpr (std::is_same_v<T, double>) return 1e-14;
+    else if constexpr (std::is_same_v<T, float>) return 3e-7;
+    else if constexpr (std::is_same_v<T, half>) return 1e-3;
+    else if constexpr (std::is_same_v<T, bfloat16>) return 8e-3;
+    else return 0;
+}
+
+// Every way to reduce tensors of a few shapes, against the formula in double.
+template <class T, class Out>
+void check_values(const reduction& reduce, const formula& wanted, double tolerance = rounding<Out>(),
+                  bool empty = true) {
+    std::vector<extents> shapes{extents(1),         extents(7),          extents(1000),       extents(5, 3),
+                                extents(3, 70),     extents(70, 3),      extents(33, 130),    extents(4, 6, 5),
+                                extents(3, 17, 40), extents(2, 3, 4, 5), extents(1, 9, 1, 8), extents(2, 1, 300)};
+    if (empty) shapes.insert(shapes.end(), {extents(0), extents(0, 3), extents(3, 0), extents(2, 0, 3)});
+    for (const extents& shape : shapes)
+        for (unsigned bits = 0; bits < (1U << shape.rank()); ++bits) {
+            index_list axes;
+            for (int i = 0; i < shape.rank(); ++i)
+                if ((bits >> i & 1U) != 0) axes.push_back(i % 2 == 0 ? i : i - shape.rank());
+            const graph g;
+            const graph_scope scope(g);
+            const any_array x = random_array<T>(shape, 7 + bits);
+            const any_tensor in = unknown_placeholder(x);
+            const bool keepdims = bits % 2 == 1;
+            const any_array y = run(reduce(in, axes, keepdims), in, x);
+            CAPTURE(to_string(shape));
+            CAPTURE(bits);
+            REQUIRE(y.element() == element_type_of<Out>);
+            REQUIRE(y.extents() == detail::reduced_extents(shape, detail::axes_or_all(axes, shape.rank()), keepdims));
+            const auto from = groups<T>(x, axes);
+            REQUIRE(static_cast<std::int64_t>(from.size()) == y.elements());
+            for (std::size_t i = 0; i < from.size(); ++i) {
+                const double w = wanted(from[i]), found = element<Out>(y, static_cast<std::int64_t>(i));
+                CAPTURE(i);
+                if (std::isnan(w)) REQUIRE(std::isnan(found));
+                else if (std::isinf(w)) REQUIRE(found == w);
+                else REQUIRE(std::fabs(found - w) <= tolerance * (1 + std::fabs(w)));
+            }
+        }
+}
+
+double sum_of(const std::vector<double>& v) {
+    double s = 0;
+    for (const double x : v) s += x;
+    return s;
+}
+double mean_of(const std::vector<double>& v) { return sum_of(v) / static_cast<double>(v.size()); }
+double least_of(const std::vector<double>& v) {
+    double m = infinity;
+    for (const double x : v) m = x < m ? x : m;
+    return m;
+}
+double largest_of(const std::vector<double>& v) {
+    double m = -infinity;
+    for (const double x : v) m = x > m ? x : m;
+    return m;
+}
+
+} // namespace
+
+TEST_CASE_TEMPLATE("sum: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t, std::int8_t,
+                   std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); },
+                       [](const std::vector<double>& v) {
+                           const double s = sum_of(v);
+                           if constexpr (std::is_integral_v<T>)
+                               return static_cast<double>(static_cast<T>(static_cast<std::int64_t>(s)));
+                           else return s;
+                       },
+                       4 * rounding<T>() * (is_floating(element_type_of<T>) ? 50 : 0));
+}
+
+TEST_CASE_TEMPLATE("mean, norms: over any axes", T, float, double, half, bfloat16) {
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::mean(x, a, k); }, mean_of,
+                       3 * rounding<T>());
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 1, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s += std::fabs(x);
+                           return s;
+                       });
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s += x * x;
+                           return std::sqrt(s);
+                       });
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 0, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s = std::fmax(s, std::fabs(x));
+                           return s;
+                       });
+}
+
+TEST_CASE_TEMPLATE("min, max: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t, std::int8_t,
+                   std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::min(x, a, k); }, least_of,
+                       0, false);
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); },
+                       largest_of, 0, false);
+}
+
+TEST_CASE_TEMPLATE("argmin, argmax: the first position, over any axes", T, float, double, half, std::int32_t,
+                   std::int64_t, std::int8_t, std::uint8_t, std::uint32_t, std::uint64_t) {
+    const auto position = [](const std::vector<double>& v, bool largest) {
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < v.size(); ++i)
+            if (largest ? v[i] > v[best] : v[i] < v[best]) best = i;
+        return static_cast<double>(best);
+    };
+    check_values<T, std::int64_t>(
+        [](const any_tensor& x, const index_list& a, bool k) { return untyped::argmin(x, a, k); },
+        [&](const std::vector<double>& v) { return position(v, false); }, 0, false);
+    check_values<T, std::int64_t>(
+        [](const any_tensor& x, const index_list& a, bool k) { return untyped::argmax(x, a, k); },
+        [&](const std::vector<double>& v) { return position(v, true); }, 0, false);
+}
+
+TEST_CASE_TEMPLATE("prod: over any axes", T, double, float, std::int64_t, std::int32_t) {
+    // Of few elements: products of many overflow.
+    for (const extents& shape : {extents(6), extents(4, 5), extents(3, 4, 2), extents(0, 3)})
+        for (const index_list& axes : {index_list{}, index_list{0}, index_list{-1}}) {
+            const graph g;
+            const graph_scope scope(g);
+            const any_array x = random_array<T>(shape, 3);
+            const any_tensor in = unknown_placeholder(x);
+            const any_array y = run(untyped::prod(in, axes), in, x);
+            const auto from = groups<T>(x, axes);
+            for (std::size_t i = 0; i < from.size(); ++i) {
+                double wanted = 1;
+                for (const double v : from[i]) wanted *= v;
+                if (std::is_integral_v<T> && std::fabs(wanted) > 2e9) continue;
+                REQUIRE(std::fabs(element<T>(y, static_cast<std::int64_t>(i)) - wanted) <=
+                        rounding<T>() * 4 * (1 + std::fabs(wanted)));
+            }
+        }
+}
+
+TEST_CASE("any, all: over any axes") {
+    check_values<bool, bool>([](const any_tensor& x, const index_list& a, bool k) { return untyped::any(x, a, k); },
+                             [](const std::vector<double>& v) { return largest_of(v) > 0 ? 1.0 : 0.0; }, 0);
+    check_values<bool, bool>([](const any_tensor& x, const index_list& a, bool k) { return untyped::all(x, a, k); },
+                             [](const std::vector<double>& v) { return least_of(v) > 0 ? 1.0 : 0.0; }, 0);
+}
+
+TEST_CASE_TEMPLATE("count_nonzero: over any axes", T, bool, float, double, half, bfloat16, std::int8_t, std::int16_t,
+                   std::int32_t, std::int64_t, std::uint64_t) {
+    check_values<T, std::int64_t>(
+        [](const any_tensor& x, const index_list& a, bool k) { return untyped::count_nonzero(x, a, k); },
+        [](const std::vector<double>& v) {
+            double n = 0;
+            for (const double x : v) n += x != 0;
+            return n;
+        },
+        0);
+}
+
+TEST_CASE_TEMPLATE("logsumexp, variance: over any axes", T, float, double, half, bfloat16) {
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::logsumexp(x, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s += std::exp(x);
+                           return std::log(s);
+                       });
+    for (const int less : {0, 1})
+        check_values<T, T>(
+            [=](const any_tensor& x, const index_list& a, bool k) { return untyped::variance(x, a, k, less); },
+            [=](const std::vector<double>& v) {
+                double s = 0;
+                const double m = mean_of(v);
+                for (const double x : v) s += (x - m) * (x - m);
+                const double divisor = static_cast<double>(v.size()) - less;
+                return divisor > 0 ? s / divisor : std::nan("");
+            },
+            4 * rounding<T>());
+}
+
+TEST_CASE("reductions: every instruction set gives the same") {
+    const simd::isa best = simd::best_isa();
+    for (const simd::isa which : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
+        if (!simd::has_isa(which)) continue;
+        simd::set_isa_for_testing(which);
+        const auto untyped_sum = [](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); };
+        check_values<float, float>(untyped_sum, sum_of, 6e-5);
+        check_values<double, double>(untyped_sum, sum_of, 1e-12);
+        check_values<half, half>(untyped_sum, sum_of, 0.1);
+        check_values<float, float>(
+            [](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); }, largest_of, 0,
+            false);
+        check_values<float, float>(
+            [](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
+            [](const std::vector<double>& v) {
+                double s = 0;
+                for (const double x : v) s += x * x;
+                return std::sqrt(s);
+            });
+    }
+    simd::set_isa_for_testing(best);
+}
+
+TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few roundings") {
+    const graph g;
+    const graph_scope scope(g);
+    any_array ones(element_type::float32, extents(10'000'000));
+    for (std::int64_t i = 0; i < ones.elements(); ++i) ones.data<float>()[i] = 1;
+    const any_tensor x = unknown_placeholder(ones);
+    CHECK(element<float>(run(untyped::sum(x), x, ones), 0) == 1e7);
+    // Down columns as well.
+    const any_array columns = ones.reshape(extents(5'000'000, 2));
+    const any_tensor y = unknown_placeholder(columns);
+    CHECK(element<float>(run(untyped::sum(y, {0}), y, columns), 1) == 5e6);
+
+    const any_array values = random_array<float>(extents(3'000'000));
+    double exact = 0;
+    for (std::int64_t i = 0; i < values.elements(); ++i) exact += element<float>(values, i) + 3;
+    any_array shifted = values.copy();
+    for (std::int64_t i = 0; i < values.elements(); ++i) shifted.data<float>()[i] += 3;
+    const double found = element<float>(run(untyped::mean(x), x, shifted), 0);
+    CHECK(std::fabs(found - exact / 3e6) < 1e-6 * found);
+}
+
+TEST_CASE("reductions: the result does not depend on the number of threads") {
+    const any_array x = random_array<float>(extents(300, 7, 1000), 5);
+    for (const index_list& axes : {index_list{}, index_list{0}, index_list{1}, index_list{2}, index_list{0, 2}}) {
+        any_array first;
+        for (const int threads : {1, 2, 3, 5}) {
+            const graph g;
+            const graph_scope scope(g);
+            const any_tensor in = unknown_placeholder(x);
+            const any_tensor y = untyped::sum(in, axes);
+            session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+            std::vector<fed_value> feeds;
+            feeds.push_back({in, x.share()});
+            any_array result = std::move(s.run_untyped(std::move(feeds), {y})[0]);
+            if (!first) first = std::move(result);
+            else CHECK(first == result);
+        }
+    }
+}
+
+TEST_CASE("reductions: NaN and infinities") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto of = [](std::vector<double> v) {
+        any_array a(element_type::float64, extents(static_cast<std::int64_t>(v.size())));
+        for (std::size_t i = 0; i < v.size(); ++i) a.data<double>()[i] = v[i];
+        return a;
+    };
+    const any_tensor x = untyped::placeholder(element_type::float64, extents(extent{}));
+    for (const std::size_t n : {std::size_t{2}, std::size_t{40}, std::size_t{500}})
+        for (const std::size_t at : {std::size_t{0}, n / 2, n - 1}) {
+            std::vector<double> v(n, 1.0);
+            v[at] = not_a_number;
+            CHECK(std::isnan(element<double>(run(untyped::sum(x), x, of(v)), 0)));
+            CHECK(std::isnan(element<double>(run(untyped::min(x), x, of(v)), 0)));
+            CHECK(std::isnan(element<double>(run(untyped::max(x), x, of(v)), 0)));
+            CHECK(std::isnan(element<double>(run(untyped::logsumexp(x), x, of(v)), 0)));
+            CHECK(element<std::int64_t>(run(untyped::argmax(x), x, of(v)), 0) == static_cast<double>(at));
+            CHECK(element<std::int64_t>(run(untyped::argmin(x), x, of(v)), 0) == static_cast<double>(at));
+            v[at] = 1000;
+            CHECK(element<double>(run(untyped::logsumexp(x), x, of(v)), 0) == doctest::Approx(1000.0));
+            v[at] = infinity;
+            CHECK(element<double>(run(untyped::logsumexp(x), x, of(v)), 0) == infinity);
+            v[at] = -infinity;
+            CHECK(element<double>(run(untyped::logsumexp(x), x, of(v)), 0) ==
+                  doctest::Approx(1 + std::log(static_cast<double>(n - 1))));
+            CHECK(element<double>(run(untyped::min(x), x, of(v)), 0) == -infinity);
+        }
+    CHECK(element<double>(run(untyped::logsumexp(x), x, of({-infinity, -infinity})), 0) == -infinity);
+    CHECK(element<double>(run(untyped::max(x), x, of({-infinity, -infinity})), 0) == -infinity);
+    CHECK(element<std::int64_t>(run(untyped::argmax(x), x, of({-infinity, -infinity})), 0) == 0);
+}
+
+TEST_CASE("argmax: the first of equal elements, also in another block and on another thread") {
+    const graph g;
+    const graph_scope scope(g);
+    any_array a = any_array::zeros(element_type::float32, extents(300000));
+    a.data<float>()[70000] = 2;
+    a.data<float>()[70001] = 2;
+    a.data<float>()[250000] = 2;
+    const any_tensor x = unknown_placeholder(a);
+    CHECK(element<std::int64_t>(run(untyped::argmax(x), x, a), 0) == 70000);
+    CHECK(element<std::int64_t>(run(untyped::argmin(x), x, a), 0) == 0);
+}
+
+TEST_CASE("variance: two passes, so that a large mean does no harm") {
+    const graph g;
+    const graph_scope scope(g);
+    any_array a(element_type::float32, extents(1000));
+    for (std::int64_t i = 0; i < 1000; ++i) a.data<float>()[i] = 4096.0F + static_cast<float>(i % 2);
+    const any_tensor x = unknown_placeholder(a);
+    CHECK(element<float>(run(untyped::variance(x), x, a), 0) == doctest::Approx(0.25));
+    CHECK(element<float>(run(untyped::standard_deviation(x, {}, false, 1), x, a), 0) ==
+          doctest::Approx(std::sqrt(250.0 / 999.0)));
+}
+
+TEST_CASE("reductions: typed functions") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<float, shape<2, 3>>{{1, 5, 3}, {4, 2, 6}});
+    session s(g);
+    CHECK(s.run(sum(x)) == array<float, shape<>>(21.0F));
+    CHECK(s.run(sum<0>(x)) == array<float, shape<3>>{5, 7, 9});
+    CHECK(s.run(sum<1>(x, keepdims)) == array<float, shape<2, 1>>{{9}, {12}});
+    CHECK(s.run(mean<-1>(x)) == array<float, shape<2>>{3, 4});
+    CHECK(s.run(max<0, 1>(x)) == array<float, shape<>>(6.0F));
+    CHECK(s.run(min<0>(x)) == array<float, shape<3>>{1, 2, 3});
+    CHECK(s.run(argmax<1>(x)) == array<std::int64_t, shape<2>>{1, 2});
+    CHECK(s.run(argmin(x)) == array<std::int64_t, shape<>>(std::int64_t{0}));
+    CHECK(s.run(prod<1>(x)) == array<float, shape<2>>{15, 48});
+    CHECK(s.run(norm<1, 0>(x)) == array<float, shape<3>>{5, 7, 9});
+    CHECK(s.run(norm<largest_magnitude>(x)) == array<float, shape<>>(6.0F));
+    CHECK(s.run(variance<0>(x, ddof{1})) == array<float, shape<3>>{4.5F, 4.5F, 4.5F});
+    CHECK(s.run(standard_deviation<0>(x, keepdims)) == array<float, shape<1, 3>>{{1.5F, 1.5F, 1.5F}});
+}
+
+TEST_CASE("reductions: an empty axis has no least or largest element") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<dyn, 3>>("x");
+    session s(g);
+    const any_array none(element_type::float32, extents(0, 3));
+    CHECK_THROWS_WITH_AS(s.run(max<0>(x), feed(x, none)),
+                         doctest::Contains("max: an empty axis has no least or largest element: [0, 3]"),
+                         invalid_argument_error);
+    CHECK(s.run(sum<0>(x), feed(x, none)) == array<float, shape<3>>{0, 0, 0});
+    CHECK(s.run(max<1>(x), feed(x, none)).size() == 0);
+}
+
+TEST_CASE("reductions: axes and element types are checked") {
+    const graph g;
+    const graph_scope scope(g);
+    const any_tensor x = untyped::placeholder(element_type::float32, extents(2, 3));
+    const any_tensor flags = untyped::placeholder(element_type::boolean, extents(2, 3));
+    CHECK_THROWS_WITH_AS(untyped::sum(x, {2}), doctest::Contains("sum: axis is out of range: [2, 3]"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::sum(x, {1, -1}), doctest::Contains("axis is given twice"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::sum(flags), doctest::Contains("element type must be a number: bool[2, 3]"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::any(x), doctest::Contains("element type must be bool"), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::mean(untyped::placeholder(element_type::int32, extents(2))), invalid_argument_error);
+}
+
+TEST_CASE("reductions: gradients agree with central differences") {
+    const auto all_of = [](auto reduce) {
+        CHECK(check_gradients(reduce, drawn(input<shape<7>>(), test::values::distinct)) == "");
+        CHECK(check_gradients(reduce, drawn(input<shape<4, 5>>(), test::values::distinct)) == "");
+        CHECK(check_gradients(reduce, drawn(input<shape<batch, 5>>(4, 5), test::values::distinct)) == "");
+        CHECK(check_gradients(reduce, drawn(input<shape<2, dyn, 3>>(2, 4, 3), test::values::distinct)) == "");
+    };
+    all_of([](const auto& x) { return sum(x); });
+    all_of([](const auto& x) { return sum<0>(x); });
+    all_of([](const auto& x) { return sum<-1>(x, keepdims); });
+    all_of([](const auto& x) { return mean(x); });
+    all_of([](const auto& x) { return mean<-1>(x); });
+    all_of([](const auto& x) { return mean<0>(x, keepdims); });
+    all_of([](const auto& x) { return max(x); });
+    all_of([](const auto& x) { return max<-1>(x); });
+    all_of([](const auto& x) { return min<0>(x, keepdims); });
+    all_of([](const auto& x) { return prod<0>(x); });
+    all_of([](const auto& x) { return prod<-1>(x, keepdims); });
+    all_of([](const auto& x) { return logsumexp<-1>(x); });
+    all_of([](const auto& x) { return logsumexp(x); });
+    all_of([](const auto& x) { return variance<-1>(x); });
+    all_of([](const auto& x) { return variance(x, ddof{1}); });
+    all_of([](const auto& x) { return standard_deviation<0>(x, keepdims); });
+    all_of([](const auto& x) { return norm<2, -1>(x); });
+    all_of([](const auto& x) { return norm<1>(x); });
+    all_of([](const auto& x) { return norm<largest_magnitude, 0>(x); });
+    CHECK(check_gradients([](const auto& x) { return sum<0, 2>(x); }, input<shape<2, 3, 4>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return logsumexp<0, 2>(x); }, input<shape<2, 3, 4>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return max<0, 2>(x); },
+                          drawn(input<shape<2, 3, 4>>(), test::values::distinct)) == "");
+}
+
+TEST_CASE("prod: its gradient is right where elements are zero") {
+    const auto product = [](const auto& x) { return prod<1>(x); };
+    CHECK(check_gradients(product, given(input<shape<3, 3>>(), {1, 0, 2, 0, 3, 0, 2, 3, 4})) == "");
+}
+
+TEST_CASE("min, max: elements that share the value share the gradient") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<double, shape<4>>{3, 1, 3, 3});
+    session s(g);
+    const auto [dx] = gradients(max(x), x);
+    const auto v = s.run(dx);
+    CHECK(v(0) == doctest::Approx(1.0 / 3));
+    CHECK(v(1) == 0);
+    CHECK(v(3) == doctest::Approx(1.0 / 3));
+}
+
+TEST_CASE("norm: the gradient at zero is zero") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<double, shape<2>>{0, 0});
+    session s(g);
+    const auto [dx] = gradients(norm<2>(x), x);
+    CHECK(s.run(dx) == array<double, shape<2>>{0, 0});
+}
+
+TEST_CASE("prod: second and third derivatives, also where elements are zero") {
+    const auto second = [](auto f) {
+        return [f](const auto& x) {
+            const auto y = f(x);
+            const auto [dx] = gradients(sum(y * y), x); // of which the gradient of prod is not constant
+            return dx;
+        };
+    };
+    const auto third = [](const auto& x) {
+        const auto [dx] = gradients(sum(prod<1>(x)), x);
+        const auto [ddx] = gradients(sum(dx * dx), x);
+        return ddx;
+    };
+    const std::vector<double> zeros{1, 0, 2, 0, 3, 0, 2, 3, 4, 0, 0, 0}; // no, one, two, three of a row
+    const auto rows = [](const auto& x) { return prod<1>(x); };
+    const auto all = [](const auto& x) { return prod(x); };
+    const auto outer = [](const auto& x) { return prod<0, -1>(x, keepdims); };
+    for (const auto& in : {input<shape<4, 3>>(), given(input<shape<4, 3>>(), zeros)}) {
+        CHECK(check_gradients(second(rows), in) == "");
+        CHECK(check_gradients(second(all), in) == "");
+        CHECK(check_gradients(second(outer), in) == "");
+        CHECK(check_gradients(third, in) == "");
+    }
+    CHECK(check_gradients(second(rows), given(input<shape<batch, dyn>>(4, 3), zeros)) == "");
+    CHECK(check_gradients(third, given(input<shape<dyn, dyn>>(4, 3), zeros)) == "");
+    CHECK(check_gradients(second(outer), input<shape<batch, 2, dyn>>(2, 2, 3)) == "");
+    CHECK(check_gradients(second([](const auto& x) { return prod<0>(broadcast_to<shape<3, 2>>(x)); }),
+                          given(input<shape<2>>(), {0, 1.5})) == "");
+    CHECK(check_gradients(second([](const auto& x) { return prod(x); }), input<shape<>>()) == "");
+    CHECK(check_gradients(second(rows), input<shape<batch, 3>>(0, 3)) == "");
+    // Of every order: d4 (a b c d) / da db dc dd = 1, and the next is 0.
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<double, shape<4>>{0, 2, 0, 5});
+    any_tensor y = prod(x);
+    for (int i = 0; i < 4; ++i) y = untyped::sum(tenon::gradients(y, {x})[0]);
+    session s(g);
+    CHECK(*s.run(y).data<double>() == 24);
+    CHECK(*s.run(untyped::sum(tenon::gradients(y, {x})[0])).data<double>() == 0);
+}
+
+TEST_CASE_TEMPLATE("prod: second derivatives of narrow types are computed in float", T, float, half, bfloat16) {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<T, shape<3>>();
+    const auto [dx] = gradients(prod(x), x);
+    const auto [ddx] = gradients(sum(dx), x);
+    session s(g);
+    const auto v = s.run(feed(x, array<T>{2, 3, 0}), ddx);
+    CHECK(static_cast<float>(v[0]) == 3); // y + z
+    CHECK(static_cast<float>(v[1]) == 2);
+    CHECK(static_cast<float>(v[2]) == 5);
+}
+
+TEST_CASE("gradients of gradients: sum, max, min, logsumexp, variance, norms") {
+    const auto second = [](auto f) {
+        return [f](const auto& x) {
+            const auto [dx] = gradients(f(x), x);
+            return sum(detail::as_tensor(elementwise<opcode::multiply>(dx, dx)));
+        };
+    };
+    CHECK(check_gradients(second([](const auto& x) { return sum(elementwise<opcode::exp>(x)); }), input<shape<3>>()) ==
+          "");
+    CHECK(check_gradients(second([](const auto& x) { return logsumexp(x); }), input<shape<4>>()) == "");
+    CHECK(check_gradients(second([](const auto& x) { return variance(x); }), input<shape<4>>()) == "");
+    CHECK(check_gradients(second([](const auto& x) { return norm<2>(x); }), input<shape<4>>()) == "");
+    const auto cubed = [&](auto f) {
+        return second([f](const auto& x) {
+            const auto y = f(x);
+            return sum(y * y * y);
+        });
+    };
+    const auto all_of = [&](const auto& in) {
+        CHECK(check_gradients(cubed([](const auto& x) { return max<1>(x); }), in) == "");
+        CHECK(check_gradients(cubed([](const auto& x) { return min<0>(x, keepdims); }), in) == "");
+        CHECK(check_gradients(cubed([](const auto& x) { return norm<1, 1>(x); }), in) == "");
+        CHECK(check_gradients(cubed([](const auto& x) { return norm<largest_magnitude, 0>(x); }), in) == "");
+        CHECK(check_gradients(cubed([](const auto& x) { return standard_deviation<1>(x); }), in) == "");
+        CHECK(check_gradients(cubed([](const auto& x) { return logsumexp<0>(x); }), in) == "");
+        CHECK(check_gradients(cubed([](const auto& x) { return l2_normalize<1>(x); }), in) == "");
+    };
+    all_of(drawn(input<shape<3, 4>>(), test::values::distinct));
+    all_of(drawn(input<shape<batch, dyn>>(3, 4), test::values::distinct));
+}
+
+TEST_CASE("moments are the mean and the variance; l2_normalize divides by the length") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<double, shape<batch, 2>>();
+    session s;
+    const auto [mean_of_x, variance_of_x] = moments<0>(x);
+    const auto [all, spread] = moments(x, keepdims);
+    static_assert(std::is_same_v<std::remove_cvref_t<decltype(spread)>::shape_type, shape<1, 1>>);
+    const array<double> v{{3, 4}, {0, 0}, {-6, 8}};
+    const auto [m, d, a, rows, whole] =
+        s.run(feed(x, v), mean_of_x, variance_of_x, all, l2_normalize<1>(x), l2_normalize(x));
+    CHECK(m(0) == -1);
+    CHECK(m(1) == 4);
+    CHECK(d(0) == doctest::Approx(14));
+    CHECK(a(0, 0) == 1.5);
+    CHECK(rows(0, 0) == doctest::Approx(0.6));
+    CHECK(rows(1, 1) == 0); // not NaN
+    CHECK(rows(2, 1) == doctest::Approx(0.8));
+    CHECK(whole(2, 0) == doctest::Approx(-6 / std::sqrt(125.0)));
+    CHECK(check_gradients([](const auto& t) { return l2_normalize<1>(t); }, input<shape<3, 4>>()) == "");
+    CHECK(check_gradients([](const auto& t) { return l2_normalize<0>(t); }, input<shape<batch, dyn>>(3, 2)) == "");
+    const auto product = [](const auto& t) {
+        const auto [first, second] = moments<0>(t);
+        return elementwise<opcode::multiply>(first, second);
+    };
+    CHECK(check_gradients(product, input<shape<dyn, 2>>(4, 2)) == "");
+}

@@ -1,0 +1,177 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <tenon/core/array/array.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+#include "../check_gradients.hpp"
+#include "../random/random_arrays.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
+
+namespace {
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+} // namespace
+
+TEST_CASE("gather: small examples") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<int, shape<2, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}});
+    session s(g);
+    CHECK(s.run(gather<1>(x, constant({3, 0, 3}))) == array<int, shape<2, 3>>{{4, 1, 4}, {8, 5, 8}});
+    CHECK(s.run(gather(x, constant(1))) == array<int, shape<4>>{5, 6, 7, 8});
+    CHECK(s.run(gather(constant({10, 20, 30}), constant({{0, 2}, {1, 1}}))) ==
+          array<int, shape<2, 2>>{{10, 30}, {20, 20}});
+}
+
+TEST_CASE("gather: an index that is out of range fails the step and is named") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto table = placeholder<float, shape<5, 2>>("table");
+    const auto indices = placeholder<std::int64_t, shape<2, 3>>("indices");
+    const auto rows = gather(table, indices);
+    session s(g);
+    const any_array values = random_array<float>(extents(5, 2));
+    const auto with = [&](std::int64_t index) {
+        return s.run(rows, feed(table, values),
+                     feed(indices, array<std::int64_t, shape<2, 3>>{{0, 1, 2}, {3, index, 4}}));
+    };
+    CHECK(with(4)(1, 1, 0) == element<float>(values, 8));
+    CHECK_THROWS_WITH_AS(with(5), doctest::Contains("index 5 at [1, 1] is out of range for axis 0 of size 5"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(with(-1), doctest::Contains("index -1 at [1, 1]"), invalid_argument_error);
+    CHECK(with(0)(1, 1, 1) == element<float>(values, 1)); // the session goes on
+}
+
+TEST_CASE_TEMPLATE("gather: along any axis of any element type", T, float, double, half, std::int8_t, bool) {
+    for (const int axis : {0, 1, -1}) {
+        const graph g;
+        const graph_scope scope(g);
+        const any_array x = random_array<T>(extents(4, 5, 6));
+        const any_tensor in = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
+        session s(g);
+        std::vector<fed_value> feeds;
+        feeds.push_back({in, x.share()});
+        const any_array y =
+            std::move(s.run_untyped(std::move(feeds), {untyped::gather(in, constant({3, 0, 0, 2}), axis)})[0]);
+        const std::int64_t wanted[] = {3, 0, 0, 2};
+        const int d = axis < 0 ? 2 : axis;
+        std::int64_t sizes[] = {4, 5, 6};
+        sizes[d] = 4;
+        std::int64_t at = 0;
+        for (std::int64_t a = 0; a < sizes[0]; ++a)
+            for (std::int64_t b = 0; b < sizes[1]; ++b)
+                for (std::int64_t c = 0; c < sizes[2]; ++c) {
+                    const std::int64_t ia = d == 0 ? wanted[a] : a, ib = d == 1 ? wanted[b] : b,
+                                       ic = d == 2 ? wanted[c] : c;
+                    REQUIRE(element<T>(y, at++) == element<T>(x, (ia * 5 + ib) * 6 + ic));
+                }
+    }
+}
+
+TEST_CASE("gather: the gradient of many equal indices is their sum, with any number of threads") {
+    for (const int threads : {1, 3}) {
+        const graph g;
+        const graph_scope scope(g);
+        const auto x = placeholder<float, shape<100, 64>>("x");
+        const auto indices = placeholder<int, shape<dyn>>("indices");
+        const auto [dx] = gradients(sum(gather(x, indices)), x);
+        any_array many(element_type::int32, extents(5000));
+        std::vector<double> count(100);
+        for (std::int64_t i = 0; i < 5000; ++i) {
+            const auto k = static_cast<int>(i * i % 97);
+            many.data<int>()[i] = k;
+            ++count[static_cast<std::size_t>(k)];
+        }
+        session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+        const any_array d =
+            s.run(dx, feed(x, random_array<float>(extents(100, 64))), feed(indices, many)).untyped().share();
+        for (std::int64_t i = 0; i < 6400; ++i)
+            REQUIRE(element<float>(d, i) == count[static_cast<std::size_t>(i / 64)]);
+    }
+}
+
+TEST_CASE_TEMPLATE("sum_equal_rows: rows of equal indices are added up, everywhere or at the first", T, float, double,
+                   half, bfloat16) {
+    for (const int threads : {1, 3})
+        for (const bool once : {false, true}) {
+            const graph g;
+            const graph_scope scope(g);
+            const any_tensor rows = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, 300));
+            const any_tensor indices = untyped::placeholder(element_type::int64, extents(extent{}, extent{}));
+            const any_tensor sums = add<sum_equal_rows_op>({once}, {rows, indices});
+            const any_array values = random_array<T>(extents(40, 10, 300));
+            any_array names(element_type::int64, extents(40, 10));
+            for (std::int64_t i = 0; i < 400; ++i)
+                names.data<std::int64_t>()[i] = i % 5 == 0 ? -3 : (i * i % 97) * 1000000007;
+            session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+            std::vector<fed_value> feeds;
+            feeds.push_back({rows, values.share()});
+            feeds.push_back({indices, names.share()});
+            const any_array got = std::move(s.run_untyped(std::move(feeds), {sums})[0]);
+            const auto same = [&](std::int64_t i, std::int64_t j) {
+                return names.data<std::int64_t>()[i] == names.data<std::int64_t>()[j];
+            };
+            for (std::int64_t i = 0; i < 400; ++i) {
+                bool first = true;
+                for (std::int64_t j = 0; j < i; ++j) first = first && !same(i, j);
+                for (const std::int64_t k : {0, 255, 256, 299}) {
+                    using C = std::conditional_t<sizeof(T) == 2, float, T>;
+                    C sum{};
+                    for (std::int64_t j = 0; j < 400; ++j)
+                        if (same(i, j)) sum += static_cast<C>(values.data<T>()[j * 300 + k]);
+                    REQUIRE(element<T>(got, i * 300 + k) ==
+                            (once && !first ? 0 : static_cast<double>(static_cast<T>(sum))));
+                }
+            }
+        }
+}
+
+TEST_CASE("gather: texts") {
+    const std::string longer = "a text that is longer than fits in place";
+    const auto x = constant(array<std::string, shape<2, 2>>{{"a", "b"}, {longer, "d"}});
+    session sess;
+    const auto rows = sess.run(gather(x, constant({1, 0, 1})));
+    CHECK(std::vector<std::string>(rows.begin(), rows.end()) ==
+          std::vector<std::string>{longer, "d", "a", "b", longer, "d"});
+    const auto column = sess.run(gather<1>(x, constant(1)));
+    CHECK(std::vector<std::string>(column.begin(), column.end()) == std::vector<std::string>{"b", "d"});
+    CHECK_THROWS_AS((void)sess.run(gather(x, constant({2}))), invalid_argument_error);
+}
+
+TEST_CASE("gather: gradients agree with central differences, joined ones and their own too") {
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return gather<1>(x, constant({{2, 0}, {2, 2}}));
+              },
+              input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return gather(x, constant({1, 1, 0}));
+              },
+              input<shape<dyn, 2>>(3, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return gather<-1>(x, constant({1, 0, 1}));
+              },
+              input<shape<batch, dyn>>(2, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  const auto once = sum(square(gather(x, constant({{2}, {0}})))) + sum(exp(gather(x, constant(2))));
+                  const auto [dx] = gradients(once + sum(gather(x, constant({std::int64_t{1}}))), x);
+                  return dx * x;
+              },
+              input<shape<dyn, 2>>(3, 2)) == "");
+}

@@ -1,0 +1,168 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <tenon/core/array/array.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+#include "../check_gradients.hpp"
+#include "../random/random_arrays.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
+
+namespace {
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+// The elements of a range, as Python's slices have them.
+std::vector<std::int64_t> positions(const range& r, std::int64_t n) {
+    const auto from_start = [n](std::int64_t i) { return i < 0 ? i + n : i; };
+    std::vector<std::int64_t> p;
+    if (r.step > 0)
+        for (std::int64_t i = r.begin == unbounded ? 0 : from_start(r.begin);
+             i < (r.end == unbounded ? n : from_start(r.end)); i += r.step)
+            p.push_back(i);
+    else
+        for (std::int64_t i = r.begin == unbounded ? n - 1 : from_start(r.begin);
+             i > (r.end == unbounded ? -1 : from_start(r.end)); i += r.step)
+            p.push_back(i);
+    return p;
+}
+
+} // namespace
+
+TEST_CASE("slice, reverse, pad, tile, one_hot: small examples") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<int, shape<2, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}});
+    session s(g);
+    CHECK(s.run(slice<range{}, range{1, 3}>(x)) == array<int, shape<2, 2>>{{2, 3}, {6, 7}});
+    CHECK(s.run(slice<range{.begin = -1}, range{.step = -2}>(x)) == array<int, shape<1, 2>>{{8, 6}});
+    CHECK(s.run(slice<range{1, 2}>(x)) == array<int, shape<1, 4>>{{5, 6, 7, 8}});
+    CHECK(s.run(reverse<1>(x)) == array<int, shape<2, 4>>{{4, 3, 2, 1}, {8, 7, 6, 5}});
+    CHECK(s.run(reverse(x)) == array<int, shape<2, 4>>{{8, 7, 6, 5}, {4, 3, 2, 1}});
+    CHECK(s.run(pad<margin{1, 0}, margin{0, 2}>(x)) ==
+          array<int, shape<3, 6>>{{0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 0, 0}, {5, 6, 7, 8, 0, 0}});
+    CHECK(s.run(pad<margin{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
+    CHECK(s.run(tile<2, 1>(x)) == array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
+    CHECK(s.run(tile<2>(constant({1, 2}))) == array<int, shape<4>>{1, 2, 1, 2});
+    CHECK(s.run(one_hot<3>(constant({2, 0, -1, 3}))) ==
+          array<float, shape<4, 3>>{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}, {0, 0, 0}});
+    CHECK(s.run(one_hot<2, int, 0>(constant({1, 0, 1}))) == array<int, shape<2, 3>>{{0, 1, 0}, {1, 0, 1}});
+}
+
+TEST_CASE_TEMPLATE("slice: any ranges, as Python has them", T, float, double, half, std::int8_t) {
+    const std::vector<range> ranges{{},
+                                    {0, 3},
+                                    {2, unbounded},
+                                    {-3, -1},
+                                    {unbounded, 5, 2},
+                                    {1, 6, 3},
+                                    {.step = -1},
+                                    {5, 1, -2},
+                                    {-1, unbounded, -3},
+                                    {3, 3},
+                                    {4, 2}};
+    const extents shape(7, 8, 9);
+    const any_array x = random_array<T>(shape);
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+        for (std::size_t j = 0; j < ranges.size(); ++j) {
+            const graph g;
+            const graph_scope scope(g);
+            const range third = ranges[(i + 2 * j) % ranges.size()];
+            const any_tensor in = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
+            session s(g);
+            std::vector<fed_value> feeds;
+            feeds.push_back({in, x.share()});
+            const any_array y =
+                std::move(s.run_untyped(std::move(feeds), {untyped::slice(in, {ranges[i], ranges[j], third})})[0]);
+            const auto p = positions(ranges[i], 7), q = positions(ranges[j], 8), r = positions(third, 9);
+            REQUIRE(y.extents() == extents(p.size(), q.size(), r.size()));
+            std::int64_t at = 0;
+            for (const std::int64_t a : p)
+                for (const std::int64_t b : q)
+                    for (const std::int64_t c : r) REQUIRE(element<T>(y, at++) == element<T>(x, (a * 8 + b) * 9 + c));
+        }
+}
+
+TEST_CASE("slice: a bound outside the dimension is an error, when it is known") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<dyn, 4>>("x");
+    session s(g);
+    const auto y = slice<range{1, 6}>(x);
+    CHECK(s.run(y, feed(x, random_array<float>(extents(6, 4)))).extents() == extents(5, 4));
+    CHECK_THROWS_WITH_AS(s.run(y, feed(x, random_array<float>(extents(5, 4)))),
+                         doctest::Contains("slice: slice is out of range: [5, 4]"), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::slice(x, {range{}, range{0, 5}}), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::slice(x, {range{}, range{4, 0, -1}}), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::slice(x, {range{0, 1, 0}}), invalid_argument_error);
+}
+
+TEST_CASE("roll and repeat: values, and sizes as far as they are known") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<batch, 3>>();
+    static_assert(std::is_same_v<decltype(roll<1>(x))::shape_type, shape<batch, 3>>);
+    static_assert(std::is_same_v<decltype(roll<-4, 1>(x))::shape_type, shape<batch, 3>>);
+    static_assert(std::is_same_v<decltype(roll<3, 1>(x))::shape_type, shape<batch, 3>>);
+    static_assert(std::is_same_v<decltype(repeat<2, 1>(x))::shape_type, shape<batch, 6>>);
+    static_assert(std::is_same_v<decltype(repeat<2>(x))::shape_type, shape<dyn, 3>>);
+    session s;
+    const array<float> v{{0, 1, 2}, {3, 4, 5}};
+    const auto [down, back, same, each, rows] =
+        s.run(feed(x, v), roll<1>(x), roll<-4, -1>(x), roll<3, 1>(x), repeat<2, -1>(x), repeat<3>(x));
+    for (std::int64_t i = 0; i < 2; ++i)
+        for (std::int64_t j = 0; j < 3; ++j) {
+            CHECK(down(i, j) == v(1 - i, j));
+            CHECK(back(i, j) == v(i, (j + 1) % 3));
+            CHECK(same(i, j) == v(i, j));
+            for (std::int64_t k = 0; k < 2; ++k) CHECK(each(i, 2 * j + k) == v(i, j));
+            for (std::int64_t k = 0; k < 3; ++k) CHECK(rows(3 * i + k, j) == v(i, j));
+        }
+    CHECK_THROWS_AS(s.run(feed(x, v), roll<3>(x)), invalid_argument_error); // more than there are
+}
+
+TEST_CASE("indexing: gradients agree with central differences") {
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{1, 3}, range{.step = -2}>(x);
+              },
+              input<shape<4, 5>>()) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{-2, unbounded}>(x);
+              },
+              input<shape<dyn, 2>>(4, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{}, range{0, 1}>(x);
+              },
+              input<shape<batch, 2>>(4, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return reverse<0>(x); }, input<shape<batch, 2>>(3, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return pad<margin{1, 2}, margin{0, 1}>(x, 3.0);
+              },
+              input<shape<dyn, 3>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return tile<2, 3>(x); }, input<shape<batch, 2>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return tile<2, 1, 2>(x); }, input<shape<dyn, 3, dyn>>(2, 3, 1)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{.step = -1}, range{0, -1}>(x);
+              },
+              input<shape<dyn, dyn>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return reverse(x); }, input<shape<dyn, batch>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return pad<margin{0, 2}>(x); }, input<shape<batch, dyn>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return roll<1>(roll<2, 1>(x)); }, input<shape<batch, 3>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return repeat<3, 1>(x); }, input<shape<dyn, dyn>>(2, 3)) == "");
+}

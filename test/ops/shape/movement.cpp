@@ -1,0 +1,202 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <tenon/core/array/array.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/simd/isa.hpp>
+
+#include "../check_gradients.hpp"
+#include "../random/random_arrays.hpp"
+#include "../untyped_run.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
+using test::run;
+using test::unknown_placeholder;
+
+namespace {
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct time_steps : dim<"time"> {} time_;
+
+// Every permutation of a tensor's axes, element by element.
+template <class T> void check_transposes(const extents& shape) {
+    const any_array x = random_array<T>(shape, 3);
+    std::vector<int> order;
+    for (int i = 0; i < shape.rank(); ++i) order.push_back(i);
+    do {
+        const graph g;
+        const graph_scope scope(g);
+        const any_tensor in = unknown_placeholder(x);
+        index_list axes;
+        for (const int a : order) axes.push_back(a % 2 == 0 ? a : a - shape.rank());
+        const any_array y = run(untyped::transpose(in, axes), in, x);
+        CAPTURE(to_string(shape));
+        CAPTURE(to_string(y.extents()));
+        for (std::int64_t i = 0; i < y.elements(); ++i) {
+            std::int64_t rest = i, at[max_rank]{};
+            for (int d = shape.rank(); d-- > 0; rest /= y.extents()[d].size)
+                at[order[static_cast<std::size_t>(d)]] = rest % y.extents()[d].size;
+            std::int64_t from = 0;
+            for (int d = 0; d < shape.rank(); ++d) from = from * shape[d].size + at[d];
+            REQUIRE(element<T>(y, i) == element<T>(x, from));
+        }
+    } while (std::next_permutation(order.begin(), order.end()));
+}
+
+} // namespace
+
+TEST_CASE_TEMPLATE("transpose: any permutation of any rank", T, float, double, std::int8_t, half, bool) {
+    for (const extents& shape :
+         {extents(5), extents(3, 4), extents(17, 33), extents(64, 80), extents(130, 129), extents(2, 3, 4),
+          extents(20, 3, 35), extents(2, 3, 4, 5), extents(1, 18, 1, 20), extents(0, 3)})
+        check_transposes<T>(shape);
+}
+
+TEST_CASE("transpose: every instruction set gives the same") {
+    const simd::isa best = simd::best_isa();
+    for (const simd::isa which : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
+        if (!simd::has_isa(which)) continue;
+        simd::set_isa_for_testing(which);
+        for (const extents& shape : {extents(70, 90), extents(3, 40, 50), extents(33, 17)}) {
+            check_transposes<std::uint8_t>(shape);
+            check_transposes<half>(shape);
+            check_transposes<float>(shape);
+            check_transposes<double>(shape);
+        }
+    }
+    simd::set_isa_for_testing(best);
+}
+
+TEST_CASE("transpose: large, on several threads") { check_transposes<float>(extents(700, 801)); }
+
+TEST_CASE("movement: typed functions") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<float, shape<2, 3>>{{1, 2, 3}, {4, 5, 6}});
+    session s(g);
+    CHECK(s.run(transpose(x)) == array<float, shape<3, 2>>{{1, 4}, {2, 5}, {3, 6}});
+    CHECK(s.run(transpose<1, 0>(x)) == array<float, shape<3, 2>>{{1, 4}, {2, 5}, {3, 6}});
+    CHECK(s.run(reshape<shape<3, deduce>>(x)) == array<float, shape<3, 2>>{{1, 2}, {3, 4}, {5, 6}});
+    CHECK(s.run(reshape<shape<6>>(x)) == array<float, shape<6>>{1, 2, 3, 4, 5, 6});
+    CHECK(s.run(expand_dims<0>(x)) == array<float, shape<1, 2, 3>>{{{1, 2, 3}, {4, 5, 6}}});
+    CHECK(s.run(squeeze(expand_dims<-1, 1>(x))) == array<float, shape<2, 3>>{{1, 2, 3}, {4, 5, 6}});
+    CHECK(s.run(broadcast_to<shape<2, 2, 3>>(x)) ==
+          array<float, shape<2, 2, 3>>{{{1, 2, 3}, {4, 5, 6}}, {{1, 2, 3}, {4, 5, 6}}});
+    CHECK(s.run(broadcast_to<shape<2, 2>>(expand_dims<1>(constant({7.0F, 8.0F})))) ==
+          array<float, shape<2, 2>>{{7, 7}, {8, 8}});
+    CHECK(s.run(broadcast_like(constant(2.0F), x)) == array<float, shape<2, 3>>{{2, 2, 2}, {2, 2, 2}});
+}
+
+TEST_CASE("reshape: sizes that only the run knows") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<batch, time_, 4>>("x");
+    session s(g);
+    const any_array value = random_array<float>(extents(3, 5, 4));
+    const auto fed = [&] { return feed(x, value); };
+    CHECK(s.run(reshape<shape<deduce, 4>>(x), fed()).extents() == extents(15, 4));
+    CHECK(s.run(reshape<shape<batch, time_, 2, 2>>(x), fed()).extents() == extents(3, 5, 2, 2));
+    CHECK(s.run(reshape<shape<batch, deduce>>(x), fed()).extents() == extents(3, 20));
+    CHECK(s.run(reshape<shape<kept<0>, kept<2>, dyn>>(x), fed()).extents() == extents(3, 4, 5));
+    CHECK(s.run(reshape<shape<15, 4>>(x), fed()).extents() == extents(15, 4));
+    CHECK_THROWS_WITH_AS(s.run(reshape<shape<4, 4>>(x), fed()),
+                         doctest::Contains("reshape: numbers of elements differ: [3, 5, 4]"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(s.run(reshape<shape<8, deduce>>(x), fed()),
+                         doctest::Contains("reshape: size is not divisible: [3, 5, 4]"), invalid_argument_error);
+}
+
+TEST_CASE("reshape: tensors without elements") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<dyn, 4>>("x");
+    session s(g);
+    const any_array none(element_type::float32, extents(0, 4));
+    CHECK(s.run(reshape<shape<deduce, 2>>(x), feed(x, none)).extents() == extents(0, 2));
+    CHECK(s.run(reshape<shape<7, deduce>>(x), feed(x, none)).extents() == extents(7, 0));
+}
+
+TEST_CASE("squeeze: a size that turns out not to be 1") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<dyn, 4>>("x");
+    session s(g);
+    CHECK(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(1, 4)))).extents() == extents(4));
+    CHECK_THROWS_WITH_AS(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))),
+                         doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"), invalid_argument_error);
+}
+
+TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<dyn, 3>>("x");
+    const auto y = placeholder<float, shape<4, dyn, 3>>("y");
+    session s(g);
+    const any_array one = random_array<float>(extents(1, 3)), two = random_array<float>(extents(2, 3));
+    CHECK(s.run(broadcast_to<shape<5, 3>>(x), feed(x, one)).extents() == extents(5, 3));
+    CHECK_THROWS_WITH_AS(s.run(broadcast_to<shape<5, 3>>(x), feed(x, two)),
+                         doctest::Contains("broadcast_to: sizes do not broadcast: [2, 3]"), invalid_argument_error);
+    const any_array like = random_array<float>(extents(4, 6, 3));
+    const any_array repeated = s.run(broadcast_like(x, y), feed(x, one), feed(y, like)).untyped().share();
+    for (std::int64_t i = 0; i < repeated.elements(); ++i)
+        REQUIRE(element<float>(repeated, i) == element<float>(one, i % 3));
+    CHECK_THROWS_WITH_AS(s.run(broadcast_like(x, y), feed(x, two), feed(y, like)),
+                         doctest::Contains("broadcast_like: sizes do not broadcast: [2, 3] x [4, 6, 3]"),
+                         invalid_argument_error);
+}
+
+TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<batch, 3, 2>>();
+    static_assert(std::is_same_v<decltype(swapaxes<0, -1>(x))::shape_type, shape<2, 3, batch>>);
+    static_assert(std::is_same_v<decltype(moveaxis<0, -1>(x))::shape_type, shape<3, 2, batch>>);
+    static_assert(std::is_same_v<decltype(moveaxis<-1, 0>(x))::shape_type, shape<2, batch, 3>>);
+    static_assert(std::is_same_v<decltype(flatten<1>(x))::shape_type, shape<batch, 6>>);
+    static_assert(std::is_same_v<decltype(flatten(x))::shape_type, shape<dyn>>);
+    static_assert(std::is_same_v<decltype(flatten(placeholder<float, shape<4, 3>>()))::shape_type, shape<12>>);
+    static_assert(std::is_same_v<decltype(flatten(placeholder<float, shape<>>()))::shape_type, shape<1>>);
+    session s;
+    array<float> v{{{1, 2}, {3, 4}, {5, 6}}};
+    const auto [swapped, moved, flat] = s.run(feed(x, v), swapaxes<0, 1>(x), moveaxis<2, 0>(x), flatten(x));
+    CHECK(swapped(2, 0, 1) == 6);
+    CHECK(moved(1, 0, 2) == 6);
+    CHECK(flat.extents() == extents(6));
+    CHECK(flat[4] == 5);
+}
+
+TEST_CASE("movement: gradients agree with central differences") {
+    CHECK(check_gradients([](const auto& x) { return transpose(x); }, input<shape<3, 4>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); }, input<shape<2, batch, 4>>(2, 3, 4)) ==
+          "");
+    CHECK(check_gradients([](const auto& x) { return transpose<1, -1, 0>(x); }, input<shape<dyn, dyn, dyn>>(2, 3, 4)) ==
+          "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); }, input<shape<dyn, 4>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<4, 3>>(x); }, input<shape<2, 6>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return swapaxes<0, 2>(moveaxis<0, 1>(x)); },
+                          input<shape<dyn, 2, batch>>(3, 2, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return flatten<1>(x); }, input<shape<batch, 2, dyn>>(3, 2, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); }, input<shape<batch, 4>>(3, 4)) ==
+          "");
+    CHECK(check_gradients([](const auto& x) { return squeeze<1>(x); }, input<shape<3, 1, 2>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return squeeze<0>(x); }, input<shape<dyn, 2>>(1, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return expand_dims<-1, 0>(x); }, input<shape<3, batch>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<3, 1>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<dyn, 2>>(1, 2)) ==
+          "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return broadcast_like(x, y); }, input<shape<3, 1>>(),
+                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return sum_like(x, y); }, input<shape<4, 3, 2>>(),
+                          input<shape<3, 1>>()) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return reshape_like(x, y); }, input<shape<4, 3>>(),
+                          input<shape<2, 6>>()) == "");
+}

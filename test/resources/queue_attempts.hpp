@@ -1,0 +1,62 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/resources/queue.hpp>
+
+/// What is asked of queues of numbers in tests.
+
+namespace queues {
+
+namespace tn = tenon;
+using list = std::vector<std::int64_t>;
+
+inline tn::any_array number(std::int64_t n) {
+    tn::any_array a(tn::element_type::int64, {});
+    *a.data<std::int64_t>() = n;
+    return a;
+}
+inline tn::any_array numbers(const std::vector<std::int64_t>& all) {
+    tn::any_array a(tn::element_type::int64, {static_cast<std::int64_t>(all.size())});
+    std::copy(all.begin(), all.end(), a.data<std::int64_t>());
+    return a;
+}
+inline std::vector<std::int64_t> values_of(const tn::any_array& a) {
+    return {a.data<std::int64_t>(), a.data<std::int64_t>() + a.elements()};
+}
+
+struct attempt final : tn::queue_attempt {
+    attempt() = default;
+    explicit attempt(tn::any_array component) { tuple.push_back(std::move(component)); }
+    bool done = false;
+    std::string failure; // empty: none
+    std::vector<std::int64_t> got() const { return values_of(tuple.at(0)); }
+
+private:
+    void completed(std::exception_ptr why) noexcept override {
+        CHECK(!done);
+        done = true;
+        if (!why) return;
+        try {
+            std::rethrow_exception(why);
+        } catch (const tn::error& e) {
+            failure = std::string(tn::name_of(e.code())) + ": " + e.what();
+        } catch (...) {
+            failure.assign(1, '?');
+        }
+    }
+};
+
+inline tn::queue_description of_numbers(std::int64_t capacity) {
+    return {.components = {{tn::element_type::int64, {}}}, .capacity = capacity};
+}
+
+} // namespace queues

@@ -1,0 +1,126 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "temporary_folder.hpp"
+
+#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/train/checkpoint/saver.hpp>
+
+// A program that is killed while it saves.
+
+namespace tn = tenon;
+
+extern char** environ;
+
+namespace {
+
+constexpr const char* folder_variable = "TENON_TEST_SAVER_KILLS";
+constexpr const char* child_case = "the program that saves until it is killed";
+
+// Two variables that are equal whenever they are saved, large enough for a file to take a while.
+struct model {
+    tn::graph graph;
+    tn::graph_scope scope{graph};
+    tn::variable_tensor<float, tn::shape<200'000>> a{tn::variable<float, tn::shape<200'000>>("a", tn::zeros())};
+    tn::variable_tensor<float, tn::shape<200'000>> b{tn::variable<float, tn::shape<200'000>>("b", tn::zeros())};
+    tn::operation more = tn::group(a.assign_add(1.0f), b.assign_add(1.0f));
+    tn::session sess;
+};
+
+// Whether a file's name has this in it; any, where nothing is asked for.
+bool has_file(const temporary_folder& folder, const std::string& part) {
+    if (part.empty()) return true;
+    std::error_code gone; // files come and go meanwhile
+    for (std::filesystem::directory_iterator at(folder.path(), gone), end; at != end; at.increment(gone))
+        if (at->path().filename().string().find(part) != std::string::npos) return true;
+    return false;
+}
+
+// It tells of each checkpoint that it has saved.
+pid_t start_child(const std::string& folder, int& told) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 3);
+    ::setenv(folder_variable, folder.c_str(), 1);
+    std::string program = "/proc/self/exe", filter = std::string("--test-case=") + child_case, skip = "--no-skip";
+    char* arguments[] = {program.data(), filter.data(), skip.data(), nullptr};
+    pid_t child = -1;
+    const int failed = ::posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ);
+    ::unsetenv(folder_variable);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    REQUIRE(failed == 0);
+    told = ends[0];
+    return child;
+}
+
+} // namespace
+
+TEST_CASE("the program that saves until it is killed" * doctest::skip()) {
+    const char* const folder = std::getenv(folder_variable);
+    if (!folder) return; // nobody asks for it
+    model m;
+    tn::saver saver(std::string(folder) + "/m", {.keep = 2});
+    std::int64_t step = 0;
+    try {
+        step = saver.restore(m.sess).step;
+    } catch (const tn::not_found_error&) {
+        m.sess.run(m.a.initializer(), m.b.initializer());
+    }
+    for (;;) {
+        m.sess.run(m.more);
+        (void)saver.save(m.sess, ++step);
+        if (::write(3, "s", 1) != 1) ::_exit(1);
+    }
+}
+
+TEST_CASE("SEMANTICS 46: whenever the program is killed, the last checkpoint that was saved is there, and whole") {
+    const temporary_folder folder;
+    std::int64_t saved = 0;
+    for (int round = 0; round < 12; ++round) {
+        int told = -1;
+        const pid_t child = start_child(folder.path().string(), told);
+        // Killed in its first save, or when so many were told of; or while it writes a shard, a manifest or the list.
+        char c = 0;
+        for (int i = 0; i < round % 3; ++i) REQUIRE(::read(told, &c, 1) == 1);
+        saved += round % 3;
+        constexpr const char* writing[] = {"", ".safetensors.partial-", "json.partial-", "checkpoints.json.partial-"};
+        while (!has_file(folder, writing[round % 4])) std::this_thread::yield();
+        REQUIRE(::kill(child, SIGKILL) == 0);
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        REQUIRE(WIFSIGNALED(status));
+        while (::read(told, &c, 1) == 1) ++saved; // those that it had told of by then
+        ::close(told);
+        if (saved == 0) continue;
+        model m;
+        tn::saver saver(folder / "m", {.keep = 2});
+        const tn::restored_checkpoint r = saver.restore(m.sess);
+        CHECK((r.step == saved || r.step == saved + 1)); // it may not have come to telling
+        saved = r.step;
+        const auto [a, b] = m.sess.run(m.a, m.b);
+        CHECK(a(0) == static_cast<float>(r.step));
+        CHECK(a(199'999) == a(0));
+        CHECK(b == a);
+    }
+    REQUIRE(saved > 0);
+    model m;
+    tn::saver saver(folder / "m", {.keep = 2});
+    (void)saver.restore(m.sess);
+    (void)saver.save(m.sess, saved + 1);
+    CHECK(folder.file_count() <= 2 * 2 + 1); // what was left behind is gone
+}

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/array/array.hpp>
+#include <tenon/core/device_name.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+// Devices of one process, and numbers, for tests of what trains on several.
+
+namespace several_devices {
+
+namespace tn = tenon;
+
+inline std::vector<tn::device_name> devices(int n, const std::string& type = "cpu") {
+    std::vector<tn::device_name> names;
+    for (int i = 0; i < n; ++i) names.emplace_back("/" + type + ":" + std::to_string(i));
+    return names;
+}
+inline tn::session_options with_cpus(int n) {
+    tn::session_options o;
+    o.cpu_devices = n;
+    return o;
+}
+inline tn::session_options with_gpus(int n) {
+    tn::session_options o;
+    o.gpus = tn::simulated_gpu(n, 32 << 20);
+    return o;
+}
+
+// Numbers between -1 and 1 that repeat late.
+template <tn::Shape S> tn::array<double, S> numbers(const tn::extents& sizes, int seed) {
+    tn::any_array a(tn::element_type::float64, sizes);
+    for (std::int64_t i = 0; i < a.elements(); ++i)
+        static_cast<double*>(a.data())[i] = std::sin(static_cast<double>(12 * i + 7 * seed + 1));
+    return tn::array<double, S>(std::move(a));
+}
+
+} // namespace several_devices
