@@ -3,8 +3,8 @@
 #include <cuda/device/error.hpp>
 #include <cuda/device/program_kernels.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/gpu_kernels.hpp>
+#include <tenon/graph/add_node.hpp>
+#include <tenon/op/gpu_kernels.hpp>
 
 namespace tenon::cuda {
 

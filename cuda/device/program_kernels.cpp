@@ -9,7 +9,7 @@
 #include <cuda/device/mark.hpp>
 #include <cuda/device/staging.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 
 namespace tenon::cuda {
 

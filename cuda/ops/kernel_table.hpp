@@ -2,7 +2,7 @@
 
 #include <initializer_list>
 
-#include <tenon/graph/gpu_kernels.hpp>
+#include <tenon/op/gpu_kernels.hpp>
 
 /// How the kernels of an op family come into the library: NAME.cpp in this folder defines
 ///     void tenon::cuda::register_NAME() { enter({{"transpose", prepare_transpose}, ...}); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <tenon/graph/graph_state.inl>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 
 namespace tenon::net {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <net/wire/graph_codec.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>

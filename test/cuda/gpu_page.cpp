@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <op_table/table.hpp>
-#include <tenon/graph/gpu_kernels.hpp>
+#include <tenon/op/gpu_kernels.hpp>
 
 #include "temporary_folder.hpp"
 

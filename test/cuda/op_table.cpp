@@ -7,7 +7,7 @@
 
 #include <op_table/running.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/gpu_kernels.hpp>
+#include <tenon/op/gpu_kernels.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>

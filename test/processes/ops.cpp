@@ -9,7 +9,7 @@
 
 #include <net/client/client.hpp>
 #include <net/rpc/asking.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/input.hpp>
 #include <tenon/net/net.hpp>
 

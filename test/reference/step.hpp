@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenon/graph/graph.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 /// What one step is asked for, what it begins with, and how it ends. Nothing here or in this folder calls the

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/expr/fused_call.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/tape/shared_tape.hpp>
 

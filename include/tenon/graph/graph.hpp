@@ -4,8 +4,9 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/graph/scope.hpp>
+#include <tenon/op/op_definition.hpp>
 
 /// Graphs; graph/scope.hpp has the scopes in which their nodes are made.
 

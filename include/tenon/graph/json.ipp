@@ -9,7 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/graph/json_read.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/io/json/json_parse.hpp>
 
 namespace tenon {

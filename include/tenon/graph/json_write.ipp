@@ -11,7 +11,7 @@
 #include <tenon/core/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/json_write.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/io/json/json_value.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/tape/tape.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/core/check.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/graph/graph.hpp>
 
 /// The typed handle on a node's output.

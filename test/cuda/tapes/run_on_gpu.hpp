@@ -10,7 +10,7 @@
 #include <cuda/device/error.hpp>
 #include <cuda/tapes/compiler.hpp>
 #include <cuda/tapes/source.hpp>
-#include <tenon/graph/gpu_kernels.hpp>
+#include <tenon/op/gpu_kernels.hpp>
 #include <tenon/tape/vjp.hpp>
 
 #include "../../expr/run_tape.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/io/text/csv.hpp>
 #include <tenon/io/text/json_lines.hpp>

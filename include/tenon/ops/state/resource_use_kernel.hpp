@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/graph/tensor.hpp>
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Texts as tensors' elements: taken apart, put together, read as numbers, counted. Elementwise over any sizes, but for

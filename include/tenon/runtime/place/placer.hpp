@@ -7,7 +7,7 @@
 
 #include <tenon/core/shared_function.hpp>
 #include <tenon/core/short_list.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 

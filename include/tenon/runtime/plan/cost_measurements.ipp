@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/io/files/file.hpp>
 #include <tenon/io/json/json_parse.hpp>
 #include <tenon/op/attribute.hpp>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/short_list.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/plan/sizes.hpp>
 #include <tenon/runtime/plan/prepared_memory.hpp>

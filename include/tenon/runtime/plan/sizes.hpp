@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 
 /// The sizes of tensors in one step.
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/expr/fused.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/add_node.hpp>
 
 /// Formulas on untyped tensors that become one fused node of several results; included by .ipp files only.
 

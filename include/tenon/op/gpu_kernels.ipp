@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include <tenon/graph/gpu_kernels.hpp>
+#include <tenon/op/gpu_kernels.hpp>
 
 namespace tenon {
 

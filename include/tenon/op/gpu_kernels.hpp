@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <tenon/graph/op.hpp>
+#include <tenon/op/op_definition.hpp>
 
 /// The kernels that a GPU library has, by op: a device of real GPUs runs these, simulated ones the CPU's.
 
@@ -18,5 +18,5 @@ bool knows_gpu_kernels();
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/graph/gpu_kernels.ipp>
+#include <tenon/op/gpu_kernels.ipp>
 #endif
