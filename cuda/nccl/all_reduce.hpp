@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
-#include <tenon/resources/participants.hpp>
+#include <tenon/resources/collective/participants.hpp>
 
 /// Sums over the GPUs of this process.
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <tenon/ops/collective/process_sums.hpp>
+#include <tenon/resources/collective/process_sums.hpp>
 
 /// Sums over GPUs of several processes, one of each, by NCCL.
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <net/wire/calls.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// Collectives by messages between the processes of a group, whatever carries these.
 

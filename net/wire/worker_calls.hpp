@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <net/wire/rows.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// What masters say to workers, and tasks to each other.
 

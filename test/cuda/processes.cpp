@@ -23,7 +23,7 @@
 #include <tenon/net/net.hpp>
 #include <tenon/ops/collective/collective.hpp>
 #include <tenon/ops/collective/device_collective.hpp>
-#include <tenon/ops/collective/process_sums.hpp>
+#include <tenon/resources/collective/process_sums.hpp>
 
 #include "emulator/control.hpp"
 #include "emulator/nccl.hpp"

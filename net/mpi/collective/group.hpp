@@ -13,7 +13,7 @@
 
 #include <mpi.h>
 
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// Collectives by MPI's own.
 

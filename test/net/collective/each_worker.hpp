@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/net/server.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 #include "../../each_thread.hpp"
 

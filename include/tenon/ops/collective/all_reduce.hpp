@@ -59,7 +59,7 @@ TENON_OP(all_reduce, all_reduced);
 #include <vector>
 
 #include <tenon/core/with_element.hpp>
-#include <tenon/resources/participants.hpp>
+#include <tenon/resources/collective/participants.hpp>
 
 namespace tenon {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <tenon/graph/tensor.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// What the processes of a collective_group compute together, as nodes: each process has the same node, and all run it in the same
 /// steps. They hold no thread while they wait.

@@ -5,7 +5,7 @@
 
 #include <tenon/ops/collective/collective.hpp>
 
-/// Sums and means over the processes of a group of values that lie on their GPUs, summed there (ops/collective/process_sums.hpp):
+/// Sums and means over the processes of a group of values that lie on their GPUs, summed there (resources/collective/process_sums.hpp):
 ///
 ///     begun = device_collective_start(x)    on the GPU: it keeps x
 ///     total = device_collective(begun)      on the host: waits until all have come, then until the GPUs have summed
@@ -93,7 +93,7 @@ any_tensor add_device_collective(const std::shared_ptr<collective_group>& group,
 #include <optional>
 
 #include <tenon/ops/collective/group_wait_kernel.hpp>
-#include <tenon/ops/collective/process_sums.hpp>
+#include <tenon/resources/collective/process_sums.hpp>
 
 namespace tenon {
 

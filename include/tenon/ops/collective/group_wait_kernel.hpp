@@ -10,7 +10,7 @@
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/attributes.hpp>
 #include <tenon/op/wait.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 // What the ops have in common that wait for the other processes of a group.
 

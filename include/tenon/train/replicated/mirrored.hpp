@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/ops/collective/collective_group.hpp>
 #include <tenon/ops/gradients.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 #include <tenon/train/optimize/compression.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/replicated/all_reduce.hpp>

@@ -6,11 +6,11 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/collective/collective.hpp>
 #include <tenon/ops/collective/device_collective.hpp>
-#include <tenon/ops/collective/process_sums.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/reshape.hpp>
+#include <tenon/resources/collective/process_sums.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// The processes of one program, which train one model together.
 ///

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/cluster/cluster.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 #include <tenon/runtime/session/options.hpp>
 
 /// Tasks of a cluster.

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// Collectives of processes that mpirun started. Linking tenon::mpi registers the method "mpi" of tn::processes(); a program names
 /// nothing of this.

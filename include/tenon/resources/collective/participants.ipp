@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/resources/participants.hpp>
+#include <tenon/resources/collective/participants.hpp>
 
 namespace tenon {
 

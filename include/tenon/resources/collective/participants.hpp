@@ -28,5 +28,5 @@ void require_all_joined(const step* in, std::int64_t meeting);
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/resources/participants.ipp>
+#include <tenon/resources/collective/participants.ipp>
 #endif

@@ -9,7 +9,7 @@
 #include <tenon/core/device_name.hpp>
 #include <tenon/op/step.hpp>
 #include <tenon/op/wait.hpp>
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 /// Values on GPUs of several processes that are summed where they lie: what the ops of device collectives
 /// (ops/collective/device_collective.hpp) have to do with the library that sums.
@@ -74,5 +74,5 @@ chosen_process_sums choose_process_sums(const std::shared_ptr<collective_group>&
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/ops/collective/process_sums.ipp>
+#include <tenon/resources/collective/process_sums.ipp>
 #endif

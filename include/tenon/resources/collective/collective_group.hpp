@@ -134,5 +134,5 @@ private:
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/ops/collective/collective_group.ipp>
+#include <tenon/resources/collective/collective_group.ipp>
 #endif

@@ -12,7 +12,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/ops/collective/process_sums.hpp>
+#include <tenon/resources/collective/process_sums.hpp>
 
 namespace tenon {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include <tenon/ops/collective/collective_group.hpp>
+#include <tenon/resources/collective/collective_group.hpp>
 
 namespace tenon {
 
