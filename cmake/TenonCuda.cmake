@@ -1,12 +1,21 @@
 # Finds the CUDA Toolkit, and cuDNN and NCCL beside it, and says in TENON_HAS_CUDA, TENON_HAS_CUDNN, TENON_HAS_NCCL what there is.
+# TENON_CUDA_WANTED: CUDA is asked for, or there is a GPU to build for.
 
 set(TENON_HAS_CUDA OFF)
 set(TENON_HAS_CUDNN OFF)
 set(TENON_HAS_NCCL OFF)
+set(TENON_CUDA_WANTED OFF)
 set(TENON_CUDA_WHY "switched off")
 if(NOT TENON_WITH_CUDA)
     return()
 endif()
+find_program(TENON_NVIDIA_SMI nvidia-smi) # also what asks for a GPU under WSL, which has no /dev/nvidia0
+mark_as_advanced(TENON_NVIDIA_SMI)
+if(TENON_WITH_CUDA STREQUAL "AUTO" AND NOT TENON_NVIDIA_SMI AND NOT EXISTS /dev/nvidia0)
+    set(TENON_CUDA_WHY "not built, as this machine has no NVIDIA GPU (build it all the same: -DTENON_WITH_CUDA=ON)")
+    return()
+endif()
+set(TENON_CUDA_WANTED ON)
 
 include(CheckLanguage)
 check_language(CUDA)
@@ -25,6 +34,10 @@ else()
     find_package(CUDAToolkit 13.0 QUIET)
     if(CUDAToolkit_FOUND)
         set(TENON_HAS_CUDA ON)
+        set(TENON_CUDA_WHY "as asked for")
+        if(TENON_WITH_CUDA STREQUAL "AUTO")
+            set(TENON_CUDA_WHY "as there is a GPU")
+        endif()
     else()
         set(TENON_CUDA_WHY "the toolkit of ${CMAKE_CUDA_COMPILER} is older than 13.0")
     endif()

@@ -15,7 +15,7 @@ if(PROJECT_IS_TOP_LEVEL)
     set(tenon_with_cuda AUTO)
 endif()
 set(TENON_WITH_CUDA ${tenon_with_cuda} CACHE STRING
-    "Build tenon::cuda: the machine's NVIDIA GPUs (CUDA Toolkit 13): AUTO (when found), ON, OFF")
+    "Build tenon::cuda: the machine's NVIDIA GPUs (CUDA Toolkit 13): AUTO (where there is a GPU and the toolkit), ON, OFF")
 set_property(CACHE TENON_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_WITH_HTTPLIB "Servers tell by HTTP how they are, with cpp-httplib, where it is found" ON)

@@ -2,6 +2,8 @@
 # Installs what is missing, builds the release preset, and runs every test. Works again at any time.
 #
 #   test/run.sh [ctest options, such as -R core or -L fuzz]
+#
+# TENON_WITH_CUDA=ON in the environment: also CUDA code, where there is no GPU, on an emulated one.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,7 +13,7 @@ need "${build_packages[@]}"
 
 jobs=${TENON_JOBS:-$(nproc)}
 echo "== configuring (build/release)"
-cmake --preset release
+cmake --preset release "-DTENON_WITH_CUDA=${TENON_WITH_CUDA:-AUTO}"
 echo "== building with $jobs jobs"
 cmake --build --preset release --parallel "$jobs"
 echo "== testing"
