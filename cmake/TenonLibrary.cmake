@@ -1,5 +1,5 @@
-# tenon::tenon        the compiled library: one translation unit for each .ipp file and for the kernels of
-#                     each op family (ops/THEME/FAMILY.hpp), all found by glob
+# tenon::tenon        the compiled library: translation units of a folder's .ipp files, and of the kernels of op
+#                     families (ops/THEME/FAMILY.hpp), all found by glob
 # tenon::header_only  everything inline; a user's program compiles what it uses
 
 set(tenon_include_dir "${PROJECT_SOURCE_DIR}/include")
@@ -14,23 +14,34 @@ foreach(file IN LISTS tenon_ops)
     endif()
 endforeach()
 
+# Most of what a file costs the compiler are headers and the standard library's templates, which a unit of several files pays for
+# once. What is compiled for each instruction set takes long by itself, and is a unit of its own. tenon_unit_of_FILE (without its
+# suffix) is the unit that has it, for who compiles it in another way.
+set(tenon_files_in_unit 8)
 set(tenon_sources "")
 foreach(file IN LISTS tenon_ipp tenon_ops)
-    string(REGEX REPLACE "\\.hpp$" "_kernels" source "${file}")
-    string(REGEX REPLACE "\\.ipp$" "" source "${source}")
-    set(source "${PROJECT_BINARY_DIR}/generated/${source}.cpp")
-    # The header first, which so compiles alone.
-    string(REGEX REPLACE "\\.ipp$" ".hpp" header "${file}")
-    set(includes "#include <${file}>\n")
-    if(NOT header STREQUAL file AND EXISTS "${tenon_include_dir}/${header}")
-        string(PREPEND includes "#include <${header}>\n")
+    cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
+    cmake_path(GET file PARENT_PATH unit)
+    file(STRINGS "${tenon_include_dir}/${file}" simd REGEX "define TENON_SIMD_FILE" LIMIT_COUNT 1)
+    if(simd)
+        set(unit "${file}")
     endif()
-    file(CONFIGURE OUTPUT "${source}" CONTENT "${includes}" @ONLY)
-    list(APPEND tenon_sources "${source}")
+    if(NOT tenon_files_left_${unit})
+        set(tenon_source_${unit} "${PROJECT_BINARY_DIR}/generated/${name}.cpp")
+        list(APPEND tenon_sources "${tenon_source_${unit}}")
+        set(tenon_files_left_${unit} ${tenon_files_in_unit})
+        set(tenon_definitions_${unit} "")
+        set(tenon_includes_${unit} "")
+    endif()
+    set(tenon_unit_of_${name} "${tenon_source_${unit}}")
+    math(EXPR tenon_files_left_${unit} "${tenon_files_left_${unit}} - 1")
     if(file MATCHES "/(ops/.*\\.hpp|expr/fused\\.ipp)$")
-        get_filename_component(family "${file}" NAME_WE)
-        set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS TENON_KERNELS_OF_${family}=1)
+        cmake_path(GET file STEM family)
+        string(APPEND tenon_definitions_${unit} "#define TENON_KERNELS_OF_${family} 1\n")
     endif()
+    string(APPEND tenon_includes_${unit} "#include <${file}>\n")
+    file(CONFIGURE OUTPUT "${tenon_source_${unit}}"
+        CONTENT "${tenon_definitions_${unit}}${tenon_includes_${unit}}" @ONLY)
 endforeach()
 
 add_library(tenon ${tenon_sources})

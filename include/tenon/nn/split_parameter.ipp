@@ -25,7 +25,7 @@ inline any_tensor initial_columns(const initializer& how, const any_tensor& part
         const range ranges[] = {range{}, range{first_column, first_column + own}};
         columns.push_back(tenon::add<slice_op>(slice_op::attributes_of(ranges, 2), {drawn}));
     }
-    return columns.size() == 1 ? columns[0] : untyped::concat(columns, 0);
+    return columns.size() == 1 ? columns[0] : tenon::untyped::concat(columns, 0);
 }
 
 TENON_INLINE std::vector<any_tensor> split_parameter::make(const tensor_type& part, const std::string& name,
