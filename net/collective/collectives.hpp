@@ -30,6 +30,7 @@ public:
                                            double seconds);
 
     // What comes from another task.
+    /// What another member says.
     void noted(const link_peer& from, verb which, message&& m) noexcept;
     any_array place_for(const link_peer& from, const bytes& body, const tensor_type& type);
     void task_lost(const std::string& task, std::uint64_t incarnation, const std::string& why) noexcept;

@@ -71,96 +71,69 @@ std::shared_ptr<master::session> master::find(link_number client, std::uint64_t 
     return s;
 }
 
-void master::called(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory, verb v,
-                    message&& m, time_point deadline, replier answer) {
-    const auto in_session = [&](void (master::*what)(const std::shared_ptr<session>&, verb, message&&, replier&&)) {
-        try {
-            (this->*what)(find(client, session_of(m.body)), v, std::move(m), std::move(answer));
-        } catch (...) {
-            if (answer) fail(answer, std::current_exception());
-        }
+void master::handle(dispatcher& calls, std::function<linked_client(link_number)> client_of) {
+    using in = const call_context&;
+    calls.on<open_session>([this, client_of = std::move(client_of)](in c, open_session&& m, replier& to) {
+        const linked_client from = client_of(c.link);
+        open(c.link, from.who, from.memory, std::move(m), c.deadline, std::move(to));
+    });
+    const auto changes = [this](verb v) {
+        return [this, v](in c, message&& m, replier&& to) {
+            change(find(c.link, session_of(m.body)), v, std::move(m), std::move(to));
+        };
     };
-    switch (v) {
-    case verb::open_session:
-        answer_later<open_session>(m, std::move(answer), [&](open_session&& c, replier& to) {
-            open(client, who, memory, std::move(c), deadline, std::move(to));
+    calls.on<extend_graph>(changes(verb::extend_graph));
+    calls.on<make_callable>(changes(verb::make_callable));
+    calls.on<run_step>([this](in c, run_step&& m, replier& to) {
+        run(find(c.link, m.session), std::move(m), c.deadline, std::move(to));
+    });
+    const auto plans = [this](verb v) {
+        return [this, v](in c, message&& m, replier&& to) {
+            plan(find(c.link, session_of(m.body)), v, std::move(m), std::move(to));
+        };
+    };
+    calls.on<report_step>(plans(verb::report_step));
+    calls.on<explain_step>(plans(verb::explain_step));
+    calls.on<list_devices>(
+        [this](in c, list_devices&& m) { return list_devices::reply{find(c.link, m.session)->steps->list_devices()}; });
+    calls.on<ask_memory>([this](in c, ask_memory&& m, replier& to) {
+        answer_memory(*find(c.link, m.session), m.device, c.deadline, std::move(to));
+    });
+    calls.on<ask_statistics>([this](in c, ask_statistics&& m) { return find(c.link, m.session)->steps->statistics(); });
+    calls.on<set_random_runs>(
+        [this](in c, set_random_runs&& m) { set_runs(*find(c.link, m.session), std::move(m.counts)); });
+    calls.on<serve_data>(
+        [this](in c, serve_data&& m, replier& to) { find(c.link, m.session)->data->wait_to_be_asked(std::move(to)); });
+    calls.on<give_data>([this](in c, give_data&& m) { find(c.link, m.session)->data->take(std::move(m)); });
+    calls.on<close_session>(
+        [this](in c, close_session&& m, replier& to) { close_later(find(c.link, m.session), std::move(to)); });
+    calls.on<reset_containers>(
+        [this](in c, reset_containers&& m, replier& to) { reset(std::move(m), c.deadline, std::move(to)); });
+    calls.on<drop_callable>([this](in c, drop_callable&& m) {
+        const auto s = find(c.link, m.session);
+        in_order(s, false, [token = busy_.enter(), s, m] {
+            std::shared_ptr<session::callable> dropped; // ends after the lock does
+            const std::lock_guard lock(s->guard);
+            const auto at = s->callables.find(m.callable);
+            if (at == s->callables.end()) return;
+            dropped = std::move(at->second);
+            s->callables.erase(at);
         });
-        break;
-    case verb::extend_graph:
-    case verb::make_callable: in_session(&master::change); break;
-    case verb::run_step:
-        answer_later<run_step>(m, std::move(answer), [&](run_step&& c, replier& to) {
-            run(find(client, c.session), std::move(c), deadline, std::move(to));
+    });
+    calls.on<runner_started>([this](in c, runner_started&& m) {
+        const auto s = find(c.link, m.session);
+        in_order(s, false, [token = busy_.enter(), s, m] {
+            try {
+                s->steps->note_started_runner(s->tensor({m.queue, 0}));
+            } catch (const error&) { // there is no such node
+            }
         });
-        break;
-    case verb::report_step:
-    case verb::explain_step: in_session(&master::plan); break;
-    case verb::list_devices:
-        answer_at_once<list_devices>(m, answer, [&](list_devices&& c) {
-            return list_devices::reply{find(client, c.session)->steps->list_devices()};
-        });
-        break;
-    case verb::ask_memory:
-        answer_later<ask_memory>(m, std::move(answer), [&](ask_memory&& c, replier& to) {
-            answer_memory(*find(client, c.session), c.device, deadline, std::move(to));
-        });
-        break;
-    case verb::ask_statistics:
-        answer_at_once<ask_statistics>(
-            m, answer, [&](ask_statistics&& c) { return find(client, c.session)->steps->statistics(); });
-        break;
-    case verb::set_random_runs:
-        answer_at_once<set_random_runs>(
-            m, answer, [&](set_random_runs&& c) { set_runs(*find(client, c.session), std::move(c.counts)); });
-        break;
-    case verb::serve_data:
-        answer_later<serve_data>(m, std::move(answer), [&](serve_data&& c, replier& to) {
-            find(client, c.session)->data->wait_to_be_asked(std::move(to));
-        });
-        break;
-    case verb::give_data:
-        answer_at_once<give_data>(m, answer, [&](give_data&& c) { find(client, c.session)->data->take(std::move(c)); });
-        break;
-    case verb::close_session:
-        answer_later<close_session>(m, std::move(answer), [&](close_session&& c, replier& to) {
-            close_later(find(client, c.session), std::move(to));
-        });
-        break;
-    case verb::reset_containers:
-        answer_later<reset_containers>(m, std::move(answer), [&](reset_containers&& c, replier& to) {
-            reset(std::move(c), deadline, std::move(to));
-        });
-        break;
-    default: answer.fail(error_code::unimplemented, std::string("a master is not called ") + name_of(v));
-    }
-}
-
-void master::noted(link_number client, verb v, message&& m) {
-    try {
-        const auto s = find(client, session_of(m.body));
-        if (v == verb::drop_callable)
-            in_order(s, false, [token = busy_.enter(), s, c = read<drop_callable>(m)] {
-                std::shared_ptr<session::callable> dropped; // ends after the lock does
-                const std::lock_guard lock(s->guard);
-                const auto at = s->callables.find(c.callable);
-                if (at == s->callables.end()) return;
-                dropped = std::move(at->second);
-                s->callables.erase(at);
-            });
-        else if (v == verb::runner_started)
-            in_order(s, false, [token = busy_.enter(), s, c = read<runner_started>(m)] {
-                try {
-                    s->steps->note_started_runner(s->tensor({c.queue, 0}));
-                } catch (const error&) { // there is no such node
-                }
-            });
-        else if (v == verb::stop_steps) stop_steps(s);
-    } catch (const error&) { // of a session that has ended
-    }
+    });
+    calls.on<stop_steps>([this](in c, stop_steps&& m) { stop_steps_of(find(c.link, m.session)); });
 }
 
 // Those that were asked for before; what is asked for later goes on.
-void master::stop_steps(const std::shared_ptr<session>& s) {
+void master::stop_steps_of(const std::shared_ptr<session>& s) {
     std::vector<std::uint64_t> all;
     {
         const std::lock_guard lock(s->guard);

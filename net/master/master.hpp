@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <net/master/remote_worker.hpp>
+#include <net/rpc/dispatcher.hpp>
 #include <net/rpc/service.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/step_counts.hpp>
@@ -43,10 +44,13 @@ public:
     master(const master&) = delete;
     master& operator=(const master&) = delete;
 
-    /// `memory`: what the client has taken here.
-    void called(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory, verb v,
-                message&& m, time_point deadline, replier answer);
-    void noted(link_number client, verb v, message&& m);
+    /// Who is at the other end of a link, and what it has taken here.
+    struct linked_client {
+        link_peer who;
+        std::shared_ptr<memory_client> memory;
+    };
+    /// Enters what clients ask of it.
+    void handle(dispatcher& calls, std::function<linked_client(link_number)> client_of);
     void cancelled(link_number client, std::uint64_t request);
     /// Its sessions end.
     void peer_lost(link_number client);
@@ -79,7 +83,7 @@ private:
     make_callable::reply make(session& s, const make_callable& c);
     void run(const std::shared_ptr<session>& s, run_step&& c, time_point deadline, replier&& answer);
     void start(const std::shared_ptr<session>& s, const std::shared_ptr<step_asked>& a);
-    void stop_steps(const std::shared_ptr<session>& s);
+    void stop_steps_of(const std::shared_ptr<session>& s);
     void stop_one(session& s, std::uint64_t request);
     bool shut(session& s);
     void close(const std::shared_ptr<session>& s);

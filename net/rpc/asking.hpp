@@ -17,28 +17,10 @@ inline std::uint64_t session_of(const bytes& body) noexcept {
     return n == 0 ? 1 : n;
 }
 
-/// Turns are sessions'. What begins or ends something, or asks how things are, is control; a step may wait for ever.
 inline call_turn turn_of(std::uint8_t v, const bytes& body) {
-    switch (static_cast<verb>(v)) {
-    case verb::run_step:
-    case verb::run_part:
-    case verb::ask_model: // whose first member is its client
-    case verb::serve_data: return {session_of(body), true};
-    case verb::extend_graph:
-    case verb::make_callable:
-    case verb::drop_callable:
-    case verb::runner_started:
-    case verb::report_step:
-    case verb::give_data:
-    case verb::explain_step:
-    case verb::register_part:
-    case verb::forget_part:
-    case verb::stop_step: // what it stops, or settles, has been sent before
-    case verb::settle_step:
-    case verb::step_values:
-    case verb::collective_part: return {session_of(body), false};
-    default: return {0, false};
-    }
+    const verb_turn turn = info_of(static_cast<verb>(v)).turn;
+    if (turn == verb_turn::control) return {0, false};
+    return {session_of(body), turn == verb_turn::step};
 }
 
 /// How a peer takes and names these calls.

@@ -33,20 +33,19 @@ std::uint64_t number_of(link_number link, std::uint64_t client) {
 
 } // namespace
 
-void asked_models::called(link_number client, verb v, message&& m, replier&& answer) {
-    const auto find = [&](const std::string& name) {
-        any_served_model found = models_.find(name);
-        if (!found) throw not_found_error("no model '" + name + "' is served here; " + models_.named());
-        return found;
-    };
-    if (v == verb::describe_model)
-        return answer_at_once<describe_model>(m, answer, [&](describe_model&& c) { return described(find(c.model)); });
-    answer_later<ask_model>(m, std::move(answer), [&](ask_model&& c, replier& to) { ask(client, std::move(c), to); });
+void asked_models::handle(dispatcher& calls) {
+    calls.on<describe_model>([this](const call_context&, describe_model&& c) { return described(find(c.model)); });
+    calls.on<ask_model>([this](const call_context& in, ask_model&& c, replier& to) { ask(in.link, std::move(c), to); });
+}
+
+any_served_model asked_models::find(const std::string& name) const {
+    any_served_model found = models_.find(name);
+    if (!found) throw not_found_error("no model '" + name + "' is served here; " + models_.named());
+    return found;
 }
 
 void asked_models::ask(link_number client, ask_model&& c, replier& answer) {
-    const any_served_model m = models_.find(c.model);
-    if (!m) throw not_found_error("no model '" + c.model + "' is served here; " + models_.named());
+    const any_served_model m = find(c.model);
     const std::pair key(client, answer.request());
     const auto to = std::make_shared<replier>(std::move(answer));
     {

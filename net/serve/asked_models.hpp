@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include <net/rpc/dispatcher.hpp>
 #include <net/rpc/service.hpp>
 #include <net/serve/model_table.hpp>
 #include <net/wire/calls.hpp>
@@ -18,13 +19,15 @@ class asked_models {
 public:
     model_table& models() noexcept { return models_; }
 
-    void called(link_number client, verb v, message&& m, replier&& answer);
+    /// Enters what clients ask.
+    void handle(dispatcher& calls);
     void cancelled(link_number client, std::uint64_t request);
     /// Nobody waits for what it has asked.
     void peer_lost(link_number client);
 
 private:
     using asked = std::shared_ptr<tenon::detail::asked_request>;
+    any_served_model find(const std::string& name) const;
     void ask(link_number client, ask_model&& c, replier& answer);
 
     model_table models_;

@@ -64,6 +64,7 @@ server_core::server_core(transport& t, server_settings s) :
     worker_ = std::make_unique<worker>(task_, memory_, known_as_, *others_, *turns_, busy_, settings_.of_worker);
     master_ = std::make_unique<master>(transport_, task_, known_as_, settings_.tasks, *others_, *worker_, *turns_,
                                        busy_, settings_.of_master);
+    handle();
     service_options o = settings_.of_service;
     o.self = self_;
     o.address_of = [tasks = settings_.tasks](const std::string& job, std::int32_t index) {
@@ -132,10 +133,10 @@ void server_core::linked(link_number link, const link_peer& who) {
     links_[link] = {who, std::move(memory)};
 }
 
-server_core::linked_client server_core::client_of(link_number link) const {
+master::linked_client server_core::client_of(link_number link) const {
     const std::lock_guard lock(guard_);
     const auto at = links_.find(link);
-    return at == links_.end() ? linked_client() : at->second;
+    return at == links_.end() ? master::linked_client() : at->second;
 }
 
 std::shared_ptr<memory_client> server_core::memory_of(link_number link) const {
@@ -196,7 +197,10 @@ void server_core::called(link_number link, std::uint8_t v, bytes body, std::vect
     };
     const submit_scope taken(*task_->pool, of_session);
     const auto which = static_cast<verb>(v);
-    answer(link, which, std::move(m), deadline, std::move(to));
+    if (is_of_tasks(which) && !is_of_task(link))
+        throw permission_denied_error(std::string("a client may not call ") + name_of(which) + " of " + known_as_.name +
+                                      ": that is for the tasks of its cluster");
+    calls_.call(which, {link, deadline}, std::move(m), std::move(to));
     if (which == verb::end_session || which == verb::reset_task || which == verb::reset_containers) give_memory_back();
 }
 
@@ -206,56 +210,48 @@ bool server_core::is_of_task(link_number link) const {
     return at != links_.end() && !at->second.who.job.empty();
 }
 
-void server_core::answer(link_number link, verb which, message&& m, time_point deadline, replier&& answer) {
-    if (is_of_tasks(which) && !is_of_task(link))
-        throw permission_denied_error(std::string("a client may not call ") + name_of(which) + " of " + known_as_.name +
-                                      ": that is for the tasks of its cluster");
-    switch (which) {
-    case verb::describe_task:
-    case verb::begin_session:
-    case verb::register_part:
-    case verb::run_part:
-    case verb::ask_waits:
-    case verb::end_session:
-    case verb::reset_task: worker_->called(link, which, std::move(m), deadline, std::move(answer)); break;
-    case verb::ask_task_status:
-    case verb::ask_status: // with many steps there is much to tell
-        turns_->submit(0, false,
-                       [this, token = busy_.enter(), which, deadline, held = std::make_shared<message>(std::move(m)),
-                        to = std::make_shared<replier>(std::move(answer))] {
-                           if (which == verb::ask_task_status)
-                               answer_at_once<ask_task_status>(*held, *to, [&](ask_task_status&&) { return status(); });
-                           else
-                               answer_later<ask_status>(*held, std::move(*to), [&](ask_status&& c, replier& later) {
-                                   answer_status(std::move(c), deadline, std::move(later));
-                               });
-                       });
-        break;
-    case verb::describe_model:
-    case verb::ask_model: asked_.called(link, which, std::move(m), std::move(answer)); break;
-    case verb::stop_server:
-        answer_later<stop_server>(m, std::move(answer),
-                                  [&](stop_server&& c, replier& to) { answer_stop(c, deadline, std::move(to)); });
-        break;
-    case verb::attend_run:
-        answer_at_once<attend_run>(m, answer, [&](attend_run&&) {
-            const link_peer who = client_of(link).who;
-            roll_.came(name_of(who.job, who.task), who.incarnation);
-            return done{};
+void server_core::handle() {
+    using in = const call_context&;
+    worker_->handle(calls_);
+    master_->handle(calls_, [this](link_number link) { return client_of(link); });
+    asked_.handle(calls_);
+    // With many steps there is much to tell.
+    const auto in_turn = [this](auto then) {
+        turns_->submit(0, false, [token = busy_.enter(), then = std::move(then)] { then(); });
+    };
+    calls_.on<ask_task_status>([this, in_turn](in, ask_task_status&&, replier& later) {
+        in_turn([this, to = std::make_shared<replier>(std::move(later))] {
+            try {
+                reply<ask_task_status>(*to, status());
+            } catch (...) {
+                fail(*to, std::current_exception());
+            }
         });
-        break;
-    case verb::leave_run:
-        answer_at_once<leave_run>(m, answer, [&](leave_run&& c) {
-            const link_peer who = client_of(link).who;
-            roll_.left(name_of(who.job, who.task), who.incarnation, c.status);
-            return done{};
+    });
+    calls_.on<ask_status>([this, in_turn](in c, ask_status&& m, replier& later) {
+        in_turn([this, m, deadline = c.deadline, to = std::make_shared<replier>(std::move(later))] {
+            try {
+                answer_status(m, deadline, *to);
+            } catch (...) {
+                if (*to) fail(*to, std::current_exception());
+            }
         });
-        break;
-    default: {
-        const linked_client from = client_of(link);
-        master_->called(link, from.who, from.memory, which, std::move(m), deadline, std::move(answer));
-    }
-    }
+    });
+    calls_.on<stop_server>([this](in c, stop_server&& m, replier& to) { answer_stop(m, c.deadline, to); });
+    calls_.on<attend_run>([this](in c, attend_run&&) {
+        const link_peer who = client_of(c.link).who;
+        roll_.came(name_of(who.job, who.task), who.incarnation);
+    });
+    calls_.on<leave_run>([this](in c, leave_run&& m) {
+        const link_peer who = client_of(c.link).who;
+        roll_.left(name_of(who.job, who.task), who.incarnation, m.status);
+    });
+    const auto to_group = [this](verb v) {
+        return [this, v](in c, message&& m) { collectives_->noted(client_of(c.link).who, v, std::move(m)); };
+    };
+    calls_.on<collective_here>(to_group(verb::collective_here));
+    calls_.on<collective_part>(to_group(verb::collective_part));
+    calls_.on<collective_end>(to_group(verb::collective_end));
 }
 
 void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays) {
@@ -266,16 +262,13 @@ void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vecto
     m.arrays = std::move(arrays);
     const auto which = static_cast<verb>(v);
     if (is_of_tasks(which) && !is_of_task(link)) return; // a client's: nothing of it is done
-    if (which == verb::collective_here || which == verb::collective_part || which == verb::collective_end) {
-        collectives_->noted(client_of(link).who, which, std::move(m));
-        return;
-    }
-    const auto of_session = [this, session = turn_of(v, m.body).of](pool_task& task) {
-        return turns_->take(session, task);
+    // What goes on in a group of processes is no session's.
+    const bool of_group = which >= verb::collective_here && which <= verb::collective_end;
+    const auto of_session = [this, of_group, session = turn_of(v, m.body).of](pool_task& task) {
+        return !of_group && turns_->take(session, task);
     };
     const submit_scope taken(*task_->pool, of_session);
-    if (is_of_tasks(which)) worker_->noted(link, which, std::move(m));
-    else master_->noted(link, which, std::move(m));
+    calls_.note(which, {link}, std::move(m));
 }
 
 void server_core::refused(link_number link, std::uint8_t v, bytes body, const std::string& why) {
@@ -432,7 +425,7 @@ void server_core::ask_all(bool others, time_point deadline, std::function<void(s
     all->came();
 }
 
-void server_core::answer_status(ask_status&& c, time_point deadline, replier&& answer) {
+void server_core::answer_status(const ask_status& c, time_point deadline, replier& answer) {
     deadline = std::min(deadline, transport_.now() + seconds_of(c.limit > 0 ? c.limit : 5));
     ask_all(c.all_tasks, deadline, [to = std::make_shared<replier>(std::move(answer))](std::vector<task_row> rows) {
         reply<ask_status>(*to, {std::move(rows)});
@@ -440,7 +433,7 @@ void server_core::answer_status(ask_status&& c, time_point deadline, replier&& a
 }
 
 // The others first: a server that stops calls nobody any more.
-void server_core::answer_stop(const stop_server& c, time_point deadline, replier&& answer) {
+void server_core::answer_stop(const stop_server& c, time_point deadline, replier& answer) {
     if (!settings_.asked_to_stop)
         throw unimplemented_error(known_as_.name + " cannot be stopped from outside; stop its process");
     const double grace = c.grace > 0 ? c.grace : 0;

@@ -98,12 +98,13 @@ private:
                         std::size_t size) override;
     void peer_lost(link_number link, const std::string& why) override;
     bool is_of_task(link_number link) const;
-    void answer(link_number link, verb which, message&& m, time_point deadline, replier&& to);
+    void handle();
     std::vector<heard_row> heard() const;
-    void answer_status(ask_status&& c, time_point deadline, replier&& answer);
-    void answer_stop(const stop_server& c, time_point deadline, replier&& answer);
+    void answer_status(const ask_status& c, time_point deadline, replier& answer);
+    void answer_stop(const stop_server& c, time_point deadline, replier& answer);
 
     transport& transport_;
+    dispatcher calls_; // not changed once it is made
     const server_settings settings_;
     identity self_;
     task_identity known_as_;
@@ -125,15 +126,11 @@ private:
     std::string address_;
     std::atomic<bool> stopped_{false}, stopping_{false};
     mutable std::mutex guard_; // of what follows
-    struct linked_client {
-        link_peer who;
-        std::shared_ptr<memory_client> memory;
-    };
-    linked_client client_of(link_number link) const;
+    master::linked_client client_of(link_number link) const;
     std::shared_ptr<memory_client> memory_of(link_number link) const;
     void give_memory_back();
 
-    std::map<link_number, linked_client> links_;
+    std::map<link_number, master::linked_client> links_;
     bool gives_back_ = false; // soon
 };
 

@@ -6,23 +6,6 @@
 
 namespace tenon::net {
 
-const char* name_of(verb v) noexcept {
-    switch (v) {
-#define TENON_NET_VERB(NAME) \
-    case verb::NAME: return #NAME;
-        TENON_NET_CALLS(TENON_NET_VERB, TENON_NET_VERB)
-#undef TENON_NET_VERB
-    case verb::count: break;
-    }
-    return "unknown";
-}
-
-bool is_note(verb v) noexcept {
-    bool note = false;
-    (void)with_verb(v, [&]<class C>() { note = Note<C>; });
-    return note;
-}
-
 session_settings settings_of(const session_options& o) {
     const auto require = [](bool left, const char* name) {
         if (!left)
@@ -163,11 +146,11 @@ collective_part awaited_part(const bytes& body) {
     return p;
 }
 
-#define TENON_NET_NOTE(NAME)                  \
-    template message message_of(const NAME&); \
+#define TENON_NET_NOTE(NUMBER, NAME, CALLER, TURN) \
+    template message message_of(const NAME&);      \
     template NAME read<NAME>(message&);
-#define TENON_NET_CALL(NAME)                             \
-    TENON_NET_NOTE(NAME)                                 \
+#define TENON_NET_CALL(NUMBER, NAME, CALLER, TURN)       \
+    TENON_NET_NOTE(NUMBER, NAME, CALLER, TURN)           \
     template message reply_to<NAME>(const NAME::reply&); \
     template NAME::reply read_reply<NAME>(message&);
 TENON_NET_CALLS(TENON_NET_CALL, TENON_NET_NOTE)

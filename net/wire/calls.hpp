@@ -12,70 +12,101 @@
 
 namespace tenon::net {
 
-// What a process calls as a client, and what only a task of the cluster may.
-#define TENON_NET_CLIENT_CALLS(CALL, NOTE) \
-    CALL(open_session)                     \
-    CALL(extend_graph)                     \
-    CALL(make_callable)                    \
-    CALL(run_step)                         \
-    NOTE(drop_callable)                    \
-    NOTE(runner_started)                   \
-    NOTE(stop_steps)                       \
-    CALL(report_step)                      \
-    CALL(explain_step)                     \
-    CALL(list_devices)                     \
-    CALL(ask_memory)                       \
-    CALL(ask_statistics)                   \
-    CALL(set_random_runs)                  \
-    CALL(close_session)                    \
-    CALL(reset_containers)                 \
-    CALL(ask_status)                       \
-    CALL(stop_server)                      \
-    CALL(serve_data)                       \
-    CALL(give_data)
-#define TENON_NET_TASK_CALLS(CALL, NOTE) \
-    /* master -> worker */               \
-    CALL(describe_task)                  \
-    CALL(begin_session)                  \
-    CALL(register_part)                  \
-    NOTE(forget_part)                    \
-    CALL(run_part)                       \
-    NOTE(stop_step)                      \
-    NOTE(settle_step)                    \
-    CALL(ask_waits)                      \
-    NOTE(go_on_from_runs)                \
-    CALL(end_session)                    \
-    CALL(reset_task)                     \
-    CALL(ask_task_status)                \
-    /* task -> task */                   \
-    NOTE(step_values)                    \
-    CALL(attend_run)                     \
-    CALL(leave_run)                      \
-    NOTE(collective_here)                \
-    NOTE(collective_part)                \
-    NOTE(collective_end)
-// Of clients too, who ask models that are served.
-#define TENON_NET_MODEL_CALLS(CALL, NOTE) \
-    CALL(describe_model)                  \
-    CALL(ask_model)
-// Their order is their number on the wire.
-#define TENON_NET_CALLS(CALL, NOTE)    \
-    TENON_NET_CLIENT_CALLS(CALL, NOTE) \
-    TENON_NET_TASK_CALLS(CALL, NOTE)   \
-    TENON_NET_MODEL_CALLS(CALL, NOTE)
+/// Who may say it.
+enum class verb_caller : std::uint8_t {
+    anyone, ///< clients, and tasks as clients
+    task,   ///< a task of the cluster
+};
+/// In which order it is taken, of all that a link brings: turns are sessions'.
+enum class verb_turn : std::uint8_t {
+    control, ///< before all else: it begins or ends something, or asks how things are
+    session, ///< after what was said of its session before
+    step,    ///< the same, and it may wait for ever
+};
+
+// All calls and notes: the number on the wire, the name, who may say it, in which turn. The body of a session's or a step's begins
+// with the session's number (of ask_model with its client's, of collective_part with its group's).
+#define TENON_NET_CALLS(CALL, NOTE)             \
+    CALL(0, open_session, anyone, control)      \
+    CALL(1, extend_graph, anyone, session)      \
+    CALL(2, make_callable, anyone, session)     \
+    CALL(3, run_step, anyone, step)             \
+    NOTE(4, drop_callable, anyone, session)     \
+    NOTE(5, runner_started, anyone, session)    \
+    NOTE(6, stop_steps, anyone, control)        \
+    CALL(7, report_step, anyone, session)       \
+    CALL(8, explain_step, anyone, session)      \
+    CALL(9, list_devices, anyone, control)      \
+    CALL(10, ask_memory, anyone, control)       \
+    CALL(11, ask_statistics, anyone, control)   \
+    CALL(12, set_random_runs, anyone, control)  \
+    CALL(13, close_session, anyone, control)    \
+    CALL(14, reset_containers, anyone, control) \
+    CALL(15, ask_status, anyone, control)       \
+    CALL(16, stop_server, anyone, control)      \
+    CALL(17, serve_data, anyone, step)          \
+    CALL(18, give_data, anyone, session)        \
+    /* master -> worker */                      \
+    CALL(19, describe_task, task, control)      \
+    CALL(20, begin_session, task, control)      \
+    CALL(21, register_part, task, session)      \
+    NOTE(22, forget_part, task, session)        \
+    CALL(23, run_part, task, step)              \
+    NOTE(24, stop_step, task, session)          \
+    NOTE(25, settle_step, task, session)        \
+    CALL(26, ask_waits, task, control)          \
+    NOTE(27, go_on_from_runs, task, control)    \
+    CALL(28, end_session, task, control)        \
+    CALL(29, reset_task, task, control)         \
+    CALL(30, ask_task_status, task, control)    \
+    /* task -> task */                          \
+    NOTE(31, step_values, task, session)        \
+    CALL(32, attend_run, task, control)         \
+    CALL(33, leave_run, task, control)          \
+    NOTE(34, collective_here, task, control)    \
+    NOTE(35, collective_part, task, session)    \
+    NOTE(36, collective_end, task, control)     \
+    CALL(37, describe_model, anyone, control)   \
+    CALL(38, ask_model, anyone, step)
 
 enum class verb : std::uint8_t {
-#define TENON_NET_VERB(NAME) NAME,
+#define TENON_NET_VERB(NUMBER, NAME, CALLER, TURN) NAME = NUMBER,
     TENON_NET_CALLS(TENON_NET_VERB, TENON_NET_VERB)
 #undef TENON_NET_VERB
         count
 };
-/// For logs: "run_step"; "unknown" of what is none.
-const char* name_of(verb v) noexcept;
+
+/// What is known of a verb.
+struct verb_info {
+    const char* name;
+    bool is_note;
+    verb_caller caller;
+    verb_turn turn;
+};
+/// Of what is no verb: "unknown".
+constexpr verb_info info_of(verb v) noexcept {
+    switch (v) {
+#define TENON_NET_CALL(NUMBER, NAME, CALLER, TURN) \
+    case verb::NAME:                               \
+        return {#NAME, false, verb_caller::CALLER, verb_turn::TURN};
+#define TENON_NET_NOTE(NUMBER, NAME, CALLER, TURN) \
+    case verb::NAME: return {#NAME, true, verb_caller::CALLER, verb_turn::TURN};
+        TENON_NET_CALLS(TENON_NET_CALL, TENON_NET_NOTE)
+#undef TENON_NET_CALL
+#undef TENON_NET_NOTE
+    case verb::count: break;
+    }
+    return {"unknown", false, verb_caller::anyone, verb_turn::control};
+}
+/// For logs: "run_step".
+constexpr const char* name_of(verb v) noexcept { return info_of(v).name; }
+constexpr bool is_note(verb v) noexcept { return info_of(v).is_note; }
+/// What tasks say to each other, and no client may.
+constexpr bool is_of_tasks(verb v) noexcept { return info_of(v).caller == verb_caller::task; }
 
 /// Which it is.
 template <class C> inline constexpr verb verb_of = verb::count;
-#define TENON_NET_VERB(NAME) template <> inline constexpr verb verb_of<NAME> = verb::NAME;
+#define TENON_NET_VERB(NUMBER, NAME, CALLER, TURN) template <> inline constexpr verb verb_of<NAME> = verb::NAME;
 TENON_NET_CALLS(TENON_NET_VERB, TENON_NET_VERB)
 #undef TENON_NET_VERB
 
@@ -111,21 +142,10 @@ awaited_values awaited_by(const message& step_values_head);
 /// The same of a collective_part note: all but its value.
 collective_part awaited_part(const bytes& collective_part_body);
 
-bool is_note(verb v) noexcept;
-/// What tasks say to each other, and no client may.
-constexpr bool is_of_tasks(verb v) noexcept {
-    switch (v) {
-#define TENON_NET_VERB(NAME) case verb::NAME:
-        TENON_NET_TASK_CALLS(TENON_NET_VERB, TENON_NET_VERB)
-#undef TENON_NET_VERB
-        return true;
-    default: return false;
-    }
-}
 /// Calls f.template operator()<C>() with the call or note of this verb; false where there is none.
 template <class F> bool with_verb(verb v, F&& f) {
     switch (v) {
-#define TENON_NET_VERB(NAME) \
+#define TENON_NET_VERB(NUMBER, NAME, CALLER, TURN) \
     case verb::NAME: f.template operator()<NAME>(); return true;
         TENON_NET_CALLS(TENON_NET_VERB, TENON_NET_VERB)
 #undef TENON_NET_VERB

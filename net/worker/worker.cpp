@@ -25,52 +25,28 @@ worker::worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<
 
 worker::~worker() { task_->leave(*this); }
 
-void worker::called(link_number master, verb v, message&& m, time_point deadline, replier answer) {
-    switch (v) {
-    case verb::describe_task:
-        answer_at_once<describe_task>(m, answer, [&](describe_task&&) { return describe(); });
-        break;
-    case verb::begin_session:
-        answer_later<begin_session>(m, std::move(answer), [&](begin_session&& c, replier& to) {
-            begin(master, std::move(c), deadline, std::move(to));
-        });
-        break;
-    case verb::register_part:
-        answer_later<register_part>(m, std::move(answer),
-                                    [&](register_part&& c, replier& to) { enter(std::move(c), std::move(to)); });
-        break;
-    case verb::run_part:
-        answer_later<run_part>(m, std::move(answer),
-                               [&](run_part&& c, replier& to) { run(master, std::move(c), deadline, std::move(to)); });
-        break;
-    case verb::ask_waits: answer_at_once<ask_waits>(m, answer, [&](ask_waits&& c) { return waits_of(c); }); break;
-    case verb::end_session:
-        answer_later<end_session>(m, std::move(answer), [&](end_session&& c, replier& to) {
-            end_later(c.session,
-                      std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")),
-                      std::move(to));
-        });
-        break;
-    case verb::reset_task:
-        answer_at_once<reset_task>(m, answer, [&](reset_task&& c) { task_->reset(c.containers); });
-        break;
-    default: answer.fail(error_code::unimplemented, std::string("a worker is not called ") + name_of(v));
-    }
-}
-
-void worker::noted(link_number, verb v, message&& m) {
-    try {
-        if (v == verb::step_values) meetings_.arrived(read<step_values>(m));
-        else if (v == verb::stop_step) stop_one(read<stop_step>(m));
-        else if (v == verb::settle_step) settle_one(read<settle_step>(m));
-        else if (v == verb::forget_part) forget_one(read<forget_part>(m));
-        else if (v == verb::go_on_from_runs) {
-            const go_on_from_runs c = read<go_on_from_runs>(m);
-            if (const auto s = find(c.session))
-                for (const auto& d : task_->devices) d->resources().counters(s->container)->go_on_from(c.counts);
-        }
-    } catch (const error&) { // who sent it is another program, or mistaken: nothing of it is done
-    }
+void worker::handle(dispatcher& calls) {
+    using in = const call_context&;
+    calls.on<describe_task>([this](in, describe_task&&) { return describe(); });
+    calls.on<begin_session>(
+        [this](in c, begin_session&& m, replier& to) { begin(c.link, std::move(m), c.deadline, std::move(to)); });
+    calls.on<register_part>([this](in, register_part&& m, replier& to) { enter(std::move(m), std::move(to)); });
+    calls.on<run_part>(
+        [this](in c, run_part&& m, replier& to) { run(c.link, std::move(m), c.deadline, std::move(to)); });
+    calls.on<ask_waits>([this](in, ask_waits&& m) { return waits_of(m); });
+    calls.on<end_session>([this](in, end_session&& m, replier& to) {
+        end_later(m.session, std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")),
+                  std::move(to));
+    });
+    calls.on<reset_task>([this](in, reset_task&& m) { task_->reset(m.containers); });
+    calls.on<step_values>([this](in, step_values&& m) { meetings_.arrived(std::move(m)); });
+    calls.on<stop_step>([this](in, stop_step&& m) { stop_one(std::move(m)); });
+    calls.on<settle_step>([this](in, settle_step&& m) { settle_one(std::move(m)); });
+    calls.on<forget_part>([this](in, forget_part&& m) { forget_one(std::move(m)); });
+    calls.on<go_on_from_runs>([this](in, go_on_from_runs&& m) {
+        if (const auto s = find(m.session))
+            for (const auto& d : task_->devices) d->resources().counters(s->container)->go_on_from(m.counts);
+    });
 }
 
 describe_task::reply worker::describe() const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <net/rpc/dispatcher.hpp>
 #include <net/rpc/service.hpp>
 #include <net/wire/program_codec.hpp>
 #include <net/worker/exchange.hpp>
@@ -53,8 +54,8 @@ public:
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
 
-    void called(link_number master, verb v, message&& m, time_point deadline, replier answer);
-    void noted(link_number from, verb v, message&& m);
+    /// Enters what masters and other workers ask of it.
+    void handle(dispatcher& calls);
     /// A note whose arrays were not taken.
     void refused(verb v, message&& m, const std::string& why);
     /// As of a service_handler.
