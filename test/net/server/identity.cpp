@@ -32,6 +32,24 @@ net::peer_options who_says_it_is(simulated_cluster& all, int task) {
 
 } // namespace
 
+TEST_CASE("A task handles every call that there is; what is damaged is answered an error that says so") {
+    simulated_cluster all(1, {}, true);
+    const net_test::played_task task(all);
+    const auto to = net::peer::make(all.client, task.dial());
+    for (int v = 0; v < static_cast<int>(net::verb::count); ++v) {
+        if (net::is_note(static_cast<net::verb>(v))) continue;
+        std::string why;
+        try {
+            (void)to->ask(static_cast<std::uint8_t>(v), net::bytes(200, std::byte{0xff}), {}, all.in(5s));
+        } catch (const tn::error& e) {
+            why = e.what();
+        }
+        INFO(net::name_of(static_cast<net::verb>(v)), ": ", why);
+        CHECK(!why.empty());
+        CHECK(why.find("is not called") == std::string::npos);
+    }
+}
+
 TEST_CASE("A client may not call what tasks call: permission_denied_error names role and call, and nothing is done") {
     simulated_cluster all(1, {}, true);
     const auto to = net::peer::make(all.client, all.dial());
