@@ -64,5 +64,11 @@ if grep -nE '^(inline |static )*constexpr [^=(]*\[[^]]*\] *[={]' $reached; then
     echo "device code includes these arrays: make them numbers, or put them into the functions that read them"
     status=1
 fi
+# The planner asks what an op's definition says, never which op it is; it knows those that it makes itself.
+if grep -rnE 'find_op\("|op->name\)? *[!=]=|[!=]= *[a-z_.>-]*op->name|[a-z]_definition\b' include/tenon/runtime |
+    grep -vE '\b(fused|send|receive|convert|transfer|identity|op)_definition\b|require_op'; then
+    echo "the runtime asks for ops by their names: make what it needs to know a flag or a member of op_definition"
+    status=1
+fi
 [ $status -ne 0 ] || echo "$(wc -l <<<"$includes") includes, all one way"
 exit $status

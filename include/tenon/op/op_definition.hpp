@@ -33,6 +33,7 @@ enum class op_flags : unsigned {
     of_program = 16384, ///< a resource of data that the session's program has: on the session's own task, if it may be
     early = 32768,      ///< of one that waits: may begin while the stage that has computed its operand goes on
     by_reader = 65536,  ///< runs in the stage that reads it: what it reads besides its inputs stays where it is
+    joins = 262144,     ///< output 0 is all inputs, one after another
     keeps = 131072,     ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
@@ -67,6 +68,9 @@ struct op_definition {
     /// Of a product of inputs 0 and 1: the name of the op that adds a bias, its input 2, and applies relu where its
     /// attribute `relu` says so, in the same pass. Its other attributes are those of the product.
     const char* with_bias = nullptr;
+    /// Of a product of inputs 0 and 1: the op that adds its attribute `factor` times it to its input 2, in the same pass. It is of plans
+    /// alone: no graph has one. nullptr: there is none.
+    const op_definition& (*with_addend)() = nullptr;
     /// Where output 0 is input 0 repeated: the sizes of input 0 with a 1 for each dimension that is repeated, so that
     /// they broadcast to those of the output.
     extents (*repeated)(const attributes&, const extents& input, const extents& output) = nullptr;
@@ -123,6 +127,7 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires(const graph& to, node& n) { Op::of_before(to, n); }) d.of_before = &Op::of_before;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
     if constexpr (requires { Op::with_bias; }) d.with_bias = Op::with_bias;
+    if constexpr (requires { Op::with_addend(); }) d.with_addend = &Op::with_addend;
     if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
         d.repeated = [](const attributes& a, const extents& input, const extents& output) -> extents {
             return Op::repeated(decode<A>(a), input, output);

@@ -22,6 +22,7 @@ namespace tenon {
 struct matmul_op {
     static constexpr const char* name = "matmul";
     static constexpr const char* with_bias = "matmul_bias";
+    static const op_definition& with_addend(); ///< "matmul_add": GPUs' libraries have it, CPUs do not
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
@@ -127,6 +128,20 @@ any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tenso
 #include <tenon/ops/shape/movement.hpp>
 
 namespace tenon {
+
+TENON_INLINE const op_definition& matmul_op::with_addend() {
+    static const op_definition made = [] {
+        op_definition d = definition_of<matmul_op>();
+        d.name = "matmul_add";
+        d.infer = [](const tenon::attributes&, type_list in, int) -> inferred { return inferred(in[2]); };
+        d.gradient = nullptr;
+        d.cpu = nullptr;
+        d.with_bias = nullptr;
+        d.with_addend = nullptr;
+        return d;
+    }();
+    return made;
+}
 
 namespace untyped {
 TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {

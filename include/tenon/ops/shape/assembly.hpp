@@ -26,6 +26,7 @@ struct axis_attributes {
 /// in: x0, x1, ... One after the other along the axis; the other sizes are equal.
 struct concat_op {
     static constexpr const char* name = "concat";
+    static constexpr op_flags flags = op_flags::joins;
     using attributes = axis_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;

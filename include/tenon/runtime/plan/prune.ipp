@@ -5,7 +5,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/op/attribute.hpp>
-#include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/plan/reads.hpp>
@@ -120,7 +119,7 @@ struct needed_nodes {
         // The updates of a variable in parts are brought together by a concat: asked for their effect, they need not meet.
         for (node* t : r.targets) {
             if (!runs_when_asked(t)) continue;
-            const bool only_joins = t->op == &concat_definition && t->controls.empty() &&
+            const bool only_joins = t->op->is(op_flags::joins) && t->controls.empty() &&
                                     std::all_of(t->inputs.begin(), t->inputs.end(), [&](const node_output& in) {
                                         return in.node->op->is(op_flags::updates) && !is_fed(in);
                                     });

@@ -5,7 +5,6 @@
 #include <memory>
 #include <unordered_map>
 
-#include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/partition.hpp>
 #include <tenon/runtime/plan/reads.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
@@ -55,7 +54,7 @@ private:
     void find_wholes() {
         for (std::size_t n = 0; n < p_.items.size(); ++n) {
             const program_item& i = p_.items[n];
-            if (i.removed || i.op != &concat_definition || i.op != i.origin->op || !i.predecessors.empty() ||
+            if (i.removed || !i.op->is(op_flags::joins) || i.op != i.origin->op || !i.predecessors.empty() ||
                 std::none_of(i.inputs.begin(), i.inputs.end(), [&](int v) { return chains_.contains(v); }))
                 continue;
             const int value = i.outputs[0];

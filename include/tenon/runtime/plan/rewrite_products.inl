@@ -2,7 +2,6 @@
 
 // A part of plan/rewrite.ipp: what follows a product moves into its kernel.
 
-#include <string_view>
 #include <utility>
 
 namespace tenon::runtime::detail {
@@ -61,21 +60,6 @@ inline void fuse_epilogues(program& p) {
     }
 }
 
-// In: a, b, c. c plus `factor` times the product of a and b, in one pass. Of GPUs' libraries alone, which know it by its name; a graph
-// has none.
-inline const op_definition& added_product_definition() {
-    static const op_definition made = [] {
-        op_definition d = *find_op("matmul");
-        d.name = "matmul_add";
-        d.infer = [](const attributes&, type_list in, int) -> inferred { return inferred(in[2]); };
-        d.gradient = nullptr;
-        d.cpu = nullptr;
-        d.with_bias = nullptr;
-        return d;
-    }();
-    return made;
-}
-
 // What a fused item is, when it is `factor * product + addend`: the inputs, and the number.
 inline bool is_scaled_sum(const tape& t, int& product, int& addend, double& factor) {
     if (t.output_count != 1 || t.outputs[0].like >= 0 || t.input_count != 2 || t.length != 4 ||
@@ -94,7 +78,6 @@ inline bool is_scaled_sum(const tape& t, int& product, int& addend, double& fact
 
 // A step down a gradient that is a product is taken by the product's kernel.
 inline void fuse_steps(program& p, const plan_options& o) {
-    if (!find_op("matmul")) return;
     const uses_of uses(p);
     for (program_item& i : p.items) {
         if (i.removed || i.op != &fused_definition || !i.predecessors.empty()) continue;
@@ -105,17 +88,17 @@ inline void fuse_steps(program& p, const plan_options& o) {
         if (p.value(v).producer < 0 || uses[v] != 1) continue;
         program_item& from = p.item(p.value(v).producer);
         const tensor_type& type = p.value(i.outputs[0]).type;
-        if (from.op->name != std::string_view("matmul") || from.device != i.device || !from.predecessors.empty() ||
+        if (!from.op->with_addend || from.device != i.device || !from.predecessors.empty() ||
             uses.awaited[static_cast<std::size_t>(p.value(v).producer)] || p.value(v).type != type ||
             p.value(c).type != type ||
             (type.element != element_type::float32 && type.element != element_type::float64) ||
             p.root(from.inputs[0]) == p.root(c) ||
             p.root(from.inputs[1]) == p.root(c) || // its result may lie where c does
-            !o.device(i.device).kernel_of(added_product_definition(), type.element))
+            !o.device(i.device).kernel_of(from.op->with_addend(), type.element))
             continue;
         tenon::attributes made = from.attributes;
         made.set("factor", factor);
-        i.op = &added_product_definition();
+        i.op = &from.op->with_addend();
         i.attributes = std::move(made);
         i.inputs = {from.inputs[0], from.inputs[1], c};
         i.find_reads();
