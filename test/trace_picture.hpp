@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 /// What viewers of traces make of one.
 

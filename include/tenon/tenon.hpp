@@ -67,8 +67,8 @@
 #include <tenon/runtime/session/feed.hpp>             // what is fed and fetched
 #include <tenon/runtime/session/session.hpp>          // running a graph
 #include <tenon/runtime/session/pending.hpp>          // steps that were started and run on their own
-#include <tenon/runtime/run/trace.hpp>                // what ran when
-#include <tenon/runtime/plan/cost_measurements.hpp>   // what nodes and transfers took
+#include <tenon/runtime/trace/trace.hpp>              // what ran when
+#include <tenon/runtime/trace/cost_measurements.hpp>  // what nodes and transfers took
 #include <tenon/runtime/session/print_config.hpp>     // what this build has, and which instruction set it uses
 
 #include <tenon/nn/layer.hpp>            // what layers are made of

@@ -4,7 +4,7 @@
 
 #include <net/rpc/asking.hpp>
 #include <net/wire/trace_rows.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::net {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <net/worker/exchange.hpp>
-#include <tenon/runtime/run/part.hpp>
+#include <tenon/runtime/parts/part.hpp>
 
 /// Another task, as the planner and the steps of a master's session see it.
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 
 namespace tenon::net {
 

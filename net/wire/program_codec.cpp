@@ -9,7 +9,7 @@
 #include <tenon/graph/add_node.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/ops/collective/exchange.hpp>
-#include <tenon/runtime/plan/update_chains.hpp>
+#include <tenon/runtime/plan/rewrite/update_chains.hpp>
 
 // A part refers to nodes of the session's graph, of which the other task has none. Those that it needs travel with it, as a graph
 // of their own, in their order. What is asked of a node once a program is cut (stages, update chains, rewriter, order, kernels):

@@ -10,9 +10,9 @@
 #include <tenon/op/run_count.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
-#include <tenon/runtime/run/trace_record.hpp>
 #include <tenon/runtime/session/options.hpp>
 #include <tenon/runtime/session/report.hpp>
+#include <tenon/runtime/trace/trace_record.hpp>
 
 /// What calls are made of.
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <net/wire/rows.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 /// Traces as they travel.
 

@@ -17,7 +17,7 @@
 #include <net/worker/turns.hpp>
 #include <net/worker/users.hpp>
 #include <tenon/cluster/cluster.hpp>
-#include <tenon/runtime/run/part.hpp>
+#include <tenon/runtime/parts/part.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/session/task_state.hpp>
 

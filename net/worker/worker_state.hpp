@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <net/worker/worker.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/options.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 /// What a worker keeps of its masters' sessions.
 

@@ -1,5 +1,5 @@
 // Reads measurements from any bytes: what are none is an error of two kinds, what are some is written and read again.
-// covers: runtime/plan/cost_measurements io/json/json_value io/json/json_parse
+// covers: runtime/trace/cost_measurements io/json/json_value io/json/json_parse
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::cost_measurements;

@@ -5,7 +5,7 @@
 
 #include <net/wire/calls.hpp>
 #include <tenon/io/json/json_parse.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace tenon::net;

@@ -13,8 +13,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 #include "random_graphs/callables.hpp"
 #include "random_graphs/cut_short.hpp"

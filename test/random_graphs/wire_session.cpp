@@ -8,10 +8,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/parts/parted_step.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/parts.hpp>
-#include <tenon/runtime/plan/prune.hpp>
-#include <tenon/runtime/run/parted_step.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/session/task_state.hpp>
 
 namespace tn = tenon;

@@ -9,8 +9,8 @@
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
 // Where training's own nodes ask to be: SEMANTICS 4, 9, 40.

@@ -15,7 +15,7 @@
 #include <net/wire/graph_codec.hpp>
 #include <net/wire/program_codec.hpp>
 #include <tenon/runtime/plan/parts.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/tenon.hpp>
 
 #include "../net_packed.hpp"

@@ -10,7 +10,7 @@
 #include <net/wire/program_codec.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/parts.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

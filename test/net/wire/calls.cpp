@@ -9,7 +9,7 @@
 
 #include <net/wire/calls.hpp>
 #include <tenon/core/sizes/size_name.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 
 namespace tn = tenon;
 using namespace tenon::net;

@@ -9,7 +9,7 @@
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/parts.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/tenon.hpp>
 
 #include "random_graphs/wire_session.hpp"

@@ -11,8 +11,8 @@
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tenon/runtime/run/crossing.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 /// What crosses, said before steps and seen in them.
 

@@ -11,8 +11,8 @@
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/place/crossing_lists.hpp"

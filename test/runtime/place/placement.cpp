@@ -9,8 +9,8 @@
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"

@@ -15,8 +15,8 @@
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/place/explained.hpp"

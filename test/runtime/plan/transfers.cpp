@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/ops/state/control.hpp>
-#include <tenon/runtime/plan/rewrite.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
 
 #include "runtime/plan/handmade.hpp"

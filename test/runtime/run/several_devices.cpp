@@ -19,8 +19,8 @@
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
 #include "runtime/support.hpp"

@@ -10,8 +10,8 @@
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 #include "runtime/support.hpp"
 

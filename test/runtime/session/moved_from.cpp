@@ -6,8 +6,8 @@
 #include <tenon/graph/json.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 

@@ -11,7 +11,7 @@
 
 #include <tenon/input.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 #include "messages.hpp"
 

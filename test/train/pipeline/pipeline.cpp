@@ -18,8 +18,8 @@
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/pipeline/pipeline.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 

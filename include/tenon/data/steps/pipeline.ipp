@@ -11,7 +11,7 @@
 #include <tenon/data/steps/measured.hpp>
 #include <tenon/data/steps/pipeline.hpp>
 #include <tenon/data/steps/rows.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 
 /// What a step would take, placed one way or another, by what earlier runs took. cost_placer.hpp says how it is judged.
 

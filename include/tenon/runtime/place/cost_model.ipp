@@ -5,7 +5,7 @@
 
 #include <tenon/runtime/place/cost_model.hpp>
 #include <tenon/runtime/plan/layout.hpp>
-#include <tenon/runtime/plan/rewrite.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
 
 namespace tenon::runtime::detail {
 

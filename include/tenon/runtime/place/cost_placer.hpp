@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/runtime/place/place.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
 
 /// Placement by what earlier runs took.
 ///

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include <tenon/runtime/place/crossings.hpp>
-#include <tenon/runtime/plan/rewrite.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon::runtime {
 

@@ -4,7 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/place/late_sizes.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 
 namespace tenon::runtime {
 

@@ -7,7 +7,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/place/placer.hpp>
-#include <tenon/runtime/plan/update_chains.hpp>
+#include <tenon/runtime/plan/rewrite/update_chains.hpp>
 
 namespace tenon {
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 
 /// A program, cut where its ops wait.
 

@@ -13,8 +13,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/ops/collective/exchange.hpp>
+#include <tenon/runtime/plan/rewrite/update_chains.hpp>
 #include <tenon/runtime/plan/stages.hpp>
-#include <tenon/runtime/plan/update_chains.hpp>
 #include <tenon/runtime/plan/wait_sets.hpp>
 
 namespace tenon::runtime {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <tenon/runtime/run/crossing.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon {
 

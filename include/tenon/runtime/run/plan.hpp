@@ -10,10 +10,10 @@
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/op/step.hpp>
 #include <tenon/resources/held_variables.hpp>
-#include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
 #include <tenon/runtime/run/shared_arenas.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/cost_measurements.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 /// A frozen step: kernels in order, with every pointer known but those of feeds and fetches.
 

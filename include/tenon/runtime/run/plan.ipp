@@ -6,9 +6,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/state/control.hpp>
-#include <tenon/runtime/plan/rewrite.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
+#include <tenon/runtime/plan/rewrite/update_chains.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
-#include <tenon/runtime/plan/update_chains.hpp>
 #include <tenon/runtime/run/plan.hpp>
 #include <tenon/runtime/run/plan_frame.inl>
 

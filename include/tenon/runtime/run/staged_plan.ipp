@@ -7,9 +7,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/ops/collective/exchange.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon::runtime {
 

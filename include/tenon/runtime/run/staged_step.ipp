@@ -10,7 +10,7 @@
 #include <tenon/resources/rendezvous.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon::runtime {
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/runtime/parts/step_plan.hpp>
 #include <tenon/runtime/place/place.hpp>
-#include <tenon/runtime/run/step_plan.hpp>
 #include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/observed.hpp>
 #include <tenon/runtime/session/task_state.hpp>

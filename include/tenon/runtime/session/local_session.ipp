@@ -12,7 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
-#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/session/local_session.hpp>
 #include <tenon/runtime/session/planning.hpp>

@@ -1,0 +1,400 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/ops/collective/exchange.hpp>
+#include <tenon/ops/state/control.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
+#include <tenon/tape/shared_tape.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE view_kind view_kind_of(const program_item& i) {
+    if (i.outputs.size() != 1 || i.inputs.empty()) return view_kind::none;
+    if (i.op->is(op_flags::identity)) return view_kind::same;
+    return i.op->is(op_flags::view) ? view_kind::reshaped : view_kind::none;
+}
+
+namespace detail {
+
+// What the passes ask about a program; made anew where a pass has changed it.
+struct uses_of {
+    std::vector<int> count;   // reads of each value, by items, fetches, and views that are read
+    std::vector<int> awaited; // of each item: those that run after it, and whether it was asked for by itself
+    explicit uses_of(const program& p) : count(p.values.size()), awaited(p.items.size()) {
+        for (std::size_t n = 0; n < p.items.size(); ++n) {
+            const program_item& i = p.items[n];
+            if (i.removed) continue;
+            awaited[n] += i.target;
+            for (std::size_t k = 0; k < i.inputs.size(); ++k)
+                if (i.read[k]) ++count[static_cast<std::size_t>(i.inputs[k])];
+            for (const int a : i.predecessors) ++awaited[static_cast<std::size_t>(a)];
+        }
+        for (const int f : p.fetches) ++count[static_cast<std::size_t>(f)];
+        for (std::size_t v = p.values.size(); v-- > 0;) // views come after what they show
+            if (p.values[v].view_of >= 0 && count[v] > 0) ++count[static_cast<std::size_t>(p.values[v].view_of)];
+    }
+    int operator[](int value) const { return count[static_cast<std::size_t>(value)]; }
+    // One read less.
+    void release(const program& p, int value) {
+        while (value >= 0 && --count[static_cast<std::size_t>(value)] == 0) value = p.value(value).view_of;
+    }
+};
+
+// Values that have been replaced by others, read at the end.
+class replacements {
+public:
+    explicit replacements(std::size_t n) : to_(n) {
+        for (std::size_t i = 0; i < n; ++i) to_[i] = static_cast<int>(i);
+    }
+    void replace(int from, int to) { to_[static_cast<std::size_t>(from)] = to; }
+    int of(int v) const {
+        while (to_[static_cast<std::size_t>(v)] != v) v = to_[static_cast<std::size_t>(v)];
+        return v;
+    }
+    void apply(program& p) const {
+        for (program_item& i : p.items)
+            for (int& v : i.inputs) v = of(v);
+        for (int& f : p.fetches) f = of(f);
+    }
+
+private:
+    std::vector<int> to_;
+};
+
+// Values that only an assignment reads: they are computed into the variable's memory, where a constant would take as much
+// again beside it.
+inline std::vector<bool> only_assigned(const program& p, const uses_of& uses) {
+    std::vector<bool> only(p.values.size());
+    for (const program_item& i : p.items)
+        if (!i.removed && i.op->is(op_flags::replaces) && uses[i.inputs[1]] == 1)
+            only[static_cast<std::size_t>(i.inputs[1])] = true;
+    return only;
+}
+
+// Items whose inputs are all known are computed now, once.
+inline void fold_constants(program& p, const plan_options& o) {
+    constexpr std::int64_t little = 4096; // bytes
+    const uses_of uses(p);
+    const std::vector<bool> assigned = only_assigned(p, uses);
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& i = p.items[n];
+        if (i.removed || i.outputs.empty()) continue;
+        if (i.op->is(op_flags::constant)) {
+            if (!i.predecessors.empty()) continue; // what it is made to run after runs first, and then it is a copy
+            program_value& v = p.value(i.outputs[0]);
+            v.constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
+            v.producer = -1;
+            v.device = 0;
+            i.removed = uses.awaited[n] == 0;
+            continue;
+        }
+        if (!i.predecessors.empty()) continue;
+        const auto is_known = [&](std::size_t k) {
+            return p.value(i.inputs[k]).constant || !p.reads(i, static_cast<int>(k));
+        };
+        if (!i.inputs.empty() && !is_known(0)) continue;
+        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) || !i.op->cpu)
+            continue;
+        bool known = true;
+        std::int64_t bytes = 0;
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) known = known && is_known(k);
+        for (const int v : i.outputs) {
+            bytes += bytes_of(p.value(v).type);
+            known = known && p.value(v).type.element != element_type::string;
+        }
+        if (!known || bytes > most_folded_bytes) continue;
+        if (bytes > little && assigned[static_cast<std::size_t>(i.outputs[0])]) continue;
+        const int device = std::exchange(i.device, 0); // folding is the host's
+        const kernel_pointer k = prepare_kernel(p, i, o);
+        std::vector<const void*> in;
+        std::vector<void*> out;
+        std::vector<std::shared_ptr<any_array>> results;
+        for (const int v : i.inputs) in.push_back(p.value(v).constant ? p.value(v).constant->data() : nullptr);
+        for (const int v : i.outputs) {
+            const tensor_type& t = p.value(v).type;
+            results.push_back(std::make_shared<any_array>(t.element, t.extents));
+            out.push_back(results.back()->data());
+        }
+        const any_array scratch(element_type::uint8, extents(static_cast<std::int64_t>(k->scratch_bytes())));
+        try {
+            k->run({in.data(), out.data(), static_cast<std::byte*>(const_cast<void*>(scratch.data())), nullptr});
+        } catch (const error&) {
+            i.device = device;
+            continue; // the step itself will say what is wrong, if it gets there
+        }
+        for (std::size_t v = 0; v < i.outputs.size(); ++v) {
+            p.value(i.outputs[v]).constant = results[v];
+            p.value(i.outputs[v]).producer = -1;
+            p.value(i.outputs[v]).device = 0;
+        }
+        i.removed = true;
+        ++p.folded;
+    }
+}
+
+// Identities vanish; reshapes become other views of the same memory.
+inline void forward_views(program& p) {
+    const uses_of uses(p);
+    replacements r(p.values.size());
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& i = p.items[n];
+        if (i.removed || !i.predecessors.empty() || uses.awaited[n]) continue;
+        const view_kind kind = view_kind_of(i);
+        if (kind == view_kind::none) continue;
+        i.removed = true;
+        ++p.shared_views;
+        if (kind == view_kind::same) r.replace(i.outputs[0], i.inputs[0]);
+        else {
+            p.value(i.outputs[0]).view_of = r.of(i.inputs[0]);
+            p.value(i.outputs[0]).producer = -1;
+        }
+    }
+    r.apply(p);
+    for (program_value& v : p.values)
+        if (v.view_of >= 0) v.view_of = r.of(v.view_of);
+}
+
+inline extents broadcast_of(const program& p, const number_list& inputs) {
+    extents s;
+    for (const int v : inputs) s = broadcast(s, p.value(v).type.extents).extents;
+    return s;
+}
+
+// The tape of fused items, undecoded, since all of them are asked.
+inline const std::shared_ptr<const tape>& tape_of(const program_item& i) {
+    return i.attributes.get<std::shared_ptr<const tape>>("tape");
+}
+
+// A fused item reads a repeated tensor from where it is not repeated yet.
+inline void look_through_broadcasts(program& p) {
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        if (p.items[n].removed || p.items[n].op != &fused_definition) continue;
+        for (std::size_t k = 0; k < p.items[n].inputs.size(); ++k) {
+            const int v = p.items[n].inputs[k];
+            if (p.value(v).producer < 0) continue;
+            const program_item& from = p.item(p.value(v).producer);
+            if (!from.op->repeated || !from.predecessors.empty()) continue;
+            const int g = from.inputs[0];
+            // Outputs with the sizes of this input would lose theirs.
+            bool sized = false;
+            const tape& made = *tape_of(p.items[n]);
+            for (int t = 0; t < made.output_count; ++t) sized = sized || made.outputs[t].like == static_cast<int>(k);
+            if (sized) continue;
+            const extents seen = from.op->repeated(from.attributes, p.value(g).type.extents, p.value(v).type.extents);
+            const extents before = broadcast_of(p, p.items[n].inputs);
+            program_value view;
+            view.origin = p.value(g).origin;
+            view.type = {p.value(g).type.element, seen};
+            view.view_of = g;
+            p.items[n].inputs[k] = p.add(std::move(view));
+            if (!(broadcast_of(p, p.items[n].inputs) == before)) p.items[n].inputs[k] = v;
+        }
+    }
+}
+
+// Appends the producer's tape to the consumer's, in place of the consumer's input `k`; nullptr: it would be too long. Its
+// constants are the consumer's, then the producer's.
+inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int k) {
+    if (a.length + b.length > max_tape_length || a.input_count + b.input_count - 1 > max_tape_inputs ||
+        a.constant_count + b.constant_count > max_tape_inputs)
+        return nullptr;
+    tape t;
+    // Inputs: the consumer's without k, then the producer's.
+    for (int i = 0; i < b.input_count; ++i)
+        if (i != k) t.add_input(b.inputs[i]);
+    for (int i = 0; i < a.input_count; ++i) t.add_input(a.inputs[i]);
+    for (int i = 0; i < b.constant_count; ++i) t.add_constant(b.constants[i]);
+    for (int i = 0; i < a.constant_count; ++i) t.add_constant(a.constants[i]);
+    int reg[max_tape_length];
+    const auto append = [&](const tape& from, int input_shift, int constant_shift, bool is_consumer, int substitute) {
+        for (int r = 0; r < from.length; ++r) {
+            instruction i = from.code[r];
+            if (i.op == opcode::input) {
+                if (is_consumer && i.a == k) {
+                    reg[r] = substitute;
+                    continue;
+                }
+                i.a = static_cast<std::int16_t>(is_consumer ? (i.a > k ? i.a - 1 : i.a) : i.a + input_shift);
+            } else if (i.op == opcode::constant) i.a = static_cast<std::int16_t>(i.a + constant_shift);
+            else {
+                const int n = register_operands(i);
+                if (n > 0) i.a = static_cast<std::int16_t>(reg[i.a]);
+                if (n > 1) i.b = static_cast<std::int16_t>(reg[i.b]);
+                if (n > 2) i.c = static_cast<std::int16_t>(reg[i.c]);
+            }
+            reg[r] = t.emit(i);
+        }
+    };
+    append(a, b.input_count - 1, b.constant_count, false, -1);
+    const tape_output& out = a.outputs[0];
+    int value = reg[out.reg];
+    // What would have been stored in 16 bits is rounded to them here too.
+    if (compute_type(out.type) != out.type && t.code[value].type != out.type)
+        value = t.emit(opcode::cast, out.type, value);
+    append(b, 0, 0, true, value);
+    for (int o = 0; o < b.output_count; ++o) {
+        const int like = b.outputs[o].like;
+        t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like == k ? -1 : like > k ? like - 1 : like);
+    }
+    return t.overfull ? nullptr : share_tape(without_dead_code(t));
+}
+
+// Large programs are many times the same: what joining two tapes gave is kept.
+class joined_tapes {
+public:
+    /// nullptr: the two are better apart.
+    const std::shared_ptr<const tape>& of(const std::shared_ptr<const tape>& producer,
+                                          const std::shared_ptr<const tape>& consumer, int k) {
+        entry& e = made_[{producer.get(), consumer.get(), k}];
+        if (!e.producer)
+            e = {producer, consumer, lost(*producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
+        return e.joined;
+    }
+
+private:
+    // A compiled kernel is worth about a memory pass for each four of its instructions.
+    static bool lost(const tape& producer, const tape& consumer) {
+        int instructions = 0;
+        for (const tape* t : {&producer, &consumer})
+            if (tenon::detail::find_compiled_tape(*t)) instructions += t->length - t->input_count;
+        return instructions > 4;
+    }
+    struct entry { // holds the tapes whose addresses are its key
+        std::shared_ptr<const tape> producer, consumer, joined;
+    };
+    std::map<std::tuple<const tape*, const tape*, int>, entry> made_;
+};
+
+// Outputs of an interpreted tape that are not used leave it. (A compiled kernel leaves out their stores.)
+inline void narrow_outputs(program_item& i, const uses_of& uses) {
+    if (i.op != &fused_definition || i.outputs.size() < 2 ||
+        std::all_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; }))
+        return;
+    auto a = decode<fused_op::attributes>(i.attributes);
+    if (tenon::detail::find_compiled_tape(*a.tape)) return;
+    tape made = *a.tape;
+    made.output_count = 0;
+    std::vector<std::int64_t> merge;
+    number_list outputs;
+    std::vector<int> place(static_cast<std::size_t>(a.tape->output_count), -1);
+    for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
+        const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
+        const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
+        if (target == t ? uses[value] == 0 : place[static_cast<std::size_t>(target)] < 0) continue;
+        place[static_cast<std::size_t>(t)] = made.output_count;
+        made.outputs[made.output_count++] = a.tape->outputs[t];
+        merge.push_back(target == t ? -1 : place[static_cast<std::size_t>(target)]);
+        if (target == t) outputs.push_back(value);
+    }
+    for (int t = made.output_count; t < max_tape_outputs; ++t) made.outputs[t] = tape_output{};
+    a.tape = share_tape(without_dead_code(made));
+    a.merge = std::move(merge);
+    i.attributes = encode(a);
+    i.outputs = std::move(outputs);
+    i.find_reads();
+}
+
+// What nobody needs is not computed: items without effects whose values nobody reads, and single values of others where
+// they may be `narrowed`. From the last item to the first, since what is dropped reads nothing.
+inline void drop_unread(program& p, bool narrowed) {
+    uses_of uses(p);
+    for (std::size_t n = p.items.size(); n-- > 0;) {
+        program_item& i = p.items[n];
+        if (i.removed) continue;
+        // A variable stays: who reads it may learn that it has no value yet.
+        const bool acts = uses.awaited[n] > 0 || i.op->is(op_flags::stateful);
+        const auto was_read = i.read;
+        if (std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; })) {
+            if (narrowed) narrow_outputs(i, uses);
+        } else if (!acts) {
+            i.removed = true;
+            for (const int a : i.predecessors) --uses.awaited[static_cast<std::size_t>(a)];
+        }
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (was_read[k] && (i.removed || !i.read[k])) uses.release(p, i.inputs[k]);
+    }
+}
+
+// Chains of elementwise items become one pass over memory where a value between them is read once.
+inline void fuse_elementwise(program& p) {
+    const uses_of uses(p);
+    joined_tapes tapes;
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& c = p.items[n];
+        if (c.removed || c.op != &fused_definition || !c.predecessors.empty()) continue;
+        fused_op::attributes consumer; // as it becomes; written back at the end
+        bool grown = false;
+        for (std::size_t k = 0; k < c.inputs.size(); ++k) {
+            const int v = c.inputs[k];
+            if (p.value(v).producer < 0 || uses[v] != 1) continue;
+            if (!consumer.tape) consumer = decode<fused_op::attributes>(c.attributes);
+            if (!consumer.tape->loads(static_cast<int>(k))) continue;
+            program_item& from = p.item(p.value(v).producer);
+            if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 ||
+                !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
+                continue;
+            // An operand that is repeated would be computed again for each repetition.
+            if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
+            const std::shared_ptr<const tape>& producer = tape_of(from);
+            // A sum over what an input repeats ends a pass.
+            if (producer->output_count != 1 ||
+                (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
+                continue;
+            const std::shared_ptr<const tape>& joined = tapes.of(producer, consumer.tape, static_cast<int>(k));
+            if (!joined) continue;
+            consumer.tape = joined;
+            const auto& constants = from.attributes.get<std::vector<std::int64_t>>("constants");
+            consumer.constants.insert(consumer.constants.end(), constants.begin(), constants.end());
+            grown = true;
+            c.inputs.erase(c.inputs.begin() + k);
+            c.inputs.append(from.inputs.begin(), from.inputs.end());
+            from.removed = true;
+            ++p.fused;
+            --k; // the input that moved to this place is looked at next
+        }
+        if (!grown) continue;
+        c.attributes = encode(consumer);
+        c.find_reads();
+    }
+}
+
+// What was cut rounds what it sends, and widens what it receives.
+inline void make_conversions(program& p) {
+    for (program_item& i : p.items) {
+        if (i.removed || i.op != &convert_definition) continue;
+        const element_type to = p.value(i.outputs[0]).type.element;
+        tape t;
+        t.add_output(t.emit(opcode::cast, to, t.emit_input(t.add_input(p.value(i.inputs[0]).type.element))), to);
+        i.op = &fused_definition;
+        i.attributes = encode(fused_op::attributes{share_tape(t), {}, {}});
+        i.find_reads();
+    }
+}
+
+} // namespace detail
+
+} // namespace tenon::runtime
+
+#include <tenon/runtime/plan/rewrite/rewrite_products.inl>
+
+namespace tenon::runtime {
+
+TENON_INLINE void rewrite(program& p, const plan_options& o) {
+    detail::make_conversions(p);
+    detail::forward_views(p);
+    detail::fold_constants(p, o);
+    if (o.fuse) {
+        detail::fuse_epilogues(p);
+        detail::fuse_steps(p, o);
+        detail::look_through_broadcasts(p);
+    }
+    detail::drop_unread(p, o.fuse);
+    if (o.fuse) detail::fuse_elementwise(p);
+}
+
+} // namespace tenon::runtime
