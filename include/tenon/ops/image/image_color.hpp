@@ -108,6 +108,22 @@ template <class X>
 inline constexpr bool has_colors<X> =
     std::is_same_v<X, ill_shaped> || is_floating(element_type_of<typename X::element_type>);
 
+template <class X> decltype(auto) as_given(const X& x) {
+    if constexpr (OperandOrIllShaped<X>) return any_tensor(as_tensor(x));
+    else return (x);
+}
+/// What `make` makes of images and amounts, of which the types X are tensors', where Rule takes them.
+template <class Rule, class Images, class... X, class F, class... A>
+auto colored(F make, const Images& images, const A&... amounts) {
+    if constexpr (!has_colors<Images>) return ill_shaped{};
+    else {
+        using verdict = verdict_on_operands<Rule, Images, X...>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return typed_by<Rule, Images, X...>(make(as_tensor(images), as_given(amounts)...));
+    }
+}
+
 } // namespace detail
 
 namespace untyped {
@@ -132,140 +148,62 @@ template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const nu
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_brightness_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_brightness_rule, X>(
-                untyped::adjust_brightness(detail::as_tensor(images), delta));
-    }
+    return detail::colored<detail::adjust_brightness_rule, X>(untyped::adjust_brightness, images, delta);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_brightness(const X& images, const A& delta) {
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_brightness_rule, X, A>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_brightness_rule, X, A>(
-                untyped::adjust_brightness(detail::as_tensor(images), any_tensor(detail::as_tensor(delta))));
-    }
+    return detail::colored<detail::adjust_brightness_rule, X, A>(untyped::adjust_brightness, images, delta);
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
 template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const number& factor) {
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_contrast_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_contrast_rule, X>(
-                untyped::adjust_contrast(detail::as_tensor(images), factor));
-    }
+    return detail::colored<detail::adjust_contrast_rule, X>(untyped::adjust_contrast, images, factor);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_contrast(const X& images, const A& factor) {
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_contrast_rule, X, A>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_contrast_rule, X, A>(
-                untyped::adjust_contrast(detail::as_tensor(images), any_tensor(detail::as_tensor(factor))));
-    }
+    return detail::colored<detail::adjust_contrast_rule, X, A>(untyped::adjust_contrast, images, factor);
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
 template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_hue_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else return detail::typed_by<detail::adjust_hue_rule, X>(untyped::adjust_hue(detail::as_tensor(images), delta));
-    }
+    return detail::colored<detail::adjust_hue_rule, X>(untyped::adjust_hue, images, delta);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_hue(const X& images, const A& delta) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_hue_rule, X, A>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_hue_rule, X, A>(
-                untyped::adjust_hue(detail::as_tensor(images), any_tensor(detail::as_tensor(delta))));
-    }
+    return detail::colored<detail::adjust_hue_rule, X, A>(untyped::adjust_hue, images, delta);
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
 template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const number& factor) {
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_saturation_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_saturation_rule, X>(
-                untyped::adjust_saturation(detail::as_tensor(images), factor));
-    }
+    return detail::colored<detail::adjust_saturation_rule, X>(untyped::adjust_saturation, images, factor);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_saturation(const X& images, const A& factor) {
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_saturation_rule, X, A>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_saturation_rule, X, A>(
-                untyped::adjust_saturation(detail::as_tensor(images), any_tensor(detail::as_tensor(factor))));
-    }
+    return detail::colored<detail::adjust_saturation_rule, X, A>(untyped::adjust_saturation, images, factor);
 }
 /// gain * images^gamma.
 template <OperandOrIllShaped X> auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_gamma_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_gamma_rule, X>(
-                untyped::adjust_gamma(detail::as_tensor(images), gamma, gain));
-    }
+    return detail::colored<detail::adjust_gamma_rule, X>(untyped::adjust_gamma, images, gamma, gain);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
 auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::adjust_gamma_rule, X, A>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_gamma_rule, X, A>(
-                untyped::adjust_gamma(detail::as_tensor(images), any_tensor(detail::as_tensor(gamma)), gain));
-    }
+    return detail::colored<detail::adjust_gamma_rule, X, A>(untyped::adjust_gamma, images, gamma, gain);
 }
 
 /// adjust_brightness by an amount for each image, even in [-most, most). The random functions throw invalid_argument_error
@@ -274,73 +212,33 @@ template <OperandOrIllShaped X> auto random_brightness(const X& images, double m
     static_assert(
         detail::has_colors<X>,
         "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::random_brightness_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::random_brightness_rule, X>(
-                untyped::random_brightness(detail::as_tensor(images), most, o));
-    }
+    return detail::colored<detail::random_brightness_rule, X>(untyped::random_brightness, images, most, o);
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X> auto random_contrast(const X& images, double low, double high, const seeded& o = {}) {
     static_assert(
         detail::has_colors<X>,
         "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::random_contrast_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::random_contrast_rule, X>(
-                untyped::random_contrast(detail::as_tensor(images), low, high, o));
-    }
+    return detail::colored<detail::random_contrast_rule, X>(untyped::random_contrast, images, low, high, o);
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
 template <OperandOrIllShaped X> auto random_hue(const X& images, double most, const seeded& o = {}) {
     static_assert(detail::has_colors<X>,
                   "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::random_hue_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::random_hue_rule, X>(
-                untyped::random_hue(detail::as_tensor(images), most, o));
-    }
+    return detail::colored<detail::random_hue_rule, X>(untyped::random_hue, images, most, o);
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X> auto random_saturation(const X& images, double low, double high, const seeded& o = {}) {
     static_assert(
         detail::has_colors<X>,
         "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::random_saturation_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::random_saturation_rule, X>(
-                untyped::random_saturation(detail::as_tensor(images), low, high, o));
-    }
+    return detail::colored<detail::random_saturation_rule, X>(untyped::random_saturation, images, low, high, o);
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
 template <OperandOrIllShaped X> auto random_gamma(const X& images, double low, double high, const seeded& o = {}) {
     static_assert(detail::has_colors<X>,
                   "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::random_gamma_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::random_gamma_rule, X>(
-                untyped::random_gamma(detail::as_tensor(images), low, high, o));
-    }
+    return detail::colored<detail::random_gamma_rule, X>(untyped::random_gamma, images, low, high, o);
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
@@ -348,40 +246,20 @@ template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images) {
     static_assert(
         detail::has_colors<X>,
         "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::rgb_to_grayscale_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::rgb_to_grayscale_rule, X>(
-                untyped::rgb_to_grayscale(detail::as_tensor(images)));
-    }
+    return detail::colored<detail::rgb_to_grayscale_rule, X>(untyped::rgb_to_grayscale, images);
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
 template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images) {
     static_assert(detail::has_colors<X>,
                   "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::rgb_to_hsv_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else return detail::typed_by<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv(detail::as_tensor(images)));
-    }
+    return detail::colored<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv, images);
 }
 /// The reverse; hues are taken modulo 1.
 template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images) {
     static_assert(detail::has_colors<X>,
                   "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
-    if constexpr (!detail::has_colors<X>) return ill_shaped{};
-    else {
-        using verdict = detail::verdict_on_operands<detail::hsv_to_rgb_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else return detail::typed_by<detail::hsv_to_rgb_rule, X>(untyped::hsv_to_rgb(detail::as_tensor(images)));
-    }
+    return detail::colored<detail::hsv_to_rgb_rule, X>(untyped::hsv_to_rgb, images);
 }
 
 /// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].

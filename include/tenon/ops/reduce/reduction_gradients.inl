@@ -1,0 +1,135 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/state/control.hpp>
+
+/// The gradients of ops/reduce/reduction.hpp.
+
+namespace tenon {
+
+namespace detail {
+
+// What gradients of reductions need: the reduced axes of input 0, and tensors of the reduced sizes with those
+// axes put back as 1s, so that they broadcast against it.
+struct reduced_input {
+    template <class A>
+    reduced_input(const gradient_context& g, const A& a) :
+        x(g.input(0)), gradient(with_axes(g.output_gradient(), a)), y(with_axes(g.output(), a)) {}
+
+    template <class A> static index_list list_of(const A& a, int rank) {
+        index_list list;
+        const axis_set set = axes_or_all(a.axes, rank);
+        for (int i = 0; i < rank; ++i)
+            if (set.has(i)) list.push_back(i);
+        return list;
+    }
+    template <class A> any_tensor with_axes(const any_tensor& t, const A& a) const {
+        if (a.keepdims || x.rank() == 0) return t;
+        return untyped::expand_dims(t, list_of(a, x.rank()));
+    }
+
+    any_tensor x, gradient, y;
+};
+
+inline any_tensor zero_of(const any_tensor& x) { return scalar_constant(0, x.element()); }
+
+// The gradient of the elements of `values` that equal y, shared equally among them.
+template <class A> any_tensor shared_among(const any_tensor& values, const reduced_input& in, const A& a) {
+    const any_tensor chosen =
+        add_instruction(opcode::cast, {add_instruction(opcode::equal, {values, in.y})}, in.x.element());
+    const any_tensor count = in.with_axes(untyped::sum(chosen, a.axes, a.keepdims), a);
+    return add_instruction(opcode::multiply, {chosen, add_instruction(opcode::divide, {in.gradient, count})});
+}
+
+} // namespace detail
+
+TENON_INLINE void sum_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    const any_tensor x = g.input(0);
+    g.set(0, untyped::broadcast_like(g.output_gradient(), x,
+                                     a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
+}
+TENON_INLINE void mean_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    const any_tensor x = g.input(0);
+    g.set(0, untyped::broadcast_like(untyped::divide_by_count(g.output_gradient(), x, a.axes), x,
+                                     a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
+}
+TENON_INLINE void prod_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    const detail::reduced_input in(g, a);
+    g.set(0, tenon::add<prod_gradient_op>({a.axes, true}, {in.gradient, in.x}));
+}
+TENON_INLINE void prod_gradient_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    const any_tensor h = g.output_gradient();
+    std::vector<any_tensor> in;
+    for (int i = 0; i < g.inputs(); ++i) in.push_back(g.input(i));
+    // What an element gives to those beside it, they give to it: in each direction's place stands h.
+    for (int i = 2; i < g.inputs(); ++i) {
+        std::vector<any_tensor> turned = in;
+        turned[static_cast<std::size_t>(i)] = h;
+        g.set(i, tenon::add<prod_gradient_op>(a, std::move(turned)));
+    }
+    std::vector<any_tensor> further = in;
+    further.push_back(h);
+    g.set(1, tenon::add<prod_gradient_op>(a, std::move(further)));
+    in[0] = untyped::ones_like(in[0]);
+    const any_tensor slope = tenon::add<prod_gradient_op>(a, std::move(in));
+    g.set(0, untyped::sum(detail::add_instruction(opcode::multiply, {h, slope}), a.axes, true));
+}
+TENON_INLINE void min_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    const detail::reduced_input in(g, a);
+    g.set(0, detail::shared_among(in.x, in, a));
+}
+TENON_INLINE void max_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    const detail::reduced_input in(g, a);
+    g.set(0, detail::shared_among(in.x, in, a));
+}
+TENON_INLINE void logsumexp_op::gradient(gradient_context& g) {
+    using detail::add_instruction;
+    const detail::reduced_input in(g, g.attributes<attributes>());
+    // Where the result is infinite, infinity - infinity must not spoil the other elements.
+    const any_tensor finite = add_instruction(opcode::is_finite, {in.y});
+    const any_tensor shift = add_instruction(opcode::select, {finite, in.y, detail::zero_of(in.x)});
+    const any_tensor weight = add_instruction(opcode::exp, {add_instruction(opcode::subtract, {in.x, shift})});
+    g.set(0, add_instruction(opcode::multiply, {in.gradient, weight}));
+}
+TENON_INLINE void variance_op::gradient(gradient_context& g) {
+    using detail::add_instruction;
+    const attributes a = g.attributes<attributes>();
+    const detail::reduced_input in(g, a);
+    const any_tensor deviation =
+        add_instruction(opcode::subtract, {in.x, in.with_axes(untyped::mean(in.x, a.axes, a.keepdims), a)});
+    any_tensor scale = untyped::divide_by_count(in.gradient, in.x, a.axes, a.ddof);
+    // d variance = 2 / (n - ddof) * deviation; d sqrt(variance) = that / (2 sqrt(variance)).
+    scale = a.root ? add_instruction(opcode::divide, {scale, in.y}) : add_instruction(opcode::add, {scale, scale});
+    g.set(0, add_instruction(opcode::multiply, {deviation, scale}));
+}
+TENON_INLINE void norm_op::gradient(gradient_context& g) {
+    using detail::add_instruction;
+    const attributes a = g.attributes<attributes>();
+    const detail::reduced_input in(g, a);
+    if (a.order == 2) {
+        const any_tensor is_zero = add_instruction(opcode::equal, {in.y, detail::zero_of(in.x)});
+        const any_tensor scale = add_instruction(
+            opcode::select, {is_zero, detail::zero_of(in.x), add_instruction(opcode::divide, {in.gradient, in.y})});
+        g.set(0, add_instruction(opcode::multiply, {in.x, scale}));
+        return;
+    }
+    const any_tensor sign = add_instruction(opcode::sign, {in.x});
+    const any_tensor share =
+        a.order == 1 ? in.gradient : detail::shared_among(add_instruction(opcode::abs, {in.x}), in, a);
+    g.set(0, add_instruction(opcode::multiply, {sign, share}));
+}
+TENON_INLINE void sum_like_op::gradient(gradient_context& g) {
+    g.set(0, untyped::broadcast_like(g.output_gradient(), g.input(0), g.attributes<attributes>().axes));
+}
+
+} // namespace tenon
