@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <net/wire/calls.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/resources/collective/collective_group.hpp>
 
 /// Collectives by messages between the processes of a group, whatever carries these.
@@ -99,7 +100,15 @@ private:
     void end(error_code code, const std::string& why, error_reason reason, bool tells) noexcept override;
     std::string missing(std::uint64_t sequence) const override;
 
-    template <class F> void guarded(F&& f) noexcept;
+    template <class F> void guarded(F&& f) noexcept {
+        try {
+            f();
+        } catch (const error& e) {
+            (void)fail(e.code(), e.what(), e.reason(), true);
+        } catch (const std::exception& e) {
+            (void)fail(error_code::resource_exhausted, e.what(), error_reason::none, true);
+        }
+    }
     running& at(std::uint64_t number);
     void compare(const running& r, std::uint64_t number, int other) const;
     void progress(std::uint64_t number, running& r, todo& then);
