@@ -1,4 +1,4 @@
-"""TensorFlow's side of benchmarks/serving.cpp: its own batching (tf.nondifferentiable_batch_function), up to 32 rows, so many threads
+"""TensorFlow's side of benchmarks/runtime/serving.cpp: its own batching (tf.nondifferentiable_batch_function), up to 32 rows, so many threads
 that run batches, on 784-300-100-10. Requests are elements of a parallel map, so that no Python is between them. Called with
 milliseconds; prints a line "tasks requests/s microseconds-of-the-processor-a-request" for one thread and two, each in a process."""
 

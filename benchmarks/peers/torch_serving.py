@@ -1,4 +1,4 @@
-"""PyTorch's side of benchmarks/serving.cpp: a batching loop as one writes it, a thread a device that takes what waits, up to 32 rows, and
+"""PyTorch's side of benchmarks/runtime/serving.cpp: a batching loop as one writes it, a thread a device that takes what waits, up to 32 rows, and
 runs 784-300-100-10 on them. Called with milliseconds; prints a line "tasks requests/s microseconds-of-the-processor-a-request" for one
 thread and two."""
 

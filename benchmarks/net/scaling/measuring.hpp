@@ -10,7 +10,7 @@
 
 #include "recording.hpp"
 #include "simulation.hpp"
-#include "../timing.hpp"
+#include "timing.hpp"
 
 /// What this machine's steps cost, as the simulation takes it.
 

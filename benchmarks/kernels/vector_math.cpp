@@ -8,7 +8,7 @@
 
 #include <tenon/simd/pack.hpp>
 
-#define TENON_SIMD_FILE <vector_math.inl>
+#define TENON_SIMD_FILE <kernels/vector_math.inl>
 #include <tenon/simd/for_each_isa.hpp>
 
 #include "baseline/vector_math.hpp"

@@ -33,7 +33,7 @@ tn::any_array random_matrix(std::int64_t rows, std::int64_t columns, unsigned se
 tn::any_array left(const product& p) { return p.ta ? random_matrix(p.k, p.m, 1) : random_matrix(p.m, p.k, 1); }
 tn::any_array right(const product& p) { return p.tb ? random_matrix(p.n, p.k, 2) : random_matrix(p.k, p.n, 2); }
 
-// Many products in one step, so that what a step costs is not what is measured (benchmarks/steps.cpp does
+// Many products in one step, so that what a step costs is not what is measured (benchmarks/runtime/steps.cpp does
 // that).
 constexpr int products = 8;
 

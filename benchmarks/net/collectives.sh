@@ -9,7 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 all=$(
     mpirun --oversubscribe -n 2 "$program"
-    "$python" "$here/peers/gloo_collectives.py" || true
+    "$python" "$here/../peers/gloo_collectives.py" || true
 )
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg); $(nproc) cores"
 awk '
