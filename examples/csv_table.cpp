@@ -18,7 +18,7 @@
 #include <random>
 #include <string>
 
-#include "tour/own_folder.hpp"
+#include "tour/shared/own_folder.hpp"
 
 namespace tn = tenon;
 

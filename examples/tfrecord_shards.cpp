@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tour/own_folder.hpp"
+#include "tour/shared/own_folder.hpp"
 
 namespace tn = tenon;
 

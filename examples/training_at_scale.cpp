@@ -27,7 +27,7 @@
 
 #include <sys/resource.h>
 
-#include "tour/local_cluster.hpp"
+#include "tour/shared/local_cluster.hpp"
 
 namespace tn = tenon;
 namespace nn = tenon::nn;

@@ -13,7 +13,7 @@
 
 #include <cstdio>
 
-#include "devices.hpp"
+#include "shared/devices.hpp"
 
 namespace tn = tenon;
 

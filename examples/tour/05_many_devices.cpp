@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "devices.hpp"
+#include "shared/devices.hpp"
 
 namespace tn = tenon;
 

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "devices.hpp"
+#include "shared/devices.hpp"
 
 namespace tn = tenon;
 

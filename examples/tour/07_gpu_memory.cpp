@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <string>
 
-#include "devices.hpp"
+#include "shared/devices.hpp"
 
 namespace tn = tenon;
 

@@ -22,8 +22,8 @@
 #include <cstdio>
 #include <string>
 
-#include "devices.hpp"
-#include "local_cluster.hpp"
+#include "shared/devices.hpp"
+#include "shared/local_cluster.hpp"
 
 namespace tn = tenon;
 

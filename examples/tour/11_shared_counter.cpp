@@ -26,7 +26,7 @@
 #include <cstdio>
 #include <string>
 
-#include "local_cluster.hpp"
+#include "shared/local_cluster.hpp"
 
 namespace tn = tenon;
 

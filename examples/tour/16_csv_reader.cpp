@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <string>
 
-#include "own_folder.hpp"
+#include "shared/own_folder.hpp"
 
 namespace tn = tenon;
 

@@ -27,7 +27,7 @@
 #include <tuple>
 #include <vector>
 
-#include "own_folder.hpp"
+#include "shared/own_folder.hpp"
 
 namespace tn = tenon;
 

@@ -17,7 +17,7 @@
 #include <cstdio>
 #include <tuple>
 
-#include "own_folder.hpp"
+#include "shared/own_folder.hpp"
 
 namespace tn = tenon;
 

@@ -24,8 +24,8 @@
 #include <string>
 #include <vector>
 
-#include "local_cluster.hpp"
-#include "spirals.hpp"
+#include "shared/local_cluster.hpp"
+#include "shared/spirals.hpp"
 
 namespace tn = tenon;
 

@@ -27,9 +27,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "local_cluster.hpp"
-#include "own_folder.hpp"
-#include "spirals.hpp"
+#include "shared/local_cluster.hpp"
+#include "shared/own_folder.hpp"
+#include "shared/spirals.hpp"
 
 namespace tn = tenon;
 namespace nn = tenon::nn;

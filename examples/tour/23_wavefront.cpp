@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices.hpp"
+#include "shared/devices.hpp"
 
 namespace tn = tenon;
 

@@ -23,7 +23,7 @@
 
 #include <unistd.h>
 
-#include "local_cluster.hpp"
+#include "shared/local_cluster.hpp"
 
 namespace tn = tenon;
 

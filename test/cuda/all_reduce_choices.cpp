@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/control.hpp"
-#include "emulator/nccl.hpp"
+#include "emulator/libraries/nccl.hpp"
 #include "summed_cards.hpp"
 
 using namespace all_reduce_test;

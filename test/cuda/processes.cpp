@@ -26,7 +26,7 @@
 #include <tenon/resources/collective/process_sums.hpp>
 
 #include "emulator/control.hpp"
-#include "emulator/nccl.hpp"
+#include "emulator/libraries/nccl.hpp"
 #include "joint_training.hpp"
 #include "summed_cards.hpp"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Open MPI really starts processes: they find their cluster by a rendezvous that rank 0 serves.
 #
-#   open_mpi.sh PLACE    (test/processes/place.cpp)
+#   open_mpi.sh PLACE    (test/processes/programs/place.cpp)
 #
 # Ends with status 77 where there is no mpirun.
 set -uo pipefail

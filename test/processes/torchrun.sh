@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Processes with the variables of torchrun, on real sockets: they meet at MASTER_ADDR.
 #
-#   torchrun.sh PLACE    (test/processes/place.cpp)
+#   torchrun.sh PLACE    (test/processes/programs/place.cpp)
 set -uo pipefail
 place=$(realpath "$1")
 work=$(mktemp -d)

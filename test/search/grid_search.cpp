@@ -29,7 +29,7 @@
 #include "temporary_folder.hpp"
 
 // A search over a grid, on devices of this process (TOUR 20). Lost tasks: test/net/server/grid_search.cpp; killed programs:
-// test/processes/grid.cpp.
+// test/processes/programs/grid.cpp.
 
 namespace tn = tenon;
 

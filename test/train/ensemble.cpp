@@ -15,7 +15,7 @@
 #include <tenon/train/session/coordinator.hpp>
 
 // Ensembles through queues (SEMANTICS 45), whose members are sessions of one task here. Processes that are killed and stopped:
-// test/processes/ensemble.cpp.
+// test/processes/programs/ensemble.cpp.
 
 namespace tn = tenon;
 

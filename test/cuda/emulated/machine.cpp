@@ -1,9 +1,9 @@
 #include "machine.hpp"
 
 #include "emulator/control.hpp"
-#include "emulator/cublaslt.hpp"
+#include "emulator/libraries/cublaslt.hpp"
 #if defined(TENON_WITH_NCCL)
-#include "emulator/nccl.hpp"
+#include "emulator/libraries/nccl.hpp"
 #endif
 
 namespace tenon::test {

@@ -9,7 +9,7 @@
 #include <cuda/tapes/compiler.hpp>
 #include <tenon/core/error.hpp>
 
-#include "emulator/nvrtc.hpp"
+#include "emulator/libraries/nvrtc.hpp"
 #include "run_on_gpu.hpp"
 
 using namespace tape_test;

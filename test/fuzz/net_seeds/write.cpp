@@ -18,7 +18,7 @@
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/tenon.hpp>
 
-#include "../net_packed.hpp"
+#include "../net/net_packed.hpp"
 #include "op_table/table.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/control.hpp"
-#include "emulator/cudnn.hpp"
+#include "emulator/libraries/cudnn.hpp"
 #include <cuda/device/context.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>

@@ -12,7 +12,7 @@
 #include <cuda/blas/lt.hpp>
 
 #include "emulator/control.hpp"
-#include "emulator/cublaslt.hpp"
+#include "emulator/libraries/cublaslt.hpp"
 #include "products.hpp"
 
 using namespace matmul_test;

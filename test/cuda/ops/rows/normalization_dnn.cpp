@@ -9,7 +9,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/rows/normalization.hpp>
 
-#include "emulator/cudnn.hpp"
+#include "emulator/libraries/cudnn.hpp"
 #include "../gpu_run.hpp"
 
 // Layer normalisation by cuDNN, where TENON_CUDA_NORMALIZATION asks it, against the CPU's in double.

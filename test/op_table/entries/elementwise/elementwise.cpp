@@ -1,0 +1,34 @@
+#include "op_table/table.hpp"
+
+#include <tenon/expr/fused.hpp>
+
+// The one elementwise op. What its instructions do is in ../instructions.cpp.
+
+namespace op_table {
+namespace {
+
+// a * b + a, where b is repeated.
+const auto program = [](const setting& at) {
+    const element_type e = is_numeric(at.element) ? at.element : element_type::float32;
+    tape t;
+    t.add_input(e);
+    t.add_input(e);
+    const int a = t.emit_input(0), b = t.emit_input(1);
+    const int product = t.emit(opcode::multiply, compute_type(e), a, b);
+    t.add_output(t.emit(opcode::add, compute_type(e), product, a), e);
+    return fused_op::attributes{std::make_shared<const tape>(t), {}, {}};
+};
+
+const add_entries fused{
+    {.op = "fused",
+     .elements = numeric,
+     .samples = {{.operands = {x("n=3 m=5"), x("m")},
+                  .attributes = program,
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["n"], at["m"]},
+                                       [&](const index& i) { return in[0].at(i) * in[1](i[1]) + in[0].at(i); })};
+                  }}}},
+};
+
+} // namespace
+} // namespace op_table

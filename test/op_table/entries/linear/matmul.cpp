@@ -1,0 +1,69 @@
+#include "op_table/table.hpp"
+
+#include <cmath>
+
+#include <tenon/ops/linear/matmul.hpp>
+
+// Products of matrices.
+
+namespace op_table {
+namespace {
+
+double dot(std::int64_t k, const std::function<double(std::int64_t)>& term) {
+    double sum = 0;
+    for (std::int64_t l = 0; l < k; ++l) sum += term(l);
+    return sum;
+}
+
+const element_types multiplied_alike = floating.with(element_type::int32).with(element_type::int64);
+const element_types multiplied = multiplied_alike.with(element_type::int8);
+
+const add_entries products{
+    {.op = "matmul",
+     .elements = multiplied,
+     .samples = {{.operands = {x("m=3 k=4"), x("k n=5")},
+                  .attributes = matmul_op::attributes{},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["m"], at["n"]}, [&](const index& i) {
+                          return dot(at["k"], [&](std::int64_t l) { return in[0](i[0], l) * in[1](l, i[1]); });
+                      })};
+                  }},
+                 {.about = "both transposed",
+                  .operands = {x("k=4 m=3"), x("n=5 k")},
+                  .attributes = transpose_a | transpose_b,
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["m"], at["n"]}, [&](const index& i) {
+                          return dot(at["k"], [&](std::int64_t l) { return in[0](l, i[0]) * in[1](i[1], l); });
+                      })};
+                  }},
+                 {.about = "a batch by one matrix",
+                  .operands = {x("b=2 m=3 k=4"), x("k n=2")},
+                  .attributes = matmul_op::attributes{},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["b"], at["m"], at["n"]}, [&](const index& i) {
+                          return dot(at["k"], [&](std::int64_t l) { return in[0](i[0], i[1], l) * in[1](l, i[2]); });
+                      })};
+                  }},
+                 {.about = "a matrix by a vector",
+                  .operands = {x("m=3 k=4"), x("k")},
+                  .attributes = matmul_op::attributes{},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["m"]}, [&](const index& i) {
+                          return dot(at["k"], [&](std::int64_t l) { return in[0](i[0], l) * in[1](l); });
+                      })};
+                  }}}},
+    {.op = "matmul_bias",
+     .elements = multiplied_alike,
+     .samples = {{.operands = {x("m=3 k=4"), x("k n=5"), x("n")},
+                  .attributes = matmul_bias_op::attributes{false, false, true},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["m"], at["n"]}, [&](const index& i) {
+                          return std::fmax(0, in[2](i[1]) + dot(at["k"], [&](std::int64_t l) {
+                                                  return in[0](i[0], l) * in[1](l, i[1]);
+                                              }));
+                      })};
+                  }}}},
+};
+
+} // namespace
+} // namespace op_table
