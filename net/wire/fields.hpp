@@ -11,67 +11,41 @@
 #include <vector>
 
 #include <net/wire/values.hpp>
+#include <tenon/core/members.hpp>
 
-/// Structs as bytes. A struct says its members once, in
-///     static constexpr void fields(auto&& field) { field("session", &run::session); ... }
-/// from which it is written, read and named in docs/protocol.md; one that is left out does not compile. Structs of the library
-/// say theirs beside it, in fields_of.
+/// Structs as bytes: their members, one after another. What a call has is so said once, in its struct; its names are those of
+/// docs/protocol.md and of errors. A member that is added, also to a struct of the library that a call has, changes the protocol.
 
 namespace tenon::net {
 
-/// For a struct that is not ours to change.
-template <class T> struct fields_of;
-
 namespace detail {
 
-template <class T>
-concept HasFields = requires {
-    T::fields([](const char*, auto) {});
-};
-template <class T>
-concept HasOuterFields = requires {
-    fields_of<T>::fields([](const char*, auto) {});
-};
+template <class T> struct list_of : std::false_type {};
+template <class T> struct list_of<std::vector<T>> : std::true_type { using element = T; };
+template <class T> struct digits_of : std::false_type {};
+template <std::size_t N> struct digits_of<std::array<std::byte, N>> : std::true_type {};
+template <class T, class... Others> inline constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 
 } // namespace detail
 
-/// A struct that has a list of its members.
+/// A struct that is written member by member.
 template <class T>
-concept Fielded = detail::HasFields<T> || detail::HasOuterFields<T>;
-
-template <Fielded T> constexpr void each_field(auto&& f) {
-    if constexpr (detail::HasFields<T>) T::fields(f);
-    else fields_of<T>::fields(f);
-}
+concept Fielded = std::is_aggregate_v<T> && !detail::digits_of<T>::value &&
+                  !detail::is_one_of<T, packed, size_names, tensor_type, device_name, failure>;
 
 /// How many values an enumeration has that travels: 0 .. count - 1.
 template <class E> inline constexpr std::size_t enum_count = 0;
 
 namespace detail {
 
-// Becomes any member; not what a device_name is read from, for then there would be two ways. Never called.
-struct anything {
-    template <class T>
-        requires(!std::is_same_v<T, std::string_view>)
-    operator T() const;
+template <class... M> struct member_types {};
+struct as_types {
+    template <class... M> member_types<std::remove_const_t<M>...> operator()(M&...) const;
 };
-template <class T, std::size_t... I> constexpr bool is_made_of(std::index_sequence<I...>) {
-    return requires { T{(static_cast<void>(I), anything{})...}; };
-}
-template <class T, std::size_t N = 0> constexpr std::size_t count_members() {
-    if constexpr (is_made_of<T>(std::make_index_sequence<N + 1>())) return count_members<T, N + 1>();
-    else return N;
-}
-template <class T> constexpr std::size_t count_fields() {
-    std::size_t n = 0;
-    each_field<T>([&](const char*, auto) { ++n; });
-    return n;
-}
+template <class T> using members_of = decltype(with_members(std::declval<T&>(), as_types()));
 
-template <class T> struct list_of : std::false_type {};
-template <class T> struct list_of<std::vector<T>> : std::true_type { using element = T; };
-template <class T> struct digits_of : std::false_type {};
-template <std::size_t N> struct digits_of<std::array<std::byte, N>> : std::true_type {};
+template <class V> constexpr std::size_t least_bytes();
+template <class... M> constexpr std::size_t least_bytes_of(member_types<M...>) { return (least_bytes<M>() + ... + 0); }
 
 // The fewest bytes that a value takes: lists that cannot be there are refused before anything is allocated.
 template <class V> constexpr std::size_t least_bytes() {
@@ -81,20 +55,18 @@ template <class V> constexpr std::size_t least_bytes() {
     else if constexpr (std::is_same_v<V, tensor_type>) return 2;
     else if constexpr (std::is_same_v<V, failure>) return 5;
     else if constexpr (std::is_same_v<V, size_names>) return 0;
-    else if constexpr (Fielded<V>) {
-        std::size_t sum = 0;
-        each_field<V>([&]<class S, class M>(const char*, M S::*) { sum += least_bytes<M>(); });
-        return sum;
-    } else return 4; // a text or a list
+    else if constexpr (Fielded<V>) return least_bytes_of(members_of<V>());
+    else return 4; // a text or a list
 }
 
 // Whether there is an M in it, wherever.
+template <class V, class M> constexpr bool has_any();
+template <class M, class... Of> constexpr bool has_any_of(member_types<Of...>) { return (has_any<Of, M>() || ...); }
 template <class V, class M> constexpr bool has_any() {
-    bool any = std::is_same_v<V, M>;
-    if constexpr (list_of<V>::value) any = any || has_any<typename list_of<V>::element, M>();
-    else if constexpr (Fielded<V>)
-        each_field<V>([&]<class S, class F>(const char*, F S::*) { any = any || has_any<F, M>(); });
-    return any;
+    if constexpr (std::is_same_v<V, M>) return true;
+    else if constexpr (list_of<V>::value) return has_any<typename list_of<V>::element, M>();
+    else if constexpr (Fielded<V>) return has_any_of<M>(members_of<V>());
+    else return false;
 }
 
 } // namespace detail
@@ -122,13 +94,19 @@ template <class V> void put_value(value_writer& to, const V& v) {
     } else if constexpr (detail::list_of<V>::value) {
         to.number(static_cast<std::uint32_t>(v.size()));
         for (const auto& e : v) put_value(to, e);
-    } else if constexpr (Fielded<V>) {
-        static_assert(detail::count_fields<V>() == detail::count_members<V>(),
-                      "tenon::net: a member of this struct is missing in its list of fields");
-        each_field<V>([&](const char*, auto member) { put_value(to, v.*member); });
-    } else put(to, v);
+    } else if constexpr (Fielded<V>) with_members(v, [&](const auto&... members) { (put_value(to, members), ...); });
+    else put(to, v);
 }
 
+template <class V> void take_value(value_reader& from, V& v);
+// Errors name the member.
+template <class V> void take_field(value_reader& from, const char* name, V& v) {
+    try {
+        take_value(from, v);
+    } catch (const invalid_argument_error& e) {
+        throw invalid_argument_error(std::string(name) + ": " + e.what());
+    }
+}
 template <class V> void take_value(value_reader& from, V& v) {
     if constexpr (std::is_same_v<V, bool>) v = from.boolean();
     else if constexpr (std::is_enum_v<V>) {
@@ -162,13 +140,7 @@ template <class V> void take_value(value_reader& from, V& v) {
             v.push_back(std::move(e));
         }
     } else if constexpr (Fielded<V>)
-        each_field<V>([&](const char* name, auto member) {
-            try {
-                take_value(from, v.*member);
-            } catch (const invalid_argument_error& e) {
-                throw invalid_argument_error(std::string(name) + ": " + e.what());
-            }
-        });
+        each_member(v, [&](const char* name, auto& member) { take_field(from, name, member); });
     else if constexpr (std::is_same_v<V, any_array>) v = take_array(from);
     else if constexpr (std::is_same_v<V, tensor_type>) v = take_type(from);
     else if constexpr (std::is_same_v<V, device_name>) v = take_device(from);

@@ -98,7 +98,7 @@ public:
         else if constexpr (net::detail::list_of<V>::value) {
             v.resize(2);
             for (auto& e : v) fill(e);
-        } else if constexpr (net::Fielded<V>) net::each_field<V>([&](const char*, auto member) { fill(v.*member); });
+        } else if constexpr (net::Fielded<V>) with_members(v, [&](auto&... members) { (fill(members), ...); });
         else if constexpr (std::is_same_v<V, any_array>)
             v = any_array::zeros(next_ % 3 ? element_type::int32 : element_type::string, {next_ % 2 ? 3 : 300});
         else if constexpr (std::is_same_v<V, tensor_type>) v = {element_type::float32, {3, extent::named("batch")}};

@@ -33,7 +33,7 @@ public:
         else if constexpr (tenon::net::detail::list_of<V>::value) {
             v.resize(2);
             for (auto& e : v) fill(e);
-        } else if constexpr (Fielded<V>) each_field<V>([&](const char*, auto member) { fill(v.*member); });
+        } else if constexpr (Fielded<V>) tn::with_members(v, [&](auto&... members) { (fill(members), ...); });
         else if constexpr (std::is_same_v<V, tn::any_array>) v = array(static_cast<std::int64_t>(n % 2 ? 3 : 3000));
         else if constexpr (std::is_same_v<V, tn::tensor_type>)
             v = {tn::element_type::float32, {static_cast<std::int64_t>(n), tn::extent::named("batch")}};
@@ -61,10 +61,14 @@ template <class V> bool same(const V& a, const V& b) {
         return a.code == b.code && a.message == b.message && a.reason == b.reason;
     else if constexpr (Fielded<V>) {
         bool all = true;
-        each_field<V>([&](const char* name, auto member) {
-            const bool one = same(a.*member, b.*member);
-            CHECK_MESSAGE(one, name);
+        const char* const* name = tn::member_names<V>.data();
+        const auto check = [&](bool one) {
+            CHECK_MESSAGE(one, *name);
             all = all && one;
+            ++name;
+        };
+        tn::with_members(a, [&](const auto&... of_a) {
+            tn::with_members(b, [&](const auto&... of_b) { (check(same(of_a, of_b)), ...); });
         });
         return all;
     } else return a == b;

@@ -64,7 +64,8 @@ template <class V> std::string type_name() {
 // "session u64, step u64"
 template <class T> std::string fields_as_text() {
     std::string text;
-    each_field<T>([&]<class S, class M>(const char* name, M S::*) {
+    const T value{};
+    tn::each_member(value, [&]<class M>(const char* name, const M&) {
         if constexpr (!std::is_same_v<M, size_names>) // no bytes
             text += (text.empty() ? "" : ", ") + std::string(name) + " " + type_name<M>();
     });
