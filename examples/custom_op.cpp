@@ -21,10 +21,6 @@ struct cumulative_sum_op {
     struct attributes {
         bool exclusive = false;
         bool reversed = false;
-        static constexpr void fields(auto&& field) {
-            field("exclusive", &attributes::exclusive);
-            field("reversed", &attributes::reversed);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr bool takes(tn::element_type e) {

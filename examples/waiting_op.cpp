@@ -111,10 +111,6 @@ struct readings_op {
     struct attributes {
         std::string mailbox;
         tn::extents sizes; // what is known of them before they come
-        static constexpr void fields(auto&& field) {
-            field("mailbox", &attributes::mailbox);
-            field("sizes", &attributes::sizes);
-        }
     };
     static tn::inferred infer(const attributes& a, tn::type_list in, int) {
         if (in.size() != 0 || a.sizes.rank() != 1) return tn::fault::components_differ;

@@ -19,7 +19,6 @@ struct told_op {
     static constexpr tn::op_flags flags = tn::op_flags::stateful;
     struct attributes {
         bool recorded = true;
-        static constexpr void fields(auto&& field) { field("recorded", &attributes::recorded); }
     };
     static tn::inferred infer(const attributes&, tn::type_list in, int) {
         return tn::inferred(in[0].element, in[0].extents);
@@ -49,9 +48,7 @@ template <class T> T told(const T& x, bool recorded = true) {
 /// Its input, where its first element is not above 0; else it reads what is nobody's.
 struct stumble_op {
     static constexpr const char* name = "test_stumble";
-    struct attributes {
-        static constexpr void fields(auto&&) {}
-    };
+    struct attributes {};
     static tn::inferred infer(const attributes&, tn::type_list in, int) {
         return tn::inferred(in[0].element, in[0].extents);
     }

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/op/attribute.hpp>
 #include <tenon/op/attributes.hpp>
 
 #include "messages.hpp"
@@ -24,21 +25,32 @@ struct sample {
     colour shade = colour::red;
     std::vector<std::int64_t> numbers;
     std::vector<tn::tensor_type> types;
+};
+
+// Attributes that several ops have.
+struct sizes_of_window {
+    int height = 1, width = 1;
+};
+struct windowed {
+    bool before = false;
+    sizes_of_window window;
+    double after = 0;
+};
+// Names of its own, in an order of its own.
+struct named_anew {
+    int kind = 0;
+    bool flag = false;
     static constexpr void fields(auto&& field) {
-        field("flag", &sample::flag);
-        field("count", &sample::count);
-        field("large", &sample::large);
-        field("rate", &sample::rate);
-        field("exact", &sample::exact);
-        field("text", &sample::text);
-        field("element", &sample::element);
-        field("sizes", &sample::sizes);
-        field("axes", &sample::axes);
-        field("shade", &sample::shade);
-        field("numbers", &sample::numbers);
-        field("types", &sample::types);
+        field("flag", &named_anew::flag);
+        field("the-kind", &named_anew::kind);
     }
 };
+
+std::string names_of(const tn::attributes& a) {
+    std::string names;
+    for (const tn::named_attribute& n : a) names += (names.empty() ? "" : " ") + n.name;
+    return names;
+}
 
 sample filled() {
     sample s;
@@ -75,6 +87,28 @@ TEST_CASE("attributes come back from a node as they were written") {
     CHECK(back.types == s.types);
     CHECK(tn::encode(back) == tn::encode(s));
     CHECK(tn::encode(back).hash() == tn::encode(s).hash());
+}
+
+TEST_CASE("attributes are members in order, under their names; of a member that is a struct, its members") {
+    CHECK(names_of(tn::encode(sample())) == "flag count large rate exact text element sizes axes shade numbers types");
+    CHECK(names_of(tn::encode(windowed())) == "before height width after");
+    const auto back = tn::decode<windowed>(tn::encode(windowed{true, {3, 5}, 0.5}));
+    CHECK(back.before);
+    CHECK(back.window.height == 3);
+    CHECK(back.window.width == 5);
+    CHECK(back.after == 0.5);
+    CHECK(tn::decode<sizes_of_window>(tn::encode(windowed{true, {3, 5}, 0.5})).width == 5);
+    CHECK(names_of(tn::encode(tn::no_attributes())) == "");
+}
+
+TEST_CASE("attributes have the names that their struct says itself, where it does") {
+    CHECK(names_of(tn::encode(named_anew())) == "flag the-kind");
+    const auto back = tn::decode<named_anew>(tn::encode(named_anew{7, true}));
+    CHECK(back.kind == 7);
+    CHECK(back.flag);
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::decode<named_anew>(tn::encode(sample()));
+          }).find("attribute \"the-kind\" is missing or of another type") != std::string::npos);
 }
 
 TEST_CASE("a changed attribute is another list of attributes") {

@@ -20,7 +20,6 @@ struct spline_op {
     static constexpr const char* name = "spline_of_test";
     struct attributes {
         int axis = 0;
-        static constexpr void fields(auto&& field) { field("axis", &attributes::axis); }
     };
     static constexpr char a_weight_for_each[] = "there must be a weight for each knot";
     static constexpr char in_pairs[] = "knots come in pairs";

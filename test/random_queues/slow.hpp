@@ -19,7 +19,6 @@ struct slow_op {
     static constexpr tenon::element_types gpu_types = tenon::no_elements;
     struct attributes {
         std::int64_t microseconds = 0;
-        static constexpr void fields(auto&& field) { field("microseconds", &attributes::microseconds); }
     };
     static tenon::inferred infer(const attributes&, tenon::type_list in, int) {
         if (in.size() != 1) return tenon::fault::expects_more_operands;

@@ -68,10 +68,6 @@ struct pause_op {
     static constexpr tenon::element_types gpu_types = tenon::no_elements;
     struct attributes {
         bool elsewhere = false, hides = false;
-        static constexpr void fields(auto&& field) {
-            field("elsewhere", &attributes::elsewhere);
-            field("hides", &attributes::hides);
-        }
     };
     static tenon::inferred infer(const attributes& a, tenon::type_list in, int) {
         if (in.size() != 1) return tenon::fault::expects_more_operands;

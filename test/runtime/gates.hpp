@@ -107,11 +107,6 @@ struct gate_op {
         std::string gate;
         tn::extents shape;
         bool alone = false; ///< one output, which is not its input: the one number of its first, that many times
-        static constexpr void fields(auto&& field) {
-            field("gate", &attributes::gate);
-            field("shape", &attributes::shape);
-            field("alone", &attributes::alone);
-        }
     };
     static constexpr int outputs(const attributes& a, int inputs) { return a.alone ? 1 : inputs; }
     static tn::inferred infer(const attributes& a, tn::type_list in, int o) {

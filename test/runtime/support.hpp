@@ -92,7 +92,6 @@ struct watched_op {
     static constexpr tn::op_flags flags = tn::op_flags::stateful;
     struct attributes {
         deed what = deed::note;
-        static constexpr void fields(auto&& field) { field("what", &attributes::what); }
     };
     static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) {
         if (in.size() != 1) return tn::fault::expects_more_operands;

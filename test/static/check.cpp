@@ -114,10 +114,6 @@ struct trapezium_rule {
     struct attributes {
         int axis = 0;
         extents shape{2, 3};
-        static constexpr void fields(auto&& field) {
-            field("axis", &attributes::axis);
-            field("shape", &attributes::shape);
-        }
     };
     static constexpr char too_few[] = "an area needs 2 points or more";
     static constexpr tn::inferred infer(const attributes&, type_list in, int) {

@@ -159,7 +159,7 @@ struct backward_input_kernel final : kernel {
 // in: x, dy.
 struct backward_filter_kernel final : kernel {
     backward_filter_kernel(const kernel_setup& s, const conv2d_backward_filter_op::attributes& a) :
-        of(s, sizes_of(a, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents),
+        of(s, sizes_of(a.convolution, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents),
            dnn::operation_kind::convolution_backward_filter, dnn::after_convolution::nothing),
         bias(a.bias) {}
     std::size_t scratch_bytes() const override {
@@ -185,7 +185,7 @@ kernel_pointer prepare_conv2d(const kernel_setup& s) {
 }
 kernel_pointer prepare_conv2d_bias(const kernel_setup& s) {
     const auto a = decode<conv2d_bias_op::attributes>(s.attrs);
-    return std::make_unique<conv2d_kernel>(s, a, a.relu);
+    return std::make_unique<conv2d_kernel>(s, a.convolution, a.relu);
 }
 kernel_pointer prepare_backward_input(const kernel_setup& s) {
     return std::make_unique<backward_input_kernel>(s, s.inputs[2].extents);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/core/fault.hpp>
+#include <tenon/core/members.hpp>
 #include <tenon/core/sizes/shape.hpp>
 
 /// The compile-time complaint: one mistake gives one error, whose first line names the op and both shapes.
@@ -179,12 +180,12 @@ struct attribute_writer {
     sentence_writer& to;
     fault what;
     const char* between;
-    constexpr void put(const char*, const extents& e) const {
+    constexpr void operator()(const char*, const extents& e) const {
         if (!is_about_sizes(what)) return;
         to.put(between);
         to.put(e);
     }
-    template <class V> constexpr void put(const char* name, const V& v) const {
+    template <class V> constexpr void operator()(const char* name, const V& v) const {
         if (!is_about_axes(what)) return;
         if constexpr (requires { v.count; }) {
             if (!same_text(name, "axes")) return;
@@ -210,10 +211,7 @@ constexpr void show(sentence_writer& w, fault what, const tensor_type& operand, 
 template <class Static> constexpr void show_asked(sentence_writer& w, fault what, const char* between) {
     using attributes = std::remove_cvref_t<decltype(Static::value)>;
     if constexpr (requires { typename Static::subject; }) show(w, what, Static::subject::type, between);
-    else if constexpr (requires { attributes::fields([](const char*, auto) {}); })
-        attributes::fields([&](const char* name, auto member) {
-            attribute_writer{w, what, between}.put(name, Static::value.*member);
-        });
+    else if constexpr (std::is_aggregate_v<attributes>) each_member(Static::value, attribute_writer{w, what, between});
 }
 
 template <class Rule, fault Fault, class Static, class... Operands> constexpr int write_sentence(char* to) {

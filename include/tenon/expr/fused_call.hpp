@@ -17,11 +17,6 @@ struct fused_attributes {
     /// For each output of the tape the index of an earlier one that it is added to, or -1. An operand that
     /// occurs twice in an expression gets one gradient this way. Empty: all -1.
     std::vector<std::int64_t> merge;
-    static constexpr void fields(auto&& field) {
-        field("tape", &fused_attributes::tape);
-        field("constants", &fused_attributes::constants);
-        field("merge", &fused_attributes::merge);
-    }
     bool merges(int output) const { return !merge.empty() && merge[static_cast<std::size_t>(output)] >= 0; }
     /// Index in the tape of the node's output `output`.
     int tape_output_of(int output) const {

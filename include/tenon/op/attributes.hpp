@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/core/array/array.hpp>
+#include <tenon/core/members.hpp>
 #include <tenon/core/number.hpp>
 #include <tenon/core/sizes/extents.hpp>
 
@@ -58,52 +59,62 @@ namespace detail {
 
 std::size_t hash_extents(const extents& e);
 
+// A member whose members are attributes.
+template <class V> inline constexpr bool is_group = std::is_class_v<V>&& std::is_aggregate_v<V>;
+
 // A member of an attribute struct as one of the types that are stored, and back.
 void set_number(attributes& to, const char* name, const number& value);
-template <class V> void set_attribute(attributes& to, const char* name, const V& value) {
-    if constexpr (std::is_same_v<V, number>) set_number(to, name, value);
-    else if constexpr (std::is_same_v<V, index_list>)
-        to.set(name, std::vector<std::int64_t>(value.begin(), value.end()));
-    else if constexpr (std::is_floating_point_v<V>) to.set(name, static_cast<double>(value));
-    else if constexpr (std::is_integral_v<V> || (std::is_enum_v<V> && !std::is_same_v<V, element_type>))
-        to.set(name, static_cast<std::int64_t>(value));
-    else to.set(name, value);
-}
+struct attribute_encoder {
+    attributes& to;
+    template <class V> void operator()(const char* name, const V& value) const {
+        if constexpr (std::is_same_v<V, number>) set_number(to, name, value);
+        else if constexpr (std::is_same_v<V, index_list>)
+            to.set(name, std::vector<std::int64_t>(value.begin(), value.end()));
+        else if constexpr (std::is_floating_point_v<V>) to.set(name, static_cast<double>(value));
+        else if constexpr (std::is_integral_v<V> || (std::is_enum_v<V> && !std::is_same_v<V, element_type>))
+            to.set(name, static_cast<std::int64_t>(value));
+        else if constexpr (is_group<V>) each_member(value, *this);
+        else to.set(name, value);
+    }
+};
 
 [[noreturn]] void list_too_long(const char* name, std::size_t count);
 [[noreturn]] void number_out_of_range(const char* name, std::int64_t value);
 number number_attribute(const attributes& from, const char* name);
 
-template <class V> void from_attribute(const attributes& from, const char* name, V& v) {
-    if constexpr (std::is_same_v<V, element_type>) v = from.get<element_type>(name);
-    else if constexpr (std::is_same_v<V, number>) v = number_attribute(from, name);
-    else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
-        const std::int64_t n = from.get<std::int64_t>(name);
-        v = static_cast<V>(n);
-        if (static_cast<std::int64_t>(v) != n) number_out_of_range(name, n);
-    } else if constexpr (std::is_floating_point_v<V>) v = static_cast<V>(from.get<double>(name));
-    else if constexpr (std::is_same_v<V, index_list>) {
-        const auto& list = from.get<std::vector<std::int64_t>>(name);
-        if (list.size() > max_rank) list_too_long(name, list.size());
-        v = index_list{};
-        for (const std::int64_t i : list) v.push_back(i);
-    } else v = from.get<V>(name);
-}
+struct attribute_decoder {
+    const attributes& from;
+    template <class V> void operator()(const char* name, V& v) const {
+        if constexpr (std::is_same_v<V, element_type>) v = from.get<element_type>(name);
+        else if constexpr (std::is_same_v<V, number>) v = number_attribute(from, name);
+        else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
+            const std::int64_t n = from.get<std::int64_t>(name);
+            v = static_cast<V>(n);
+            if (static_cast<std::int64_t>(v) != n) number_out_of_range(name, n);
+        } else if constexpr (std::is_floating_point_v<V>) v = static_cast<V>(from.get<double>(name));
+        else if constexpr (std::is_same_v<V, index_list>) {
+            const auto& list = from.get<std::vector<std::int64_t>>(name);
+            if (list.size() > max_rank) list_too_long(name, list.size());
+            v = index_list{};
+            for (const std::int64_t i : list) v.push_back(i);
+        } else if constexpr (is_group<V>) each_member(v, *this);
+        else v = from.get<V>(name);
+    }
+};
 
 } // namespace detail
 
-/// An op's attribute struct, written out as a node's attributes. The struct lists its members once, in
-///     static constexpr void fields(auto&& field) { field("transpose_a", &attributes::transpose_a); ... }
+/// An op's attribute struct, written out as a node's attributes: its members, in order, under their names.
 template <class A> attributes encode(const A& a) {
     attributes out;
-    A::fields([&](const char* name, auto member) { detail::set_attribute(out, name, a.*member); });
+    each_member(a, detail::attribute_encoder{out});
     return out;
 }
 
 /// The reverse of encode; throws invalid_argument_error naming what is missing or of the wrong type.
 template <class A> A decode(const attributes& from) {
     A a{};
-    A::fields([&](const char* name, auto member) { detail::from_attribute(from, name, a.*member); });
+    each_member(a, detail::attribute_decoder{from});
     return a;
 }
 
@@ -113,7 +124,6 @@ attributes renamed(const attributes& a, std::initializer_list<std::pair<const ch
 
 /// For ops without attributes.
 struct no_attributes {
-    static constexpr void fields(auto&&) {}
     friend constexpr bool operator==(const no_attributes&, const no_attributes&) = default;
 };
 

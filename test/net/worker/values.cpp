@@ -30,9 +30,7 @@ struct held_op {
     static constexpr const char* name = "test_held";
     static constexpr tn::op_flags flags = tn::op_flags::stateful;
     static constexpr tn::element_types gpu_types = tn::no_elements;
-    struct attributes {
-        static constexpr void fields(auto&&) {}
-    };
+    struct attributes {};
     static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) {
         return tn::inferred(in[0].element, in[0].extents);
     }

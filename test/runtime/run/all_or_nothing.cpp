@@ -59,7 +59,6 @@ struct computing_op {
     static constexpr tn::op_flags flags = tn::op_flags::stateful;
     struct attributes {
         double seconds = 0;
-        static constexpr void fields(auto&& field) { field("seconds", &attributes::seconds); }
     };
     static tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
     struct kernel final : tn::kernel {

@@ -21,9 +21,7 @@ namespace {
 struct refusing_op {
     static constexpr const char* name = "test_refusing";
     static constexpr tn::op_flags flags = tn::op_flags::stateful;
-    struct attributes {
-        static constexpr void fields(auto&&) {}
-    };
+    struct attributes {};
     static tn::inferred infer(const attributes&, tn::type_list in, int) {
         return tn::inferred(in[0].element, in[0].extents);
     }

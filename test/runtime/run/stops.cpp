@@ -32,7 +32,6 @@ struct tell_op {
     static constexpr tn::element_types gpu_types = tn::no_elements;
     struct attributes {
         std::int64_t number = 0;
-        static constexpr void fields(auto&& field) { field("number", &attributes::number); }
     };
     static tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
     struct tell_kernel final : tn::kernel {

@@ -21,11 +21,6 @@ struct all_reduce_op {
         std::int64_t meeting = 0; ///< those of one sum have the same, and no others of their graph
         std::int64_t number = 0;  ///< its own, of all that meet
         std::int64_t all = 1;     ///< how many they are
-        static constexpr void fields(auto&& field) {
-            field("meeting", &attributes::meeting);
-            field("number", &attributes::number);
-            field("all", &attributes::all);
-        }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -41,7 +36,6 @@ struct all_reduced_op {
     static constexpr op_flags flags = op_flags::stateful;
     struct attributes {
         std::int64_t meeting = 0;
-        static constexpr void fields(auto&& field) { field("meeting", &attributes::meeting); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? inferred(in[0]) : inferred(fault::expects_more_operands);

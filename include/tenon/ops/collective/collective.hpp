@@ -21,10 +21,6 @@ struct collective_op {
     struct attributes {
         std::string group; ///< collective_group::name()
         collective_kind kind = collective_kind::sum;
-        static constexpr void fields(auto&& field) {
-            field("group", &attributes::group);
-            field("kind", &attributes::kind);
-        }
     };
     static constexpr char what_it_takes[] = "a sum is of numbers, a mean of floating numbers, a gather of rows";
     static constexpr char weighs_by_rows[] = "a mean is weighted by the rows of its second operand; a scalar has none";

@@ -23,10 +23,6 @@ struct device_collective_start_op {
     struct attributes {
         std::string sums; ///< chosen_process_sums::name
         std::int64_t place = 0;
-        static constexpr void fields(auto&& field) {
-            field("sums", &attributes::sums);
-            field("place", &attributes::place);
-        }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -46,11 +42,6 @@ struct device_collective_op {
         std::string group; ///< collective_group::name()
         collective_kind kind = collective_kind::sum;
         std::int64_t place = 0;
-        static constexpr void fields(auto&& field) {
-            field("group", &attributes::group);
-            field("kind", &attributes::kind);
-            field("place", &attributes::place);
-        }
     };
     static constexpr char what_it_takes[] = "GPUs of several processes give sums and means";
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -69,7 +60,6 @@ struct device_collective_done_op {
     static constexpr op_flags flags = op_flags::by_reader;
     struct attributes {
         std::int64_t place = 0;
-        static constexpr void fields(auto&& field) { field("place", &attributes::place); }
     };
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {

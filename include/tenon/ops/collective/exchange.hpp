@@ -16,10 +16,6 @@ struct send_op {
     struct attributes {
         std::int64_t edge = 0;
         bool used = false; ///< the other task changes something by what it computes of it
-        static constexpr void fields(auto&& field) {
-            field("edge", &attributes::edge);
-            field("used", &attributes::used);
-        }
     };
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -42,15 +38,6 @@ struct receive_op {
         element_type element = element_type::none;
         extents shape;
         bool follows_update = false; ///< an update of the same step, of whichever task, comes before it
-        static constexpr void fields(auto&& field) {
-            field("edge", &attributes::edge);
-            field("tensor", &attributes::tensor);
-            field("from", &attributes::from);
-            field("to", &attributes::to);
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-            field("follows_update", &attributes::follows_update);
-        }
     };
     static int outputs(const attributes& a, int) { return a.tensor.empty() ? 0 : 1; }
     static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
@@ -65,7 +52,6 @@ struct convert_op {
     static constexpr op_flags flags = op_flags::none;
     struct attributes {
         element_type element = element_type::none;
-        static constexpr void fields(auto&& field) { field("element", &attributes::element); }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;

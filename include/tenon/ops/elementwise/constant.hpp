@@ -21,7 +21,6 @@ struct constant_op {
     static constexpr op_flags flags = op_flags::constant;
     struct attributes {
         std::shared_ptr<const any_array> value;
-        static constexpr void fields(auto&& field) { field("value", &attributes::value); }
     };
     static inferred infer(const attributes& a, type_list, int) { return inferred(a.value->type()); }
     static kernel_pointer prepare(const kernel_setup& s);

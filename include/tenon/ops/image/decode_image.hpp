@@ -27,12 +27,6 @@ struct decode_image_op {
         element_type element = element_type::uint8;
         extents sizes{extent(), extent(), extent()}; ///< as far as they are known; no number of channels: as stored
         std::int64_t largest_image = decode_image_options().largest_image;
-        static constexpr void fields(auto&& field) {
-            field("format", &attributes::format);
-            field("element", &attributes::element);
-            field("sizes", &attributes::sizes);
-            field("largest_image", &attributes::largest_image);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -71,7 +65,6 @@ struct encode_png_op : detail::encodes_image {
     static constexpr const char* name = "encode_png";
     struct attributes {
         int compression = encode_png_options().compression;
-        static constexpr void fields(auto&& field) { field("compression", &attributes::compression); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) { return encoded(in, true, 4, true); }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -84,10 +77,6 @@ struct encode_jpeg_op : detail::encodes_image {
     struct attributes {
         int quality = encode_jpeg_options().quality;
         bool progressive = false;
-        static constexpr void fields(auto&& field) {
-            field("quality", &attributes::quality);
-            field("progressive", &attributes::progressive);
-        }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) { return encoded(in, false, 3, false); }
     static kernel_pointer prepare(const kernel_setup& s);

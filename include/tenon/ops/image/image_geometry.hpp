@@ -20,7 +20,6 @@ struct flip_images_op {
     static constexpr const char* name = "flip_images";
     struct attributes {
         bool upside_down = false; ///< else left and right change places
-        static constexpr void fields(auto&& field) { field("upside_down", &attributes::upside_down); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -41,10 +40,6 @@ struct crop_images_op {
     static constexpr const char* name = "crop_images";
     struct attributes {
         std::int64_t height = 0, width = 0;
-        static constexpr void fields(auto&& field) {
-            field("height", &attributes::height);
-            field("width", &attributes::width);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred cut(const attributes& a, const tensor_type& x, const tensor_type& places) {
@@ -94,13 +89,6 @@ struct fit_images_op {
         std::int64_t height = 0, width = 0;
         bool crops = true, pads = true; ///< what it may do
         number value = 0;
-        static constexpr void fields(auto&& field) {
-            field("height", &attributes::height);
-            field("width", &attributes::width);
-            field("crops", &attributes::crops);
-            field("pads", &attributes::pads);
-            field("value", &attributes::value);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;

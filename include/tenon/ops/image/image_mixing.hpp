@@ -27,11 +27,6 @@ struct box_mask_op {
         bool inside =
             false; ///< the place is one of those at which the box lies in the image; else that of its middle, and
                    ///< what would lie outside is cut off
-        static constexpr void fields(auto&& field) {
-            field("height", &attributes::height);
-            field("width", &attributes::width);
-            field("inside", &attributes::inside);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
         constexpr bool says_sizes() const noexcept { return height != 0 || width != 0; }
     };
@@ -57,12 +52,6 @@ struct fill_boxes_op {
         std::int64_t height = 0, width = 0;
         bool inside = false;
         number value = 0;
-        static constexpr void fields(auto&& field) {
-            field("height", &attributes::height);
-            field("width", &attributes::width);
-            field("inside", &attributes::inside);
-            field("value", &attributes::value);
-        }
         constexpr box_mask_op::attributes boxes() const noexcept { return {height, width, inside}; }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {

@@ -26,11 +26,6 @@ namespace detail {
 struct resize_attributes {
     interpolation method = interpolation::bilinear;
     std::int64_t height = 0, width = 0;
-    static constexpr void fields(auto&& field) {
-        field("method", &resize_attributes::method);
-        field("height", &resize_attributes::height);
-        field("width", &resize_attributes::width);
-    }
     friend constexpr bool operator==(const resize_attributes&, const resize_attributes&) = default;
 };
 constexpr inferred infer_resized(const resize_attributes& a, const tensor_type& x) {
@@ -51,10 +46,6 @@ struct resize_nearest_op {
     static constexpr const char* name = "resize_nearest";
     struct attributes {
         std::int64_t height = 0, width = 0;
-        static constexpr void fields(auto&& field) {
-            field("height", &attributes::height);
-            field("width", &attributes::width);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {

@@ -31,10 +31,6 @@ namespace detail {
 struct transform_attributes {
     interpolation method = interpolation::bilinear;
     double value = 0;
-    static constexpr void fields(auto&& field) {
-        field("method", &transform_attributes::method);
-        field("value", &transform_attributes::value);
-    }
     friend constexpr bool operator==(const transform_attributes&, const transform_attributes&) = default;
 };
 constexpr inferred infer_transform(const transform_attributes& a, const tensor_type& x, const tensor_type& matrices) {

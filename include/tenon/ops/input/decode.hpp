@@ -60,26 +60,18 @@ struct decoded_columns {
 /// n.
 struct decode_csv_op : detail::decodes {
     static constexpr const char* name = "decode_csv";
-    struct attributes : detail::decoded_columns {
+    struct attributes {
+        detail::decoded_columns columns;
         int delimiter = ',';
         bool quotes = true;
         std::shared_ptr<const any_array> na_values, header;
-        static constexpr void fields(auto&& field) {
-            field("types", &attributes::types);
-            field("defaults", &attributes::defaults);
-            field("has_default", &attributes::has_default);
-            field("delimiter", &attributes::delimiter);
-            field("quotes", &attributes::quotes);
-            field("na_values", &attributes::na_values);
-            field("header", &attributes::header);
-        }
     };
-    static int outputs(const attributes& a, int) { return static_cast<int>(a.types.size()); }
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.columns.types.size()); }
     static inferred infer(const attributes& a, type_list in, int output) {
         if (!detail::is_text_list(a.na_values) || !detail::is_text_list(a.header)) return fault::names_differ;
-        for (const tensor_type& t : a.types)
+        for (const tensor_type& t : a.columns.types)
             if (t.extents.rank() > 1 || (t.extents.rank() == 1 && t.extents[0].size < 1)) return fault::rank_too_high;
-        return a.check(in, output);
+        return a.columns.check(in, output);
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -88,20 +80,15 @@ TENON_OP(decode, decode_csv);
 /// in: records. Output c: member c of each.
 struct decode_json_op : detail::decodes {
     static constexpr const char* name = "decode_json";
-    struct attributes : detail::decoded_columns {
+    struct attributes {
         std::shared_ptr<const any_array> names;
-        static constexpr void fields(auto&& field) {
-            field("names", &attributes::names);
-            field("types", &attributes::types);
-            field("defaults", &attributes::defaults);
-            field("has_default", &attributes::has_default);
-        }
+        detail::decoded_columns columns;
     };
-    static int outputs(const attributes& a, int) { return static_cast<int>(a.types.size()); }
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.columns.types.size()); }
     static inferred infer(const attributes& a, type_list in, int output) {
-        if (!detail::is_text_list(a.names) || a.names->elements() != static_cast<std::int64_t>(a.types.size()))
+        if (!detail::is_text_list(a.names) || a.names->elements() != static_cast<std::int64_t>(a.columns.types.size()))
             return fault::names_differ;
-        return a.check(in, output);
+        return a.columns.check(in, output);
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -116,11 +103,6 @@ struct decode_raw_op : detail::decodes {
         element_type element = element_type::uint8;
         extents sizes;
         byte_order order = byte_order::little;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("sizes", &attributes::sizes);
-            field("order", &attributes::order);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (const inferred r = records(in); !r) return r;

@@ -81,8 +81,9 @@ inline constexpr const char* forgiving_csv = "forgiving";
 
 inline csv_row_decoder csv_decoder_of(const decode_csv_op::attributes& a, bool forgiving) {
     std::vector<csv_column> columns;
-    for (std::size_t i = 0; i < a.types.size(); ++i)
-        columns.push_back({a.types[i].element, default_of(a, i), a.types[i].extents.elements()});
+    for (std::size_t i = 0; i < a.columns.types.size(); ++i)
+        columns.push_back(
+            {a.columns.types[i].element, default_of(a.columns, i), a.columns.types[i].extents.elements()});
     return {"decode_csv",
             std::move(columns),
             {static_cast<char>(a.delimiter), a.quotes, texts_of(*a.na_values), texts_of(*a.header), forgiving}};
@@ -91,20 +92,21 @@ struct decode_csv_kernel final : decode_kernel<csv_row_decoder> {
     explicit decode_csv_kernel(const kernel_setup& s) :
         decode_csv_kernel(s, decode<decode_csv_op::attributes>(s.attrs)) {}
     decode_csv_kernel(const kernel_setup& s, const decode_csv_op::attributes& a) :
-        decode_kernel(s, csv_decoder_of(a, s.attrs.find(forgiving_csv) != nullptr), cost_of(a, 15)) {}
+        decode_kernel(s, csv_decoder_of(a, s.attrs.find(forgiving_csv) != nullptr), cost_of(a.columns, 15)) {}
 };
 
 inline json_row_decoder json_decoder_of(const decode_json_op::attributes& a) {
     std::vector<json_column> columns;
-    for (std::size_t i = 0; i < a.types.size(); ++i)
-        columns.push_back({a.names->data<std::string>()[i], a.types[i].element, a.types[i].extents, default_of(a, i)});
+    for (std::size_t i = 0; i < a.columns.types.size(); ++i)
+        columns.push_back({a.names->data<std::string>()[i], a.columns.types[i].element, a.columns.types[i].extents,
+                           default_of(a.columns, i)});
     return {"decode_json", std::move(columns)};
 }
 struct decode_json_kernel final : decode_kernel<json_row_decoder> {
     explicit decode_json_kernel(const kernel_setup& s) :
         decode_json_kernel(s, decode<decode_json_op::attributes>(s.attrs)) {}
     decode_json_kernel(const kernel_setup& s, const decode_json_op::attributes& a) :
-        decode_kernel(s, json_decoder_of(a), cost_of(a, 100)) {}
+        decode_kernel(s, json_decoder_of(a), cost_of(a.columns, 100)) {}
 };
 
 struct decode_raw_kernel final : kernel {
@@ -150,8 +152,8 @@ TENON_INLINE std::vector<any_tensor> decode_csv(const any_tensor& records, const
                                                 const csv_options& how) {
     decode_csv_op::attributes a;
     for (const csv_column& c : columns)
-        a.types.push_back({c.element, c.fields == 1 ? extents{} : extents{extent(c.fields)}});
-    detail::set_columns(a, columns);
+        a.columns.types.push_back({c.element, c.fields == 1 ? extents{} : extents{extent(c.fields)}});
+    detail::set_columns(a.columns, columns);
     a.delimiter = how.delimiter;
     a.quotes = how.quotes;
     a.na_values = detail::text_list(how.na_values);
@@ -166,9 +168,9 @@ TENON_INLINE std::vector<any_tensor> decode_json(const any_tensor& records, cons
     std::vector<std::string> names;
     for (const json_column& c : columns) {
         names.push_back(c.name);
-        a.types.push_back({c.element, c.sizes});
+        a.columns.types.push_back({c.element, c.sizes});
     }
-    detail::set_columns(a, columns);
+    detail::set_columns(a.columns, columns);
     a.names = detail::text_list(names);
     (void)json_row_decoder("decode_json", columns);
     return detail::outputs_of(add_node(definition_of<decode_json_op>(), {records}, encode(a)), columns.size());

@@ -22,12 +22,6 @@ struct epoch_order_op {
         std::int64_t epochs = 0;
         bool shuffle = false;
         std::int64_t seed = 0;
-        static constexpr void fields(auto&& field) {
-            field("limit", &attributes::limit);
-            field("epochs", &attributes::epochs);
-            field("shuffle", &attributes::shuffle);
-            field("seed", &attributes::seed);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() == 0)

@@ -45,7 +45,6 @@ struct claim_file_op : detail::file_op {
     static constexpr const char* name = "claim_file";
     struct attributes {
         bool renews = false;
-        static constexpr void fields(auto&& field) { field("renews", &attributes::renews); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;
@@ -109,7 +108,6 @@ struct save_shard_op : detail::file_op {
     static constexpr const char* name = "save_shard";
     struct attributes {
         std::shared_ptr<const any_array> names; ///< string [n]
-        static constexpr void fields(auto&& field) { field("names", &attributes::names); }
     };
     static inferred infer(const attributes& a, type_list in, int) {
         if (!a.names || a.names->element() != element_type::string || in.size() != a.names->elements() + 1)
@@ -130,7 +128,6 @@ struct restore_shard_op : detail::file_op {
     static constexpr const char* name = "restore_shard";
     struct attributes {
         std::vector<tensor_type> types; ///< of the outputs, whose sizes are numbers
-        static constexpr void fields(auto&& field) { field("types", &attributes::types); }
     };
     /// Of the third.
     struct piece {

@@ -28,11 +28,6 @@ struct iterator_op {
         std::vector<tensor_type> components;
         std::string shared_name;
         std::int64_t source = 0; ///< the number of the data set that it begins with; 0: it has to be initialised
-        static constexpr void fields(auto&& field) {
-            field("components", &attributes::components);
-            field("shared_name", &attributes::shared_name);
-            field("source", &attributes::source);
-        }
     };
     static inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 0 || a.components.empty()) return fault::components_differ;
@@ -59,7 +54,6 @@ struct iterator_initialize_op : detail::iterator_use {
     static constexpr const char* name = "iterator_initialize";
     struct attributes {
         std::int64_t source = 0; ///< the data set's number
-        static constexpr void fields(auto&& field) { field("source", &attributes::source); }
     };
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {

@@ -53,11 +53,6 @@ struct parse_example_op {
         std::vector<tensor_type> types;         ///< [n]
         std::shared_ptr<const any_array>
             how; ///< int64 [n]: layout, + 4 where it is required, + 8 where its length is asked for
-        static constexpr void fields(auto&& field) {
-            field("names", &attributes::names);
-            field("types", &attributes::types);
-            field("how", &attributes::how);
-        }
     };
     static constexpr std::int64_t required = 4, length = 8;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.types.size()); }

@@ -49,17 +49,6 @@ struct reader_op {
         std::int64_t largest_record = record_format().largest_record;
         bool ignore_errors = false;
         std::string shared_name;
-        static constexpr void fields(auto&& field) {
-            field("kind", &attributes::kind);
-            field("compressed", &attributes::compressed);
-            field("skip_header_lines", &attributes::skip_header_lines);
-            field("header_bytes", &attributes::header_bytes);
-            field("record_bytes", &attributes::record_bytes);
-            field("footer_bytes", &attributes::footer_bytes);
-            field("largest_record", &attributes::largest_record);
-            field("ignore_errors", &attributes::ignore_errors);
-            field("shared_name", &attributes::shared_name);
-        }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 0) return fault::components_differ;
@@ -89,10 +78,6 @@ struct reader_read_up_to_op : detail::waiting_queue_use {
     struct attributes {
         std::int64_t n = 0;
         extents count; ///< one: what the types say of how many there are, a name mostly; none: nothing
-        static constexpr void fields(auto&& field) {
-            field("n", &attributes::n);
-            field("count", &attributes::count);
-        }
     };
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -125,7 +110,6 @@ struct reader_count_op : detail::queue_use {
     enum class what { records_produced, work_units_completed, records_ignored };
     struct attributes {
         what counted = what::records_produced;
-        static constexpr void fields(auto&& field) { field("counted", &attributes::counted); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);

@@ -34,26 +34,14 @@ namespace detail {
 /// The same as a node keeps it.
 struct conv2d_attributes {
     int stride_h = 1, stride_w = 1;
-    tenon::padding::rule kind = tenon::padding::rule::valid;
+    tenon::padding::rule padding = tenon::padding::rule::valid;
     int top = 0, bottom = 0, left = 0, right = 0;
     int dilation_h = 1, dilation_w = 1;
     int groups = 1;
-    static constexpr void fields(auto&& field) {
-        field("stride_h", &conv2d_attributes::stride_h);
-        field("stride_w", &conv2d_attributes::stride_w);
-        field("padding", &conv2d_attributes::kind);
-        field("top", &conv2d_attributes::top);
-        field("bottom", &conv2d_attributes::bottom);
-        field("left", &conv2d_attributes::left);
-        field("right", &conv2d_attributes::right);
-        field("dilation_h", &conv2d_attributes::dilation_h);
-        field("dilation_w", &conv2d_attributes::dilation_w);
-        field("groups", &conv2d_attributes::groups);
-    }
     friend constexpr bool operator==(const conv2d_attributes&, const conv2d_attributes&) = default;
 
-    constexpr window_axis vertical() const noexcept { return {kind, stride_h, dilation_h, top, bottom}; }
-    constexpr window_axis horizontal() const noexcept { return {kind, stride_w, dilation_w, left, right}; }
+    constexpr window_axis vertical() const noexcept { return {padding, stride_h, dilation_h, top, bottom}; }
+    constexpr window_axis horizontal() const noexcept { return {padding, stride_w, dilation_w, left, right}; }
 };
 
 constexpr conv2d_attributes attributes_of(const conv2d_options& o) noexcept {
@@ -120,17 +108,14 @@ TENON_OP(convolution, conv2d);
 struct conv2d_bias_op {
     static constexpr const char* name = "conv2d_bias";
     static constexpr op_flags flags = op_flags::alike;
-    struct attributes : detail::conv2d_attributes {
+    struct attributes {
+        detail::conv2d_attributes convolution;
         bool relu = false;
-        static constexpr void fields(auto&& field) {
-            conv2d_attributes::fields(field);
-            field("relu", &attributes::relu);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;
-        const inferred r = detail::infer_convolution(a, in[0], in[1]);
+        const inferred r = detail::infer_convolution(a.convolution, in[0], in[1]);
         if (!r) return r;
         if (in[2].element != r.type.element) return fault::element_types_differ;
         if (in[2].extents.rank() != 1) return in[2].extents.rank() < 1 ? fault::rank_too_low : fault::rank_too_high;
@@ -166,18 +151,15 @@ TENON_OP(convolution, conv2d_backward_input);
 struct conv2d_backward_filter_op {
     static constexpr const char* name = "conv2d_backward_filter";
     static constexpr op_flags flags = op_flags::alike;
-    struct attributes : detail::conv2d_attributes {
+    struct attributes {
+        detail::conv2d_attributes convolution;
         bool bias = false;
-        static constexpr void fields(auto&& field) {
-            conv2d_attributes::fields(field);
-            field("bias", &attributes::bias);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.bias ? 2 : 1; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 3) return fault::expects_more_operands;
-        const fault f = detail::gradient_fits(a, in[0], in[2], in[1]);
+        const fault f = detail::gradient_fits(a.convolution, in[0], in[2], in[1]);
         if (f != fault::none) return f;
         return output == 0 ? inferred(in[2]) : inferred(in[2].element, extents{in[2].extents[3]});
     }
@@ -285,9 +267,9 @@ TENON_INLINE void conv2d_bias_op::gradient(gradient_context& g) {
         const any_tensor zero = scalar(0, dy.element());
         dy = select(greater(g.output(), zero), dy, zero);
     }
-    g.set(0, tenon::add<conv2d_backward_input_op>(a, {dy, g.input(1), g.input(0)}));
+    g.set(0, tenon::add<conv2d_backward_input_op>(a.convolution, {dy, g.input(1), g.input(0)}));
     node* n = add_node(definition_of<conv2d_backward_filter_op>(), {g.input(0), dy, g.input(1)},
-                       encode(conv2d_backward_filter_op::attributes{a, true}));
+                       encode(conv2d_backward_filter_op::attributes{a.convolution, true}));
     g.set(1, any_tensor({n, 0}));
     g.set(2, any_tensor({n, 1}));
 }
@@ -303,8 +285,8 @@ TENON_INLINE void conv2d_backward_filter_op::gradient(gradient_context& g) {
     const auto a = g.attributes<attributes>();
     any_tensor ddy;
     if (const any_tensor& h = g.output_gradient(0); h.node()) {
-        g.set(0, tenon::add<conv2d_backward_input_op>(a, {g.input(1), h, g.input(0)}));
-        ddy = tenon::add<conv2d_op>(a, {g.input(0), h});
+        g.set(0, tenon::add<conv2d_backward_input_op>(a.convolution, {g.input(1), h, g.input(0)}));
+        ddy = tenon::add<conv2d_op>(a.convolution, {g.input(0), h});
     }
     if (a.bias && g.output_gradient(1).node()) { // the sum's: repeated for every pixel
         const any_tensor& h = g.output_gradient(1);
@@ -458,7 +440,8 @@ TENON_INLINE kernel_pointer conv2d_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer conv2d_bias_op::prepare(const kernel_setup& s) {
     const auto a = decode<attributes>(s.attrs);
-    return std::make_unique<detail::conv2d_kernel>(s, a, a.relu ? dense::epilogue::bias_relu : dense::epilogue::bias);
+    return std::make_unique<detail::conv2d_kernel>(s, a.convolution,
+                                                   a.relu ? dense::epilogue::bias_relu : dense::epilogue::bias);
 }
 TENON_INLINE kernel_pointer conv2d_backward_input_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::conv2d_backward_input_kernel>(
@@ -469,8 +452,8 @@ TENON_INLINE kernel_pointer conv2d_backward_filter_op::prepare(const kernel_setu
     const auto a = decode<attributes>(s.attrs);
     return std::make_unique<detail::conv2d_backward_filter_kernel>(
         s,
-        detail::describe(a, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents, s.outputs[0].element,
-                         s.threads),
+        detail::describe(a.convolution, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents,
+                         s.outputs[0].element, s.threads),
         a.bias);
 }
 TENON_INLINE kernel_pointer conv2d_transpose_op::prepare(const kernel_setup& s) {

@@ -27,10 +27,6 @@ struct matmul_op {
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
         bool transpose_b = false; ///< b's as [n, k]
-        static constexpr void fields(auto&& field) {
-            field("transpose_a", &attributes::transpose_a);
-            field("transpose_b", &attributes::transpose_b);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
 
@@ -74,11 +70,6 @@ struct matmul_bias_op {
         bool transpose_a = false;
         bool transpose_b = false;
         bool relu = false;
-        static constexpr void fields(auto&& field) {
-            field("transpose_a", &attributes::transpose_a);
-            field("transpose_b", &attributes::transpose_b);
-            field("relu", &attributes::relu);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& t, type_list in, int) {

@@ -31,24 +31,12 @@ struct pool2d_attributes {
     bool average = false;
     int window_h = 1, window_w = 1;
     int stride_h = 1, stride_w = 1;
-    padding::rule kind = padding::rule::valid;
+    tenon::padding::rule padding = tenon::padding::rule::valid;
     int top = 0, bottom = 0, left = 0, right = 0;
-    static constexpr void fields(auto&& field) {
-        field("average", &pool2d_attributes::average);
-        field("window_h", &pool2d_attributes::window_h);
-        field("window_w", &pool2d_attributes::window_w);
-        field("stride_h", &pool2d_attributes::stride_h);
-        field("stride_w", &pool2d_attributes::stride_w);
-        field("padding", &pool2d_attributes::kind);
-        field("top", &pool2d_attributes::top);
-        field("bottom", &pool2d_attributes::bottom);
-        field("left", &pool2d_attributes::left);
-        field("right", &pool2d_attributes::right);
-    }
     friend constexpr bool operator==(const pool2d_attributes&, const pool2d_attributes&) = default;
 
-    constexpr window_axis vertical() const noexcept { return {kind, stride_h, 1, top, bottom}; }
-    constexpr window_axis horizontal() const noexcept { return {kind, stride_w, 1, left, right}; }
+    constexpr window_axis vertical() const noexcept { return {padding, stride_h, 1, top, bottom}; }
+    constexpr window_axis horizontal() const noexcept { return {padding, stride_w, 1, left, right}; }
 };
 
 constexpr pool2d_attributes attributes_of(const pool2d_options& o, bool average) noexcept {
@@ -70,7 +58,7 @@ constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) 
     if (x.extents.rank() != 4) return fault::rank_must_be_4;
     if (!a.vertical().possible() || !a.horizontal().possible()) return fault::window_not_possible;
     // Every window must meet the image.
-    if (a.kind == padding::rule::given &&
+    if (a.padding == padding::rule::given &&
         (a.top >= a.window_h || a.bottom >= a.window_h || a.left >= a.window_w || a.right >= a.window_w))
         return fault::window_not_possible;
     const merged_extent rows = a.vertical().windows(x.extents[1], extent(a.window_h));

@@ -23,14 +23,6 @@ struct queue_op {
         std::int64_t min_after_dequeue = 0;
         std::int64_t seed = 0;
         std::string shared_name;
-        static constexpr void fields(auto&& field) {
-            field("how", &attributes::how);
-            field("components", &attributes::components);
-            field("capacity", &attributes::capacity);
-            field("min_after_dequeue", &attributes::min_after_dequeue);
-            field("seed", &attributes::seed);
-            field("shared_name", &attributes::shared_name);
-        }
     };
     static inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 0 || a.components.empty()) return fault::components_differ;
@@ -76,7 +68,6 @@ inline fault misfit_of_tuple(const std::vector<tensor_type>& components, type_li
 /// Attributes of what uses a queue: the types of its components.
 struct queue_components {
     std::vector<tensor_type> components;
-    static constexpr void fields(auto&& field) { field("components", &queue_components::components); }
 };
 
 // Of each use: the queue is input 0, whose value is not needed.
@@ -142,11 +133,6 @@ struct dequeue_many_op : detail::waiting_queue_use {
         std::vector<tensor_type> components;
         std::int64_t n = 0;
         extents count; ///< one: what the types say of how many there are, a name mostly; none: n, or of "up to" nothing
-        static constexpr void fields(auto&& field) {
-            field("components", &attributes::components);
-            field("n", &attributes::n);
-            field("count", &attributes::count);
-        }
     };
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
     static inferred infer(const attributes& a, type_list in, int output) { return stacked(a, in, output, extent(a.n)); }
@@ -198,12 +184,6 @@ struct dequeue_some_op : detail::waiting_queue_use {
         std::vector<tensor_type> components;
         std::int64_t at_least = 0, at_most = 0;
         extents count; ///< one: what the types say of how many it gives, a name mostly; none: nothing
-        static constexpr void fields(auto&& field) {
-            field("components", &attributes::components);
-            field("at_least", &attributes::at_least);
-            field("at_most", &attributes::at_most);
-            field("count", &attributes::count);
-        }
     };
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
     static inferred infer(const attributes& a, type_list in, int output) {
@@ -246,9 +226,6 @@ struct queue_close_op : detail::queue_use {
     static constexpr const char* name = "queue_close";
     struct attributes {
         bool cancel_pending_enqueues = false;
-        static constexpr void fields(auto&& field) {
-            field("cancel_pending_enqueues", &attributes::cancel_pending_enqueues);
-        }
     };
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {

@@ -27,11 +27,6 @@ struct random_bernoulli_op {
         double probability = 0.5;
         std::int64_t seed = 0;
         extents shape; ///< without operand
-        static constexpr void fields(auto&& field) {
-            field("probability", &attributes::probability);
-            field("seed", &attributes::seed);
-            field("shape", &attributes::shape);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() == 0)

@@ -48,13 +48,6 @@ struct random_uniform_op {
         extents shape;                             ///< without operand
         double low = 0, high = 1;
         std::int64_t seed = 0;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-            field("low", &attributes::low);
-            field("high", &attributes::high);
-            field("seed", &attributes::seed);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::infer_random_floating(a.element, a.shape, in);
@@ -74,14 +67,6 @@ struct random_normal_op {
         double mean = 0, deviation = 1;
         bool truncated = false;
         std::int64_t seed = 0;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-            field("mean", &attributes::mean);
-            field("deviation", &attributes::deviation);
-            field("truncated", &attributes::truncated);
-            field("seed", &attributes::seed);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::infer_random_floating(a.element, a.shape, in);
@@ -106,16 +91,6 @@ struct random_part_op {
         std::int64_t seed = 0;
         std::int64_t first = 0;
         std::string of;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-            field("kind", &attributes::kind);
-            field("a", &attributes::a);
-            field("b", &attributes::b);
-            field("seed", &attributes::seed);
-            field("first", &attributes::first);
-            field("of", &attributes::of);
-        }
     };
     static int outputs(const attributes& a, int);
     static inferred infer(const attributes& a, type_list, int) {
@@ -135,13 +110,6 @@ struct random_integers_op {
         extents shape;
         std::int64_t low = 0, high = 1;
         std::int64_t seed = 0;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-            field("low", &attributes::low);
-            field("high", &attributes::high);
-            field("seed", &attributes::seed);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         const inferred r = detail::infer_random(a.element, a.shape, in);
@@ -160,11 +128,6 @@ struct random_permutation_op {
         element_type element = element_type::int64; ///< int32 or int64
         extents shape;
         std::int64_t seed = 0;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-            field("seed", &attributes::seed);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (a.element != element_type::int32 && a.element != element_type::int64)
@@ -186,7 +149,6 @@ struct random_shuffle_op {
     static constexpr op_flags flags = op_flags::stateful;
     struct attributes {
         std::int64_t seed = 0;
-        static constexpr void fields(auto&& field) { field("seed", &attributes::seed); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;

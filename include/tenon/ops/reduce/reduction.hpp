@@ -26,10 +26,6 @@ namespace tenon {
 struct reduction_attributes {
     index_list axes;
     bool keepdims = false;
-    static constexpr void fields(auto&& field) {
-        field("axes", &reduction_attributes::axes);
-        field("keepdims", &reduction_attributes::keepdims);
-    }
     friend constexpr bool operator==(const reduction_attributes&, const reduction_attributes&) = default;
 };
 
@@ -159,12 +155,6 @@ struct variance_op {
         bool keepdims = false;
         int ddof = 0;
         bool root = false;
-        static constexpr void fields(auto&& field) {
-            field("axes", &attributes::axes);
-            field("keepdims", &attributes::keepdims);
-            field("ddof", &attributes::ddof);
-            field("root", &attributes::root);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -182,11 +172,6 @@ struct norm_op {
         index_list axes;
         bool keepdims = false;
         int order = 2;
-        static constexpr void fields(auto&& field) {
-            field("axes", &attributes::axes);
-            field("keepdims", &attributes::keepdims);
-            field("order", &attributes::order);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -203,10 +188,6 @@ struct element_count_op {
     struct attributes {
         index_list axes;
         element_type element = element_type::int64;
-        static constexpr void fields(auto&& field) {
-            field("axes", &attributes::axes);
-            field("element", &attributes::element);
-        }
     };
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -226,7 +207,6 @@ struct sum_like_op {
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         index_list axes;
-        static constexpr void fields(auto&& field) { field("axes", &attributes::axes); }
     };
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     /// `like` with a 1 for each dimension that it lacks.

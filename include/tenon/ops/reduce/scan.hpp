@@ -28,11 +28,6 @@ struct scan_attributes {
     int axis = 0;
     bool exclusive = false;
     bool reversed = false;
-    static constexpr void fields(auto&& field) {
-        field("axis", &scan_attributes::axis);
-        field("exclusive", &scan_attributes::exclusive);
-        field("reversed", &scan_attributes::reversed);
-    }
     friend constexpr bool operator==(const scan_attributes&, const scan_attributes&) = default;
 };
 
@@ -100,12 +95,6 @@ struct recurrence_op {
         bool later = false;     ///< y[i] = x[i] + w[i - 1] y[i - 1]
         bool exclusive = false; ///< if not later: each element's result is y[i - 1]
         bool reversed = false;
-        static constexpr void fields(auto&& field) {
-            field("axis", &attributes::axis);
-            field("later", &attributes::later);
-            field("exclusive", &attributes::exclusive);
-            field("reversed", &attributes::reversed);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {

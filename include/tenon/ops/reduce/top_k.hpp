@@ -41,7 +41,6 @@ struct top_k_op {
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t k = 1;
-        static constexpr void fields(auto&& field) { field("k", &attributes::k); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char k_is_not_positive[] = "k must be 1 or more";

@@ -21,7 +21,6 @@ struct layer_norm_op {
     static constexpr const char* name = "layer_norm";
     struct attributes {
         double epsilon = 1e-5;
-        static constexpr void fields(auto&& field) { field("epsilon", &attributes::epsilon); }
     };
     static constexpr int outputs(const attributes&, int) { return 3; }
     static constexpr inferred infer(const attributes&, type_list in, int output) {

@@ -34,7 +34,6 @@ struct softmax_op {
     static constexpr const char* name = "softmax";
     struct attributes {
         int axis = -1;
-        static constexpr void fields(auto&& field) { field("axis", &attributes::axis); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -63,10 +62,6 @@ struct softmax_gradient_op {
     struct attributes {
         int axis = -1;
         bool logarithm = false;
-        static constexpr void fields(auto&& field) {
-            field("axis", &attributes::axis);
-            field("logarithm", &attributes::logarithm);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {

@@ -19,7 +19,6 @@ namespace tenon {
 
 struct axis_attributes {
     int axis = 0;
-    static constexpr void fields(auto&& field) { field("axis", &axis_attributes::axis); }
     friend constexpr bool operator==(const axis_attributes&, const axis_attributes&) = default;
 };
 
@@ -96,11 +95,6 @@ struct split_op {
         int axis = 0;
         int parts = 0;
         index_list sizes;
-        static constexpr void fields(auto&& field) {
-            field("axis", &attributes::axis);
-            field("parts", &attributes::parts);
-            field("sizes", &attributes::sizes);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.sizes.count > 0 ? a.sizes.count : a.parts; }
@@ -137,10 +131,6 @@ struct split_evenly_op {
     struct attributes {
         int axis = 0;
         int parts = 0;
-        static constexpr void fields(auto&& field) {
-            field("axis", &attributes::axis);
-            field("parts", &attributes::parts);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.parts; }
@@ -188,10 +178,6 @@ struct unstack_op {
     struct attributes {
         int axis = 0;
         int parts = 0;
-        static constexpr void fields(auto&& field) {
-            field("axis", &attributes::axis);
-            field("parts", &attributes::parts);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.parts; }

@@ -21,7 +21,6 @@ struct gather_op {
     static constexpr op_flags flags = op_flags::rows;
     struct attributes {
         int axis = 0;
-        static constexpr void fields(auto&& field) { field("axis", &attributes::axis); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred gathered(const attributes& a, const tensor_type& x, const tensor_type& indices) {
@@ -74,7 +73,6 @@ struct sum_equal_rows_op {
     static constexpr const char* name = "sum_equal_rows";
     struct attributes {
         bool once = false;
-        static constexpr void fields(auto&& field) { field("once", &attributes::once); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {

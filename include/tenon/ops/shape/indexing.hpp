@@ -71,11 +71,6 @@ struct slice_op {
     static constexpr const char* name = "slice";
     struct attributes {
         index_list begins, ends, steps;
-        static constexpr void fields(auto&& field) {
-            field("begins", &attributes::begins);
-            field("ends", &attributes::ends);
-            field("steps", &attributes::steps);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
         constexpr range of(int axis) const {
             return axis < begins.count ? range{begins[axis], ends[axis], steps[axis]} : range{};
@@ -134,7 +129,6 @@ struct reverse_op {
     static constexpr const char* name = "reverse";
     struct attributes {
         index_list axes;
-        static constexpr void fields(auto&& field) { field("axes", &attributes::axes); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -160,11 +154,6 @@ struct pad_op {
     struct attributes {
         index_list before, after;
         number value = 0;
-        static constexpr void fields(auto&& field) {
-            field("before", &attributes::before);
-            field("after", &attributes::after);
-            field("value", &attributes::value);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -192,7 +181,6 @@ struct tile_op {
     static constexpr const char* name = "tile";
     struct attributes {
         index_list counts;
-        static constexpr void fields(auto&& field) { field("counts", &attributes::counts); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -240,11 +228,6 @@ struct one_hot_op {
         std::int64_t depth = 0;
         int axis = -1;
         element_type element = element_type::float32;
-        static constexpr void fields(auto&& field) {
-            field("depth", &attributes::depth);
-            field("axis", &attributes::axis);
-            field("element", &attributes::element);
-        }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {

@@ -48,11 +48,6 @@ struct routes {
         std::int64_t rows = 0;
         int parts = 1;
         std::string variable; ///< for messages
-        static constexpr void fields(auto&& field) {
-            field("rows", &attributes::rows);
-            field("parts", &attributes::parts);
-            field("variable", &attributes::variable);
-        }
     };
     static constexpr int most_parts = 4096;
     static void check(const attributes& a);

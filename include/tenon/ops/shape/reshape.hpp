@@ -34,10 +34,6 @@ struct reshape_op {
     struct attributes {
         index_list sizes;        ///< a number, `deduced`, or copied(axis)
         tenon::extents declared; ///< what the caller calls the sizes: names of those that are deduced
-        static constexpr void fields(auto&& field) {
-            field("sizes", &attributes::sizes);
-            field("declared", &attributes::declared);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int output);
     static void gradient(gradient_context& g);
@@ -69,7 +65,6 @@ struct squeeze_op {
     static constexpr op_flags flags = op_flags::view;
     struct attributes {
         index_list axes;
-        static constexpr void fields(auto&& field) { field("axes", &attributes::axes); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {

@@ -21,7 +21,6 @@ namespace detail {
 /// Of what chooses elements: what the types say of how many there are. None: nothing.
 struct selection_attributes {
     extents count;
-    static constexpr void fields(auto&& field) { field("count", &selection_attributes::count); }
     constexpr extent result() const { return count.rank() == 1 ? count[0] : extent(); }
 };
 
@@ -106,10 +105,6 @@ struct unique_op : detail::selects {
     struct attributes {
         element_type index = element_type::int32; ///< or int64
         extents count;
-        static constexpr void fields(auto&& field) {
-            field("index", &attributes::index);
-            field("count", &attributes::count);
-        }
     };
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {

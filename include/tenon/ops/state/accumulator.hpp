@@ -35,11 +35,6 @@ struct accumulated_type {
     element_type element = element_type::float32;
     extents shape;
     bool rows = false;
-    static constexpr void fields(auto&& field) {
-        field("element", &accumulated_type::element);
-        field("shape", &accumulated_type::shape);
-        field("rows", &accumulated_type::rows);
-    }
     constexpr tensor_type type() const { return {element, shape}; }
 };
 
@@ -50,19 +45,16 @@ struct accumulator_op {
     static constexpr const char* name = "accumulator";
     static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource;
     static constexpr element_types gpu_types = no_elements; // it lies in the host's memory
-    struct attributes : detail::accumulated_type {
+    struct attributes {
+        detail::accumulated_type of;
         std::string shared_name;
-        static constexpr void fields(auto&& field) {
-            accumulated_type::fields(field);
-            field("shared_name", &attributes::shared_name);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 0) return fault::components_differ;
-        if (!is_floating(a.element)) return fault::element_type_must_be_floating;
-        if (a.rows && a.shape.rank() == 0) return fault::rank_too_low;
-        if (!a.shape.is_static()) return fault::size_must_be_known;
-        if (!is_countable(a.type())) return fault::sizes_overflow;
+        if (!is_floating(a.of.element)) return fault::element_type_must_be_floating;
+        if (a.of.rows && a.of.shape.rank() == 0) return fault::rank_too_low;
+        if (!a.of.shape.is_static()) return fault::size_must_be_known;
+        if (!is_countable(a.of.type())) return fault::sizes_overflow;
         return inferred(element_type::int64, {});
     }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -144,20 +136,17 @@ TENON_OP(accumulator, accumulator_apply);
 /// in: the accumulator. The average of what is there once there are `least` gradients: dense, or indices and rows.
 struct accumulator_take_op : detail::waiting_accumulator_use {
     static constexpr const char* name = "accumulator_take";
-    struct attributes : detail::accumulated_type {
+    struct attributes {
+        detail::accumulated_type of;
         std::int64_t least = 1;
-        static constexpr void fields(auto&& field) {
-            accumulated_type::fields(field);
-            field("least", &attributes::least);
-        }
     };
-    static constexpr int outputs(const attributes& a, int) { return a.rows ? 2 : 1; }
+    static constexpr int outputs(const attributes& a, int) { return a.of.rows ? 2 : 1; }
     static constexpr char least_out_of_range[] = "least must be 1 or more";
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (a.least < 1) return least_out_of_range;
-        return in.size() == 1 ? detail::type_of_average(a, output) : inferred(fault::expects_more_operands);
+        return in.size() == 1 ? detail::type_of_average(a.of, output) : inferred(fault::expects_more_operands);
     }
-    static extents at_most(const attributes& a, type_list, int output) { return detail::most_of_average(a, output); }
+    static extents at_most(const attributes& a, type_list, int output) { return detail::most_of_average(a.of, output); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_take);

@@ -21,7 +21,7 @@ inline std::shared_ptr<accumulator_resource> accumulator_of_node(const node& n, 
     require_made_by<accumulator_op>(n, s, "accumulator");
     const auto a = decode<accumulator_op::attributes>(n.attributes);
     const resource_identity id(n, a.shared_name, s);
-    const accumulator_description d{a.type(), a.rows};
+    const accumulator_description d{a.of.type(), a.of.rows};
     auto found = s.resources->find_or_make<accumulator_resource>(
         id.container, id.name, [&] { return std::make_shared<accumulator_resource>(id.name, d); });
     if (!(found->description() == d))

@@ -17,10 +17,6 @@ struct placeholder_op {
     struct attributes {
         element_type element = element_type::none;
         extents shape;
-        static constexpr void fields(auto&& field) {
-            field("element", &attributes::element);
-            field("shape", &attributes::shape);
-        }
     };
     static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
 };
@@ -70,7 +66,6 @@ struct ensure_shape_op {
     static constexpr op_flags flags = op_flags::identity;
     struct attributes {
         extents shape;
-        static constexpr void fields(auto&& field) { field("shape", &attributes::shape); }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -109,7 +104,6 @@ struct fill_like_op {
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         number value = 0;
-        static constexpr void fields(auto&& field) { field("value", &attributes::value); }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -128,7 +122,6 @@ struct print_op {
     static constexpr op_flags flags = op_flags::stateful;
     struct attributes {
         std::string message;
-        static constexpr void fields(auto&& field) { field("message", &attributes::message); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() > 0 ? inferred(in[0]) : inferred(fault::expects_more_operands);

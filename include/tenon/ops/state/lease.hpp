@@ -18,7 +18,6 @@ struct lease_op {
     static constexpr element_types gpu_types = no_elements; // it lies in the host's memory
     struct attributes {
         std::string shared_name;
-        static constexpr void fields(auto&& field) { field("shared_name", &attributes::shared_name); }
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 0) return fault::components_differ;

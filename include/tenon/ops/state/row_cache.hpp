@@ -53,12 +53,6 @@ struct row_cache_op {
         std::int64_t capacity = 0;
         std::int64_t staleness = 0;
         double write_through = 0;
-        static constexpr void fields(auto&& field) {
-            field("table", &attributes::table);
-            field("capacity", &attributes::capacity);
-            field("staleness", &attributes::staleness);
-            field("write_through", &attributes::write_through);
-        }
     };
     static constexpr char describes_a_table[] = "a table has a type of one dimension or more, whose sizes are known";
     static constexpr char makes_no_sense[] = "capacity, staleness and write_through are not negative";
@@ -81,7 +75,6 @@ struct row_cache_find_op : detail::row_cache_use {
     static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
     struct attributes {
         std::vector<tensor_type> table;
-        static constexpr void fields(auto&& field) { field("table", &attributes::table); }
     };
     static int outputs(const attributes&, int) { return 4; }
     static inferred infer(const attributes& a, type_list in, int output) {

@@ -23,12 +23,6 @@ struct step_ledger_op {
         std::int64_t total = 1;
         std::string parts;
         std::string shared_name;
-        static constexpr void fields(auto&& field) {
-            field("aggregate", &attributes::aggregate);
-            field("total", &attributes::total);
-            field("parts", &attributes::parts);
-            field("shared_name", &attributes::shared_name);
-        }
     };
     static constexpr char total_out_of_range[] = "total must be 1 to 100000";
     static constexpr char aggregate_out_of_range[] = "aggregate must be 0 to total";
@@ -48,10 +42,6 @@ namespace detail {
 struct ledger_replica {
     std::int64_t replica = 0;
     std::int64_t process = 0;
-    static constexpr void fields(auto&& field) {
-        field("replica", &ledger_replica::replica);
-        field("process", &ledger_replica::process);
-    }
     static constexpr char replica_out_of_range[] = "replica must be 0 to 99999";
     static constexpr char no_process[] = "process must not be 0, which is nobody's number";
     constexpr const char* misfit() const {
@@ -142,15 +132,12 @@ TENON_OP(step_ledger, ledger_await);
 /// Where this step ends, well or not, and none of its ledger_advance has ended that one, the next who asks is given the same.
 struct ledger_apply_op : detail::waiting_ledger_use<0> {
     static constexpr const char* name = "ledger_apply";
-    struct attributes : detail::ledger_replica {
+    struct attributes {
+        detail::ledger_replica by;
         std::int64_t most = 1; ///< tickets
-        static constexpr void fields(auto&& field) {
-            ledger_replica::fields(field);
-            field("most", &attributes::most);
-        }
         static constexpr char most_out_of_range[] = "most must be 1 to 100000";
         constexpr const char* misfit() const {
-            return most < 1 || most > most_replicas ? most_out_of_range : ledger_replica::misfit();
+            return most < 1 || most > most_replicas ? most_out_of_range : by.misfit();
         }
     };
     static constexpr int outputs(const attributes&, int) { return 2; }
@@ -178,16 +165,13 @@ TENON_OP(step_ledger, ledger_advance);
 /// in: the ledger; why, a text: "" for no reason. The replica takes part no more; where there is a reason, what it waits for fails.
 struct ledger_leave_op : detail::ledger_use<0> {
     static constexpr const char* name = "ledger_leave";
-    struct attributes : detail::ledger_replica {
+    struct attributes {
+        detail::ledger_replica by;
         bool finished = false; ///< and will not come again
-        static constexpr void fields(auto&& field) {
-            ledger_replica::fields(field);
-            field("finished", &attributes::finished);
-        }
     };
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
-        if (const char* const own = a.misfit()) return own;
+        if (const char* const own = a.by.misfit()) return own;
         if (in.size() != 2) return fault::expects_more_operands;
         return in[1].element == element_type::string && in[1].extents.rank() == 0 ? fault::none
                                                                                   : fault::path_must_be_text;
@@ -223,7 +207,6 @@ struct ledger_state_op : detail::ledger_use<> {
     static constexpr const char* name = "ledger_state";
     struct attributes {
         std::int64_t total = 1;
-        static constexpr void fields(auto&& field) { field("total", &attributes::total); }
         constexpr const char* misfit() const {
             return total < 1 || total > most_replicas ? step_ledger_op::total_out_of_range : nullptr;
         }

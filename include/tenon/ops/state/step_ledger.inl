@@ -86,7 +86,9 @@ struct ledger_advance_kernel final : ledger_kernel<ledger_advance_op> {
 
 struct ledger_leave_kernel final : ledger_kernel<ledger_leave_op> {
     using ledger_kernel::ledger_kernel;
-    void run(const kernel_run& r) override { of->leave(a.replica, a.process, *r.input<std::string>(1), a.finished); }
+    void run(const kernel_run& r) override {
+        of->leave(a.by.replica, a.by.process, *r.input<std::string>(1), a.finished);
+    }
 };
 
 struct ledger_discard_kernel final : ledger_kernel<ledger_discard_op> {
@@ -126,7 +128,7 @@ public:
         if constexpr (applies) {
             const std::int64_t known = *values[1].template data<std::int64_t>();
             values.clear();
-            of_->apply(*this, a_.replica, a_.process, known);
+            of_->apply(*this, a_.by.replica, a_.by.process, known);
         } else {
             values.clear();
             if constexpr (pauses) of_->pause(*this);

@@ -74,7 +74,6 @@ struct string_length_op : detail::of_texts<element_type::int64> {
     static constexpr const char* name = "string_length";
     struct attributes {
         text_unit unit = text_unit::bytes;
-        static constexpr void fields(auto&& field) { field("unit", &attributes::unit); }
     };
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -87,11 +86,6 @@ struct substr_op : detail::of_texts<element_type::string> {
     struct attributes {
         std::int64_t position = 0, length = 0;
         text_unit unit = text_unit::bytes;
-        static constexpr void fields(auto&& field) {
-            field("position", &attributes::position);
-            field("length", &attributes::length);
-            field("unit", &attributes::unit);
-        }
     };
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -103,11 +97,6 @@ struct regex_replace_op : detail::of_texts<element_type::string> {
     struct attributes {
         std::string pattern, rewrite;
         bool replace_global = true; ///< each match, not the first only
-        static constexpr void fields(auto&& field) {
-            field("pattern", &attributes::pattern);
-            field("rewrite", &attributes::rewrite);
-            field("replace_global", &attributes::replace_global);
-        }
     };
     static void of_before(const graph&, node& n) { n.attributes = renamed(n.attributes, {{"all", "replace_global"}}); }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -120,7 +109,6 @@ struct to_hash_bucket_op : detail::of_texts<element_type::int64> {
     static constexpr char no_buckets[] = "there must be 1 bucket or more";
     struct attributes {
         std::int64_t buckets = 1;
-        static constexpr void fields(auto&& field) { field("buckets", &attributes::buckets); }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return a.buckets < 1 ? inferred(no_buckets) : each(in);
@@ -134,7 +122,6 @@ struct to_number_op : detail::of_texts<element_type::float32> {
     static constexpr const char* name = "to_number";
     struct attributes {
         element_type element = element_type::float32;
-        static constexpr void fields(auto&& field) { field("element", &attributes::element); }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         const inferred r = each(in);
@@ -153,7 +140,6 @@ struct string_join_op {
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string separator;
-        static constexpr void fields(auto&& field) { field("separator", &attributes::separator); }
     };
     static constexpr inferred each(type_list in) {
         if (in.size() == 0) return fault::expects_more_operands;
@@ -190,12 +176,6 @@ struct string_split_op {
         bool skip_empty = false;
         std::string padding;
         extents count; ///< none: they tell
-        static constexpr void fields(auto&& field) {
-            field("separator", &attributes::separator);
-            field("skip_empty", &attributes::skip_empty);
-            field("padding", &attributes::padding);
-            field("count", &attributes::count);
-        }
     };
     static constexpr inferred split(const extents& count, type_list in) {
         if (in.size() != 1) return fault::expects_more_operands;

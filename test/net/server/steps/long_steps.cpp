@@ -40,7 +40,6 @@ struct call_op {
     static constexpr tn::element_types gpu_types = tn::no_elements;
     struct attributes {
         std::int64_t number = 0;
-        static constexpr void fields(auto&& field) { field("number", &attributes::number); }
     };
     static tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
     struct call_kernel final : tn::kernel {
