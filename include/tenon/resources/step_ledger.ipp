@@ -54,9 +54,11 @@ struct step_ledger::book {
         std::int64_t replica = 0, ticket = 0;
     };
 
-    book(const std::string& n, const step_ledger_description& d) : name(n), description(d) { renew(); }
+    book(const std::string& n, const step_ledger_description& d) : shown("step ledger \"" + n + "\""), description(d) {
+        renew();
+    }
 
-    const std::string& name;
+    const std::string shown;
     const step_ledger_description& description;
     mutable std::mutex guard; // of what follows
     std::int64_t step = -1;   // -1: not known yet
@@ -81,12 +83,12 @@ struct step_ledger::book {
     replica& of(std::int64_t number, std::int64_t process, std::int64_t known) {
         if (failed) std::rethrow_exception(failed);
         if (number < 0 || number >= description.total)
-            throw invalid_argument_error("step ledger \"" + name + "\": there is no replica " + std::to_string(number) +
-                                         " of " + std::to_string(description.total) + "; they are numbered from 0");
-        if (known != step) require_step("step ledger \"" + name + "\"", known);
+            throw invalid_argument_error(shown + ": there is no replica " + std::to_string(number) + " of " +
+                                         std::to_string(description.total) + "; they are numbered from 0");
+        if (known != step) require_step(shown, known);
         replica& r = replicas[number];
         if (std::find(r.former.begin(), r.former.end(), process) != r.former.end())
-            throw aborted_error("step ledger \"" + name + "\": replica " + std::to_string(number) +
+            throw aborted_error(shown + ": replica " + std::to_string(number) +
                                 " is another process now, which began later; give each process a number of its own");
         if (r.process != process) {
             constexpr std::size_t most = 64;
@@ -210,9 +212,7 @@ struct step_ledger::book {
     // The token, or why there will be none; or nothing yet.
     void give(ledger_attempt& a) {
         replica& r = replicas[a.replica_];
-        const auto fail = [&](auto make) {
-            end(tokens, a, failure_of([&] { return make("step ledger \"" + name + "\": "); }));
-        };
+        const auto fail = [&](auto make) { end(tokens, a, failure_of([&] { return make(shown + ": "); })); };
         const auto who = [&] { return "replica " + std::to_string(a.replica_); };
         if (!r.failed.empty())
             fail([&](const std::string& in) {
@@ -366,8 +366,7 @@ TENON_INLINE void step_ledger::apply(ledger_attempt& a, std::int64_t replica, st
                                      std::int64_t known) {
     book_->change([&] {
         book::replica& r = book_->of(replica, process, known);
-        if (r.left)
-            throw cancelled_error("step ledger \"" + name_ + "\": replica " + std::to_string(replica) + " has left");
+        if (r.left) throw cancelled_error(book_->shown + ": replica " + std::to_string(replica) + " has left");
         if (!r.present && r.failed.empty()) book_->enter_again(r);
         a.tickets.reserve(static_cast<std::size_t>(description_.total));
         a.what_ = ledger_attempt::kind::apply;
@@ -409,7 +408,7 @@ TENON_INLINE void step_ledger::abandon(ledger_attempt& a) noexcept {
 }
 
 TENON_INLINE void step_ledger::advance(std::int64_t step) {
-    require_step("step ledger \"" + name_ + "\"", step);
+    require_step(book_->shown, step);
     book_->change([&] {
         if (step > book_->step) book_->move_on(step);
     });
@@ -429,15 +428,14 @@ TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process,
             next = a->after_;
             if (a->replica_ != replica) continue;
             book_->end(book_->appliers, *a, failure_of([&] {
-                           return cancelled_error("step ledger \"" + name_ + "\": replica " + std::to_string(replica) +
-                                                  " has left");
+                           return cancelled_error(book_->shown + ": replica " + std::to_string(replica) + " has left");
                        }));
         }
     });
 }
 
 TENON_INLINE void step_ledger::discard(std::int64_t step) {
-    if (step != -1) require_step("step ledger \"" + name_ + "\"", step);
+    if (step != -1) require_step(book_->shown, step);
     book_->change([&] {
         if (step != -1) {
             book_->step = step;
@@ -449,10 +447,7 @@ TENON_INLINE void step_ledger::discard(std::int64_t step) {
         book_->release();
         book_->renew();
         book_->look = true;
-        for (auto& [number, r] : book_->replicas) {
-            r.ticket = -1; // not 0, that of one who comes first
-            r.token = -1;
-        }
+        for (auto& [number, r] : book_->replicas) r.ticket = r.token = -1; // a ticket of 0 is of one who comes first
     });
 }
 
@@ -473,7 +468,7 @@ TENON_INLINE std::vector<std::int64_t> step_ledger::dropped() const {
 
 TENON_INLINE std::string step_ledger::awaited(const ledger_attempt& a) const {
     const std::lock_guard lock(book_->guard);
-    std::string text = "step ledger \"" + name_ + "\"";
+    std::string text = book_->shown;
     if (a.what_ == ledger_attempt::kind::attend) return text;
     if (a.what_ == ledger_attempt::kind::pause) return text + " to be between two steps; " + book_->words();
     if (a.what_ == ledger_attempt::kind::apply) return text + " to have gradients to apply; " + book_->words();
@@ -486,7 +481,7 @@ TENON_INLINE std::string step_ledger::awaited(const ledger_attempt& a) const {
 
 TENON_INLINE void step_ledger::forgotten() noexcept {
     const std::exception_ptr why =
-        failure_of([&] { return aborted_error("step ledger \"" + name_ + "\": its container was reset."); });
+        failure_of([&] { return aborted_error(book_->shown + ": its container was reset."); });
     book_->change([&] {
         book_->failed = why;
         for (book::line* l : {&book_->tokens, &book_->appliers, &book_->pauses})
