@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The arrows between the parts: a file includes files of its own part and of parts above it in parts.txt, never below, and
 # no file includes itself by way of others; only X.hpp and X.ipp, which holds its functions, include each other. Device code includes no
-# arrays of constants outside functions.
+# arrays of constants outside functions. Files and folders are of a size that one reads, and are not called what says nothing.
 #
 #   run.sh REPOSITORY
 set -euo pipefail
@@ -70,5 +70,33 @@ if grep -rnE 'find_op\("|op->name\)? *[!=]=|[!=]= *[a-z_.>-]*op->name|[a-z]_defi
     echo "the runtime asks for ops by their names: make what it needs to know a flag or a member of op_definition"
     status=1
 fi
+
+# Sizes and names. `over` is what is still over a limit.
+most_files=25 most_lines=500
+over="include/tenon/runtime/plan/stages.ipp"
+files=$(find include net cuda -type f)
+[ "$(wc -l <<<"$files")" -gt 500 ] || { echo "hardly any files were found under $PWD"; exit 1; }
+too_large=$(
+    awk -v most=$most_files '{ sub(/\/[^\/]*$/, ""); ++n[$0] }
+        END { for (f in n) if (n[f] > most) print f " has " n[f] " files, where " most " are the most: give those of a subject a folder below it" }' \
+        <<<"$files"
+    xargs wc -l <<<"$files" | awk -v most=$most_lines \
+        '$2 != "total" && $1 > most { print $2 " has " $1 " lines, where " most " are the most: say shorter what it says twice, or " \
+            "give a subject of its own a file (of X.ipp or of a family of ops X.hpp: NAME.inl, which X includes)" }'
+)
+while read -r path words; do
+    [ -n "$path" ] && [[ " $over " != *" $path "* ]] && { echo "$path $words"; status=1; }
+done <<<"$too_large"
+for path in $over; do
+    grep -q "^$path " <<<"$too_large" || { echo "$path is within the limits: take it out of \`over\` in test/layout/run.sh"; status=1; }
+done
+# Words that do not say what a file holds.
+names=$(find include net cuda test benchmarks examples -type f | grep -E '[/_](told|meeting|kept_back|waiting_line|aside)[._][^/]*$' || true)
+if [ -n "$names" ]; then
+    echo "$names"
+    echo "these files are not called by the field's words for what they hold (docs/glossary.md): rename them"
+    status=1
+fi
+
 [ $status -ne 0 ] || echo "$(wc -l <<<"$includes") includes, all one way"
 exit $status
