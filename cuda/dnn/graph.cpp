@@ -32,12 +32,12 @@ std::string text_of(const graph& g) {
     std::string text = g.name;
     for (const tensor& t : g.tensors)
         text += std::string(" ") + name_of(t.element) + list(t.sizes) + " strides " + list(t.strides) +
-                (t.between ? " between" : "") + (t.by_value ? " by value" : "") + ";";
+                (t.between ? " between" : "") + ";";
     for (const operation& o : g.operations) {
         const window& w = o.window;
-        text += " operation " + std::to_string(static_cast<int>(o.kind)) + " of " + list(o.operands) + " window " +
-                list(w.size) + " stride " + list(w.stride) + " dilation " + list(w.dilation) + " padding " +
-                list(w.before) + " and " + list(w.after) + ";";
+        text += " operation " + std::to_string(static_cast<int>(o.kind)) + " of " + list(o.operands) + " stride " +
+                list(w.stride) + " dilation " + list(w.dilation) + " padding " + list(w.before) + " and " +
+                list(w.after) + ";";
     }
     return text + " in " + name_of(g.compute) + (g.tf32 ? " tf32" : "") + " workspace " +
            std::to_string(g.most_workspace_bytes);

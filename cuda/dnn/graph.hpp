@@ -25,8 +25,6 @@ struct tensor {
     element_type element = element_type::float32;
     /// Given from one operation to the next, and never in memory.
     bool between = false;
-    /// A number that lies in host memory when the graph is run.
-    bool by_value = false;
 };
 
 /// An image [batch, height, width, channels], dense and in that order.
@@ -42,16 +40,10 @@ enum class operation_kind {
     convolution_backward_filter, ///< x, dy, dw
     add,                         ///< a, b, y
     relu,                        ///< x, y; NaN stays NaN
-    max_pool,                    ///< x, y
-    average_pool,                ///< x, y: of what lies in the image
-    average_pool_backward,       ///< dy, dx
-    layer_norm,                  ///< x, scale, bias, epsilon (by value), y, mean, inverse deviation
-    layer_norm_backward,         ///< x, mean, inverse deviation, dy, scale, dx, dscale, dbias
 };
 
-/// What the windows of convolutions and pools do, vertically and horizontally.
+/// What the windows of convolutions do, vertically and horizontally.
 struct window {
-    std::array<std::int64_t, 2> size{1, 1}; ///< of pools: filters have their own
     std::array<std::int64_t, 2> stride{1, 1}, dilation{1, 1}, before{0, 0}, after{0, 0};
 };
 

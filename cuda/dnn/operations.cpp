@@ -14,7 +14,6 @@ descriptor describe_tensor(const functions& f, const tensor& t, std::int64_t num
     d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
     d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, static_cast<std::int64_t>(alignment));
     if (t.between) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
-    if (t.by_value) d.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
     d.finalize();
     return d;
 }
@@ -50,20 +49,6 @@ public:
                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW});
         case operation_kind::add: return pointwise(CUDNN_POINTWISE_ADD);
         case operation_kind::relu: return pointwise(CUDNN_POINTWISE_RELU_FWD);
-        case operation_kind::max_pool:
-            return resample(CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
-                            CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
-                            {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC});
-        case operation_kind::average_pool:
-            return resample(CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, CUDNN_ZERO_PAD,
-                            CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
-                            {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC});
-        case operation_kind::average_pool_backward:
-            return resample(CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, CUDNN_ZERO_PAD,
-                            CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC,
-                            {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC});
-        case operation_kind::layer_norm: return layer_norm();
-        case operation_kind::layer_norm_backward: return layer_norm_backward();
         }
     }
 
@@ -120,53 +105,6 @@ private:
             give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
                      CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
         else give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
-        d.finalize();
-    }
-
-    void resample(cudnnResampleMode_t mode, cudnnPaddingMode_t padding, cudnnBackendDescriptorType_t type,
-                  name description, std::initializer_list<name> operands) {
-        descriptor& p = begin_part(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
-        const cudnnNanPropagation_t keep = CUDNN_PROPAGATE_NAN;
-        p.set(CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, &mode);
-        p.set(CUDNN_ATTR_RESAMPLE_COMP_TYPE, compute_);
-        p.set(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &keep);
-        p.set(CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, &padding);
-        p.set(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, std::int64_t{2});
-        fractions(p, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, o_.window.size);
-        fractions(p, CUDNN_ATTR_RESAMPLE_STRIDES, o_.window.stride);
-        fractions(p, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, o_.window.before);
-        fractions(p, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, o_.window.after);
-        p.finalize();
-        descriptor& d = begin(type);
-        d.set(description, p);
-        give(d, operands);
-        d.finalize();
-    }
-    static void fractions(descriptor& d, name n, const std::array<std::int64_t, 2>& whole) {
-        const cudnnFraction_t values[] = {{whole[0], 1}, {whole[1], 1}};
-        d.set(n, CUDNN_TYPE_FRACTION, 2, values);
-    }
-
-    void layer_norm() {
-        descriptor& d = begin(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
-        const cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;
-        const cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_TRAINING;
-        d.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
-        d.set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase);
-        give(d, {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
-                 CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
-                 CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC,
-                 CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC});
-        d.finalize();
-    }
-    void layer_norm_backward() {
-        descriptor& d = begin(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
-        const cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;
-        d.set(CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
-        give(d, {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC,
-                 CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC,
-                 CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,
-                 CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC});
         d.finalize();
     }
 

@@ -42,8 +42,7 @@ bool is_exact(const descriptor& engine, const graph& g) {
     const std::int64_t count =
         engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
     bool is_float = false;
-    for (const tensor& t : g.tensors)
-        is_float = is_float || (t.element == element_type::float32 && !t.between && !t.by_value);
+    for (const tensor& t : g.tensors) is_float = is_float || (t.element == element_type::float32 && !t.between);
     for (std::int64_t i = 0; i < count; ++i) switch (notes[i]) {
         case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
         case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:

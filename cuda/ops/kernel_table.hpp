@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 
 #include <tenon/op/gpu_kernels.hpp>
 
@@ -9,6 +10,9 @@
 /// and nothing else has to know of it: the build finds the files.
 
 namespace tenon::cuda {
+
+/// What makes a kernel of a class that is made of its setup alone.
+template <class Kernel> kernel_pointer prepare(const kernel_setup& s) { return std::make_unique<Kernel>(s); }
 
 struct kernel_entry {
     const char* op;

@@ -91,10 +91,7 @@ class chosen_all_reduce final : public all_reduce_method {
 } // namespace
 
 void register_all_reduce() {
-    enter({{all_reduce_op::name,
-            [](const kernel_setup& s) -> kernel_pointer { return std::make_unique<all_reduce_kernel>(s); }},
-           {all_reduced_op::name,
-            [](const kernel_setup& s) -> kernel_pointer { return std::make_unique<all_reduced_kernel>(s); }}});
+    enter({{all_reduce_op::name, prepare<all_reduce_kernel>}, {all_reduced_op::name, prepare<all_reduced_kernel>}});
     tenon::register_all_reduce(std::make_shared<const chosen_all_reduce>());
 }
 

@@ -76,10 +76,8 @@ private:
 } // namespace
 
 void register_device_collective() {
-    enter({{device_collective_start_op::name,
-            [](const kernel_setup& s) -> kernel_pointer { return std::make_unique<start_kernel>(s); }},
-           {device_collective_done_op::name,
-            [](const kernel_setup& s) -> kernel_pointer { return std::make_unique<done_kernel>(s); }}});
+    enter({{device_collective_start_op::name, prepare<start_kernel>},
+           {device_collective_done_op::name, prepare<done_kernel>}});
     register_process_sums(nccl_process_sums());
 }
 

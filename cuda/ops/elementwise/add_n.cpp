@@ -19,10 +19,8 @@ struct add_n_kernel final : kernel {
     const int inputs;
     const std::int64_t elements;
 };
-kernel_pointer prepare_add_n(const kernel_setup& s) { return std::make_unique<add_n_kernel>(s); }
-
 } // namespace
 
-void register_add_n() { enter({{"add_n", prepare_add_n}}); }
+void register_add_n() { enter({{"add_n", prepare<add_n_kernel>}}); }
 
 } // namespace tenon::cuda

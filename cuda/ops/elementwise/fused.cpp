@@ -244,10 +244,8 @@ private:
     double bytes_ = 0;
 };
 
-kernel_pointer prepare_fused(const kernel_setup& s) { return std::make_unique<fused_kernel>(s); }
-
 } // namespace
 
-void register_fused() { enter({{"fused", prepare_fused}}); }
+void register_fused() { enter({{"fused", prepare<fused_kernel>}}); }
 
 } // namespace tenon::cuda

@@ -68,8 +68,6 @@ struct crop_images_gradient_kernel final : crop_kernel {
     }
 };
 
-template <class K> kernel_pointer prepare(const kernel_setup& s) { return std::make_unique<K>(s); }
-
 } // namespace
 
 void register_crop_images() {

@@ -33,8 +33,6 @@ struct flip_images_kernel final : kernel {
     const std::size_t element_bytes;
     const bool upside_down;
 };
-kernel_pointer prepare_flip_images(const kernel_setup& s) { return std::make_unique<flip_images_kernel>(s); }
-
 // Along one dimension: elements put before, those of the input that are left out, those that are kept.
 struct overlap {
     overlap(std::int64_t from, std::int64_t to) :
@@ -82,8 +80,6 @@ struct box_mask_kernel final : box_kernel {
         if (r.out[0]) mask_boxes(r.output<bool>(0), sizes, boxes_in(r), r.stream);
     }
 };
-kernel_pointer prepare_box_mask(const kernel_setup& s) { return std::make_unique<box_mask_kernel>(s); }
-
 struct fill_boxes_kernel final : box_kernel {
     explicit fill_boxes_kernel(const kernel_setup& s) :
         box_kernel(s, decode<fill_boxes_op::attributes>(s.attrs).boxes()),
@@ -97,8 +93,6 @@ struct fill_boxes_kernel final : box_kernel {
     const std::size_t element_bytes;
     const std::uint64_t value;
 };
-kernel_pointer prepare_fill_boxes(const kernel_setup& s) { return std::make_unique<fill_boxes_kernel>(s); }
-
 // ---- other sizes ----
 
 static_assert(static_cast<int>(sampling::nearest) == static_cast<int>(interpolation::nearest) &&
@@ -117,8 +111,6 @@ struct resize_nearest_kernel final : kernel {
     const image_sizes from, to;
     const std::size_t element_bytes;
 };
-kernel_pointer prepare_resize_nearest(const kernel_setup& s) { return std::make_unique<resize_nearest_kernel>(s); }
-
 struct resize_images_kernel final : kernel {
     resize_images_kernel(const kernel_setup& s, const extents& images, const extents& resized, bool backwards) :
         output(s.outputs[0]), spreads(backwards) {
@@ -175,12 +167,12 @@ kernel_pointer prepare_affine_transform_gradient(const kernel_setup& s) {
 
 void register_images() {
     enter({{"per_image", prepare_per_image},
-           {"flip_images", prepare_flip_images},
+           {"flip_images", prepare<flip_images_kernel>},
            {"fit_images", prepare_fit_images},
            {"fit_images_like", prepare_fit_images_like},
-           {"box_mask", prepare_box_mask},
-           {"fill_boxes", prepare_fill_boxes},
-           {"resize_nearest", prepare_resize_nearest},
+           {"box_mask", prepare<box_mask_kernel>},
+           {"fill_boxes", prepare<fill_boxes_kernel>},
+           {"resize_nearest", prepare<resize_nearest_kernel>},
            {"resize_images", prepare_resize_images},
            {"resize_images_gradient", prepare_resize_images_gradient},
            {"affine_transform", prepare_affine_transform},

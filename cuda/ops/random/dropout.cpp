@@ -29,10 +29,8 @@ private:
     const bool has_flag_;
 };
 
-kernel_pointer prepare_bernoulli(const kernel_setup& s) { return std::make_unique<bernoulli_kernel>(s); }
-
 } // namespace
 
-void register_dropout() { enter({{"random_bernoulli", prepare_bernoulli}}); }
+void register_dropout() { enter({{"random_bernoulli", prepare<bernoulli_kernel>}}); }
 
 } // namespace tenon::cuda

@@ -170,8 +170,6 @@ private:
     const permutation_work work_;
 };
 
-template <class K> kernel_pointer prepare(const kernel_setup& s) { return std::make_unique<K>(s); }
-
 } // namespace
 
 void register_random() {

@@ -79,8 +79,6 @@ kernel_pointer prepare_norm(const kernel_setup& s) {
                                               axes_of(s, a.axes));
 }
 
-kernel_pointer prepare_prod_gradient(const kernel_setup& s) { return std::make_unique<prod_gradient_kernel>(s); }
-
 kernel_pointer prepare_sum_like(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
     const extents sizes = sum_like_op::aligned(decode<sum_like_op::attributes>(s.attrs), x, s.inputs[1].extents);
@@ -107,7 +105,7 @@ void register_reduction() {
            {"variance", prepare_variance},
            {"norm", prepare_norm},
            {"sum_like", prepare_sum_like},
-           {"prod_gradient", prepare_prod_gradient}});
+           {"prod_gradient", prepare<prod_gradient_kernel>}});
 }
 
 } // namespace tenon::cuda

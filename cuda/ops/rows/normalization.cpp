@@ -1,6 +1,5 @@
 // Layer normalisation: ops/rows/normalization.hpp.
 
-#include <cuda/dnn/normalization.hpp>
 #include <cuda/kernels/rows/layer_norm.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/rows/normalization.hpp>
@@ -45,17 +44,10 @@ struct layer_norm_gradient_kernel final : kernel {
     const line_layout rows;
 };
 
-kernel_pointer prepare_layer_norm(const kernel_setup& s) {
-    return dnn::prepare_layer_norm(s, std::make_unique<layer_norm_kernel>(s));
-}
-kernel_pointer prepare_gradient(const kernel_setup& s) {
-    return dnn::prepare_layer_norm_gradient(s, std::make_unique<layer_norm_gradient_kernel>(s));
-}
-
 } // namespace
 
 void register_normalization() {
-    enter({{"layer_norm", prepare_layer_norm}, {"layer_norm_gradient", prepare_gradient}});
+    enter({{"layer_norm", prepare<layer_norm_kernel>}, {"layer_norm_gradient", prepare<layer_norm_gradient_kernel>}});
 }
 
 } // namespace tenon::cuda

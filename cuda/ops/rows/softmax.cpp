@@ -84,8 +84,6 @@ template <bool Logarithm> kernel_pointer prepare_softmax(const kernel_setup& s) 
 kernel_pointer prepare_softmax_gradient(const kernel_setup& s) {
     return std::make_unique<softmax_gradient_kernel>(s, decode<softmax_gradient_op::attributes>(s.attrs));
 }
-template <class Kernel> kernel_pointer prepare(const kernel_setup& s) { return std::make_unique<Kernel>(s); }
-
 } // namespace
 
 void register_softmax() {

@@ -24,24 +24,20 @@ struct join_kernel final : kernel {
     }
     const joined_rows rows;
 };
-kernel_pointer prepare_joined(const kernel_setup& s) { return std::make_unique<join_kernel>(s); }
-
 struct take_apart_kernel final : kernel {
     explicit take_apart_kernel(const kernel_setup& s) : rows(rows_of(s, s.inputs[0], s.outputs)) {}
     void run(const kernel_run& r) override { rows.take_apart(r.in[0], r.out, r.stream); }
     const joined_rows rows;
 };
-kernel_pointer prepare_taken_apart(const kernel_setup& s) { return std::make_unique<take_apart_kernel>(s); }
-
 } // namespace
 
 void register_assembly() {
-    enter({{"concat", prepare_joined},
-           {"stack", prepare_joined},
-           {"split_like", prepare_taken_apart},
-           {"split", prepare_taken_apart},
-           {"split_evenly", prepare_taken_apart},
-           {"unstack", prepare_taken_apart}});
+    enter({{"concat", prepare<join_kernel>},
+           {"stack", prepare<join_kernel>},
+           {"split_like", prepare<take_apart_kernel>},
+           {"split", prepare<take_apart_kernel>},
+           {"split_evenly", prepare<take_apart_kernel>},
+           {"unstack", prepare<take_apart_kernel>}});
 }
 
 } // namespace tenon::cuda

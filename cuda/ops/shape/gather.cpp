@@ -92,8 +92,6 @@ private:
     const index_sort sort_;
 };
 
-template <class K> kernel_pointer prepare(const kernel_setup& s) { return std::make_unique<K>(s); }
-
 } // namespace
 
 void register_gather() {

@@ -103,8 +103,6 @@ struct tile_gradient_kernel final : kernel {
     const element_type element;
     tiled_sizes sizes;
 };
-kernel_pointer prepare_tile_gradient(const kernel_setup& s) { return std::make_unique<tile_gradient_kernel>(s); }
-
 struct one_hot_kernel final : kernel {
     explicit one_hot_kernel(const kernel_setup& s) :
         indices(s.inputs[0].element),
@@ -125,8 +123,6 @@ struct one_hot_kernel final : kernel {
     const std::uint64_t one;
     std::int64_t outer = 1, depth = 0, inner = 1;
 };
-kernel_pointer prepare_one_hot(const kernel_setup& s) { return std::make_unique<one_hot_kernel>(s); }
-
 } // namespace
 
 void register_indexing() {
@@ -135,8 +131,8 @@ void register_indexing() {
            {"reverse", prepare_reverse},
            {"pad", prepare_pad},
            {"tile", prepare_tile},
-           {"tile_gradient", prepare_tile_gradient},
-           {"one_hot", prepare_one_hot}});
+           {"tile_gradient", prepare<tile_gradient_kernel>},
+           {"one_hot", prepare<one_hot_kernel>}});
 }
 
 } // namespace tenon::cuda

@@ -69,10 +69,8 @@ private:
     const index_sort sort_;
 };
 
-kernel_pointer prepare_scatter(const kernel_setup& s) { return std::make_unique<scatter_kernel>(s); }
-
 } // namespace
 
-void register_scatter() { enter({{"scatter", prepare_scatter}}); }
+void register_scatter() { enter({{"scatter", prepare<scatter_kernel>}}); }
 
 } // namespace tenon::cuda

@@ -25,8 +25,6 @@ struct copy_kernel final : kernel {
     const std::size_t bytes;
 };
 
-kernel_pointer prepare_copy(const kernel_setup& s) { return std::make_unique<copy_kernel>(s); }
-
 // The device's streams copy in its place.
 kernel_pointer prepare_transfer(const kernel_setup& s) { return std::make_unique<copy_kernel>(s, false); }
 
@@ -38,14 +36,14 @@ kernel_pointer prepare_fill_like(const kernel_setup& s) {
 } // namespace
 
 void register_control() {
-    enter({{"identity", prepare_copy},
-           {"stop_gradient", prepare_copy},
-           {"ensure_shape", prepare_copy},
-           {"placeholder_with_default", prepare_copy},
-           {"reshape", prepare_copy},
-           {"reshape_like", prepare_copy},
-           {"squeeze", prepare_copy},
-           {"expand_dims", prepare_copy},
+    enter({{"identity", prepare<copy_kernel>},
+           {"stop_gradient", prepare<copy_kernel>},
+           {"ensure_shape", prepare<copy_kernel>},
+           {"placeholder_with_default", prepare<copy_kernel>},
+           {"reshape", prepare<copy_kernel>},
+           {"reshape_like", prepare<copy_kernel>},
+           {"squeeze", prepare<copy_kernel>},
+           {"expand_dims", prepare<copy_kernel>},
            {"fill_like", prepare_fill_like},
            {"transfer", prepare_transfer},
            {"no_op", no_op_op::prepare}}); // which does nothing, anywhere

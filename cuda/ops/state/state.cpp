@@ -23,8 +23,6 @@ struct assign_kernel final : kernel {
 
     const std::size_t bytes;
 };
-kernel_pointer prepare_assign(const kernel_setup& s) { return std::make_unique<assign_kernel>(s); }
-
 // The host knows it, and tells it in each step.
 struct is_initialized_kernel final : kernel {
     explicit is_initialized_kernel(const kernel_setup& s) {
@@ -45,8 +43,6 @@ struct is_initialized_kernel final : kernel {
 
     std::shared_ptr<variable_resource> variable;
 };
-kernel_pointer prepare_is_initialized(const kernel_setup& s) { return std::make_unique<is_initialized_kernel>(s); }
-
 // A constant is read where the plan keeps a copy of it; this is for one that runs in its own right.
 struct constant_kernel final : kernel {
     explicit constant_kernel(const kernel_setup& s) : value(s.attrs.get<std::shared_ptr<const any_array>>("value")) {}
@@ -58,15 +54,13 @@ struct constant_kernel final : kernel {
 
     const std::shared_ptr<const any_array> value;
 };
-kernel_pointer prepare_constant(const kernel_setup& s) { return std::make_unique<constant_kernel>(s); }
-
 } // namespace
 
 void register_state() {
     enter({{"variable", variable_op::prepare}, // says that it has no value, and touches nothing
-           {"assign", prepare_assign},
-           {"is_initialized", prepare_is_initialized},
-           {"constant", prepare_constant}});
+           {"assign", prepare<assign_kernel>},
+           {"is_initialized", prepare<is_initialized_kernel>},
+           {"constant", prepare<constant_kernel>}});
 }
 
 } // namespace tenon::cuda

@@ -123,9 +123,7 @@ void finalize(descriptor& d) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR: (void)operation_of(std::make_shared<descriptor>(d)); break;
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: (void)operation_of(std::make_shared<descriptor>(d)); break;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
         require(d.value<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) != nullptr, "a graph without a handle");
         check_graph(operations_of(d));
@@ -245,14 +243,10 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
     for (const auto& [uid, t] : in_memory) {
         require(data.count(uid) && data.at(uid), "tensor " + std::to_string(uid) + " is not given",
                 CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-        require(t.by_value ||
-                    reinterpret_cast<std::uintptr_t>(data.at(uid)) % static_cast<std::uintptr_t>(t.alignment) == 0,
+        require(reinterpret_cast<std::uintptr_t>(data.at(uid)) % static_cast<std::uintptr_t>(t.alignment) == 0,
                 "tensor " + std::to_string(uid) + " lies less aligned than it was said to",
                 CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
     }
-    values by_value; // numbers are read when the graph is given, tensors when it runs
-    for (const auto& [uid, t] : in_memory)
-        if (t.by_value) by_value[uid] = {load(data.at(uid), t.type)};
     {
         const std::lock_guard lock(state().guard);
         static const char* const names[] = {"rounds floats", "nondeterministic", "too large", "not supported", "exact"};
@@ -267,9 +261,9 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
                 f(static_cast<std::size_t>(i), t.offset(at) * static_cast<std::int64_t>(size_of(t.type)));
             }
         };
-        values all = by_value;
+        values all;
         for (const auto& [uid, t] : in_memory) {
-            if (results.count(uid) || t.by_value) continue;
+            if (results.count(uid)) continue;
             std::vector<double>& to = all[uid];
             to.resize(static_cast<std::size_t>(t.elements()));
             each_place(t, [&, from = data.at(uid), type = t.type](std::size_t i, std::int64_t at) {

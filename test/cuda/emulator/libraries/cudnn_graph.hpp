@@ -78,7 +78,7 @@ struct tensor {
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     std::vector<std::int64_t> sizes, strides;
     std::int64_t alignment = 0;
-    bool is_virtual = false, by_value = false;
+    bool is_virtual = false;
 
     std::int64_t elements() const;
     std::int64_t offset(const std::vector<std::int64_t>& at) const;

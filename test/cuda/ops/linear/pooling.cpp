@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -16,19 +14,13 @@
 #include <tenon/ops/state/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-// Pools on a GPU against their definitions in double, by the library's own kernels and by cuDNN where it is asked.
+// Pools on a GPU against their definitions in double.
 
 namespace tn = tenon;
 using tn::any_array, tn::any_tensor, tn::extents, tn::pool2d_options;
 using tn::test::element, tn::test::random_array;
 
 namespace {
-
-// While it lives, cuDNN is asked.
-struct ask_dnn {
-    ask_dnn() { setenv("TENON_CUDA_POOLING", "cudnn", 1); }
-    ~ask_dnn() { unsetenv("TENON_CUDA_POOLING"); }
-};
 
 template <class T> double tolerance() {
     return std::is_same_v<T, double>     ? 1e-14
@@ -151,40 +143,30 @@ TEST_CASE_TEMPLATE("pools and their gradients are the definitions on a GPU; the 
     check_all<T>(10);
 }
 
-TEST_CASE_TEMPLATE("the same where cuDNN is asked", T, float, double, tn::half, tn::bfloat16) {
-    const ask_dnn asked;
-    check_all<T>(10);
-}
-
 TEST_CASE("a NaN is the largest of its window on a GPU, and has its gradient") {
-    for (const bool asked : {false, true}) {
-        CAPTURE(asked);
-        std::optional<ask_dnn> asks;
-        if (asked) asks.emplace();
-        const tn::graph g;
-        const tn::graph_scope scope(g);
-        const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 2, 4, 1});
-        const any_tensor dy = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 2, 1});
-        std::vector<any_tensor> asked_for;
-        tn::on("/gpu:0", [&] {
-            const any_tensor y = tn::untyped::max_pool2d(x, {});
-            asked_for = {y, tn::detail::add_gradients({y}, {x}, {dy})[0]};
-            return 0;
-        });
-        const auto filled = [](const extents& sizes, std::initializer_list<float> values) {
-            any_array a(tn::element_type::float32, sizes);
-            std::copy(values.begin(), values.end(), a.data<float>());
-            return a;
-        };
-        tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        const float nan = std::numeric_limits<float>::quiet_NaN();
-        feeds.push_back({x, filled({1, 2, 4, 1}, {1, nan, 2, 3, 5, 4, 3, 3})});
-        feeds.push_back({dy, filled({1, 1, 2, 1}, {10, 20})});
-        const auto found = s.run_untyped(std::move(feeds), asked_for);
-        CHECK(std::isnan(found[0].data<float>()[0]));
-        CHECK(found[0].data<float>()[1] == 3);
-        const float wanted[] = {0, 10, 0, 20, 0, 0, 0, 0};
-        for (int i = 0; i < 8; ++i) CHECK(found[1].data<float>()[i] == wanted[i]);
-    }
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 2, 4, 1});
+    const any_tensor dy = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 2, 1});
+    std::vector<any_tensor> asked_for;
+    tn::on("/gpu:0", [&] {
+        const any_tensor y = tn::untyped::max_pool2d(x, {});
+        asked_for = {y, tn::detail::add_gradients({y}, {x}, {dy})[0]};
+        return 0;
+    });
+    const auto filled = [](const extents& sizes, std::initializer_list<float> values) {
+        any_array a(tn::element_type::float32, sizes);
+        std::copy(values.begin(), values.end(), a.data<float>());
+        return a;
+    };
+    tn::session s(g);
+    std::vector<tn::fed_value> feeds;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    feeds.push_back({x, filled({1, 2, 4, 1}, {1, nan, 2, 3, 5, 4, 3, 3})});
+    feeds.push_back({dy, filled({1, 1, 2, 1}, {10, 20})});
+    const auto found = s.run_untyped(std::move(feeds), asked_for);
+    CHECK(std::isnan(found[0].data<float>()[0]));
+    CHECK(found[0].data<float>()[1] == 3);
+    const float wanted[] = {0, 10, 0, 20, 0, 0, 0, 0};
+    for (int i = 0; i < 8; ++i) CHECK(found[1].data<float>()[i] == wanted[i]);
 }
