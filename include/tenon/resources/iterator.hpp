@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/intrusive_list.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 #include <tenon/resources/resources.hpp>
 
@@ -54,7 +55,7 @@ private:
     std::uint64_t generation_ = 0; // of what the element is from
     // Of one that keeps it: the element, in what goes to the iterator when it is given back. No memory is needed then.
     std::list<detail::numbered_element> kept_;
-    iterator_attempt* next_ = nullptr; // in the line it waits in
+    detail::list_links<iterator_attempt> links_; // of those that wait
 };
 
 /// Thread-safe. Who asks is served first come, first served. Elements are taken by who asks where that takes no waiting, and

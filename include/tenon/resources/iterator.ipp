@@ -44,7 +44,7 @@ struct iterator_resource::state {
     std::string restored;                   // what it goes on from when it is initialised
     bool has_restored = false;
     std::uint64_t generation = 0; // of the stream
-    iterator_attempt *first = nullptr, *last = nullptr;
+    detail::intrusive_list<iterator_attempt, &iterator_attempt::links_> waiting;
     iterator_attempt* served = nullptr; // whose element is being taken; nullptr: nobody's any more
     bool serving = false;
     bool forgotten = false, stopping = false;
@@ -53,27 +53,6 @@ struct iterator_resource::state {
     std::uint64_t numbers = 0;     // of elements that were given
     std::thread thread;
 
-    void push(iterator_attempt& a) noexcept {
-        a.next_ = nullptr;
-        (last ? last->next_ : first) = &a;
-        last = &a;
-    }
-    iterator_attempt* pop() noexcept {
-        iterator_attempt* const a = first;
-        first = a->next_;
-        if (!first) last = nullptr;
-        return a;
-    }
-    bool remove(iterator_attempt& a) noexcept {
-        iterator_attempt* before = nullptr;
-        for (iterator_attempt* at = first; at; before = at, at = at->next_) {
-            if (at != &a) continue;
-            (before ? before->next_ : first) = a.next_;
-            if (last == &a) last = before;
-            return true;
-        }
-        return false;
-    }
     // The first of those that were taken before is in `back`.
     bool goes_back() const { return !back.empty() && (!over || back.front().number < over->taken.number); }
     // Nobody waits where this takes no waiting: what may be given at once, or is refused.
@@ -87,9 +66,9 @@ struct iterator_resource::state {
 
 // Serves those that wait, by the thread that has `serving`: all of them where it may wait, else as long as that needs no waiting.
 TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& lock, bool may_wait) {
-    while (first) {
-        if (!may_wait && !has_at_once(*first)) break;
-        iterator_attempt* const a = pop();
+    while (waiting.first) {
+        if (!may_wait && !has_at_once(*waiting.first)) break;
+        iterator_attempt* const a = waiting.pop();
         served = a;
         std::exception_ptr failure;
         detail::numbered_element taken;
@@ -202,7 +181,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
 TENON_INLINE void iterator_resource::state::work() {
     std::unique_lock lock(guard);
     for (;;) {
-        asked.wait(lock, [&] { return stopping || (first && !serving); });
+        asked.wait(lock, [&] { return stopping || (waiting.first && !serving); });
         if (stopping) return;
         serving = true;
         serve(lock, true);
@@ -257,13 +236,13 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
     }
     std::unique_lock lock(s.guard);
     if (s.forgotten) throw cancelled_error("iterator \"" + name_ + "\" was cleared with its container; make it anew");
-    const bool comes_alone = !s.serving && !s.first;
-    s.push(a);
+    const bool comes_alone = !s.serving && !s.waiting.first;
+    s.waiting.push(a);
     if (!comes_alone) return; // who serves, or will, comes to it
     s.serving = true;
     s.serve(lock, false);
     s.serving = false;
-    if (!s.first || s.stopping) return;
+    if (!s.waiting.first || s.stopping) return;
     try {
         if (!s.thread.joinable()) s.thread = std::thread([kept] { kept->work(); });
     } catch (const std::exception& none) { // of the system, or no memory: nobody serves those that wait
@@ -272,8 +251,8 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
                                             "\": no thread can be had that waits for its elements: " + none.what());
         });
         bool is_mine = false;
-        while (s.first) {
-            iterator_attempt* const waits = s.pop();
+        while (s.waiting.first) {
+            iterator_attempt* const waits = s.waiting.pop();
             if (waits == &a) {
                 is_mine = true;
                 continue;
@@ -346,7 +325,12 @@ TENON_INLINE bool iterator_resource::stop(iterator_attempt& a) noexcept {
         state_->served = nullptr;
         return true;
     }
-    return state_->remove(a);
+    for (iterator_attempt* at = state_->waiting.first; at; at = at->links_.after)
+        if (at == &a) {
+            state_->waiting.remove(a);
+            return true;
+        }
+    return false;
 }
 
 TENON_INLINE std::string iterator_resource::awaited() const { return "the next element of iterator \"" + name_ + "\""; }
@@ -369,8 +353,8 @@ TENON_INLINE void iterator_resource::forgotten() noexcept {
     state_->forgotten = true;
     state_->reads.stop();
     // Also whose element is being taken: it is nobody's any more.
-    while (state_->served || state_->first) {
-        iterator_attempt* const a = state_->served ? std::exchange(state_->served, nullptr) : state_->pop();
+    while (state_->served || state_->waiting.first) {
+        iterator_attempt* const a = state_->served ? std::exchange(state_->served, nullptr) : state_->waiting.pop();
         lock.unlock();
         a->completed(
             failure_of([&] { return cancelled_error("iterator \"" + name_ + "\" was cleared with its container"); }));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/concurrency/intrusive_list.hpp>
+#include <tenon/core/intrusive_list.hpp>
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/core/function_ref.hpp>
 #include <tenon/core/sizes/extents.hpp>
@@ -71,7 +71,6 @@ protected:
 
 private:
     friend class queue_resource;
-    friend struct detail::intrusive_list<queue_attempt>;
     enum class kind { enqueue, dequeue, batch };
     kind what_ = kind::enqueue;
     std::int64_t least_ = 0, most_ = 0; // elements to be dequeued
@@ -82,7 +81,7 @@ private:
     std::vector<detail::queue_element> elements_;
     std::exception_ptr failure_;
     bool waits_ = false;
-    queue_attempt *before_ = nullptr, *after_ = nullptr; // in the line it waits in
+    detail::list_links<queue_attempt> links_; // of those that wait, or are done
 };
 
 /// Thread-safe. Who waits is served first come, first served: nobody overtakes one who waits to enqueue with an enqueue, nor
@@ -147,9 +146,7 @@ private:
     void change(function_ref<void()> what);
     void ask(queue_attempt& a);
     void take(queue_attempt& a, std::int64_t least, std::int64_t most, bool takes_rest);
-    void complete(queue_attempt* done) noexcept;
     void require_tuple(const std::vector<any_array>& tuple, bool many) const;
-    std::vector<any_array> batch(const std::vector<detail::queue_element>& elements) const;
     const std::string name_;
     const queue_description description_;
     std::unique_ptr<state> state_;

@@ -29,7 +29,7 @@ TENON_INLINE std::string to_string(const queue_description& d) {
 }
 
 struct queue_resource::state {
-    using line = detail::intrusive_list<queue_attempt>;
+    using line = detail::intrusive_list<queue_attempt, &queue_attempt::links_>;
 
     state(const std::string& n, const queue_description& d) : name(n), description(d) {
         if (d.order == queue_order::shuffled) elements = std::make_unique<detail::shuffled_elements>(d.key);
@@ -151,6 +151,8 @@ struct queue_resource::state {
             }
         while (serve_dequeuer());
     }
+    void complete(line ended) noexcept; // not under the guard
+    std::vector<any_array> batch(const std::vector<detail::queue_element>& taken) const;
 };
 
 TENON_INLINE void check_queue(const std::string& name, const queue_description& q) {
@@ -175,13 +177,13 @@ TENON_INLINE queue_resource::~queue_resource() = default;
 
 // Does something under the lock, and completes outside of it what that made possible.
 TENON_INLINE void queue_resource::change(function_ref<void()> what) {
-    queue_attempt* done = nullptr;
+    state::line done;
     {
         const std::lock_guard lock(state_->guard);
         what();
-        done = std::exchange(state_->done, {}).first;
+        done = std::exchange(state_->done, {});
     }
-    complete(done);
+    state_->complete(done);
 }
 
 TENON_INLINE void queue_resource::ask(queue_attempt& a) {
@@ -197,12 +199,11 @@ TENON_INLINE void queue_resource::ask(queue_attempt& a) {
     });
 }
 
-TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
-    while (done) {
-        queue_attempt& a = *done;
-        done = a.after_; // the attempt may end in what follows
-        queue_attempt* more = nullptr;
-        if (!a.failure_ && !state::enqueues(a)) {
+TENON_INLINE void queue_resource::state::complete(line ended) noexcept {
+    while (queue_attempt* const first = ended.pop()) {
+        queue_attempt& a = *first; // it may end when it is completed
+        line more;
+        if (!a.failure_ && !enqueues(a)) {
             try {
                 if (a.what_ != queue_attempt::kind::dequeue) a.tuple = batch(a.elements_);
                 else if (!a.keeps) a.tuple = std::move(a.elements_.front().tuple);
@@ -210,31 +211,32 @@ TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
                     for (const any_array& component : a.elements_.front().tuple) a.tuple.push_back(component.share());
             } catch (...) { // no memory, or sizes that do not go together: nothing is lost
                 a.failure_ = std::current_exception();
-                const std::lock_guard lock(state_->guard);
-                state_->put_back(a);
-                state_->serve();
-                more = std::exchange(state_->done, {}).first;
+                const std::lock_guard lock(guard);
+                put_back(a);
+                serve();
+                more = std::exchange(done, {});
             }
         }
         if (!a.keeps || a.failure_) {
-            if (state::enqueues(a)) a.elements_.clear();
-            else state_->let_go(a);
+            if (enqueues(a)) a.elements_.clear();
+            else let_go(a);
         }
         a.completed(std::exchange(a.failure_, nullptr));
         complete(more);
     }
 }
 
-TENON_INLINE std::vector<any_array> queue_resource::batch(const std::vector<detail::queue_element>& elements) const {
+TENON_INLINE std::vector<any_array>
+queue_resource::state::batch(const std::vector<detail::queue_element>& taken) const {
     std::vector<any_array> all;
-    std::vector<const any_array*> parts(elements.size());
-    for (std::size_t c = 0; c < description_.components.size(); ++c) {
-        for (std::size_t i = 0; i < elements.size(); ++i) parts[i] = &elements[i].tuple[c];
-        if (const any_array* other = description_.padded ? nullptr : detail::of_other_sizes(parts))
-            throw invalid_argument_error("queue \"" + name_ + "\": elements with component " + std::to_string(c) +
+    std::vector<const any_array*> parts(taken.size());
+    for (std::size_t c = 0; c < description.components.size(); ++c) {
+        for (std::size_t i = 0; i < taken.size(); ++i) parts[i] = &taken[i].tuple[c];
+        if (const any_array* other = description.padded ? nullptr : detail::of_other_sizes(parts))
+            throw invalid_argument_error("queue \"" + name + "\": elements with component " + std::to_string(c) +
                                          " as " + to_string(parts[0]->type()) + " and " + to_string(other->type()) +
                                          " make no batch; dequeue them one by one, or use a padding queue");
-        all.push_back(detail::stacked(description_.components[c], parts));
+        all.push_back(detail::stacked(description.components[c], parts));
     }
     return all;
 }

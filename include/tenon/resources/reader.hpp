@@ -7,6 +7,7 @@
 #include <string>
 
 #include <tenon/core/array/any_array.hpp>
+#include <tenon/core/intrusive_list.hpp>
 #include <tenon/io/files/file_access.hpp>
 #include <tenon/io/records/records.hpp>
 #include <tenon/resources/queue.hpp>
@@ -53,7 +54,7 @@ private:
     // So far; or those that were given, of one that keeps them. They go back as they are: no memory is needed then.
     std::list<detail::numbered_record> records_;
     std::exception_ptr failure_;
-    read_attempt *before_ = nullptr, *after_ = nullptr; // in the line it waits in
+    detail::list_links<read_attempt> links_; // of those that wait, or are done
 };
 
 /// A record as ops see it: key "file:line" or "file:record", counted from 1, with the name as it came from the queue.
@@ -108,7 +109,6 @@ private:
     void serve() noexcept;
     bool fill(read_attempt& a) noexcept;
     bool read_record(read_attempt& a);
-    static void complete(read_attempt* done) noexcept;
     bool settle(bool ask) noexcept;
     void named(std::exception_ptr failure) noexcept;
     const std::string name_;

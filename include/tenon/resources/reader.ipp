@@ -16,18 +16,9 @@ namespace tenon {
 // first in line leaves its attempt there, and the name goes to the reader, not to the attempt, so that one who is stopped
 // meanwhile takes nothing with it.
 struct reader_resource::state {
-    // Attempts, in their order: no memory is needed to wait.
-    struct line {
-        read_attempt *first = nullptr, *last = nullptr;
-        void push(read_attempt& a) noexcept {
-            a.before_ = last;
-            a.after_ = nullptr;
-            (last ? last->after_ : first) = &a;
-            last = &a;
-        }
-        void remove(read_attempt& a) noexcept {
-            (a.before_ ? a.before_->after_ : first) = a.after_;
-            (a.after_ ? a.after_->before_ : last) = a.before_;
+    struct line : detail::intrusive_list<read_attempt, &read_attempt::links_> {
+        void complete() noexcept {
+            while (read_attempt* const a = pop()) a->completed(std::exchange(a->failure_, nullptr)); // it may end
         }
     };
     class name_attempt final : public queue_attempt {
@@ -125,14 +116,6 @@ TENON_INLINE void reader_resource::read_up_to(read_attempt& a, std::int64_t n) {
     ask(a);
 }
 
-TENON_INLINE void reader_resource::complete(read_attempt* done) noexcept {
-    while (done) {
-        read_attempt& a = *done;
-        done = a.after_; // the attempt may end in what follows
-        a.completed(std::exchange(a.failure_, nullptr));
-    }
-}
-
 // Gives those in line what there is, and has the queue asked where the first of them needs a file.
 TENON_INLINE void reader_resource::serve() noexcept {
     for (;;) {
@@ -175,7 +158,7 @@ TENON_INLINE void reader_resource::serve() noexcept {
                 done.push(*a);
             }
         }
-        complete(done.first);
+        done.complete();
         if ((!asks && !withdraws) || !settle(asks)) return;
     }
 }
@@ -326,19 +309,16 @@ TENON_INLINE void reader_resource::fail(std::exception_ptr why) noexcept {
     {
         const std::lock_guard lock(state_->guard);
         state_->failed = why;
-        for (read_attempt* a = state_->all.first; a;) {
-            read_attempt* const next = a->after_;
-            if (a->where_ == read_attempt::place::in_line) { // else it is just being completed
-                state_->all.remove(*a);
-                a->where_ = read_attempt::place::nowhere;
-                a->failure_ = why;
-                done.push(*a);
-            }
-            a = next;
-        }
+        state_->all.for_each([&](read_attempt& a) {
+            if (a.where_ != read_attempt::place::in_line) return; // it is just being completed
+            state_->all.remove(a);
+            a.where_ = read_attempt::place::nowhere;
+            a.failure_ = why;
+            done.push(a);
+        });
         withdraws = state_->takes_handling();
     }
-    complete(done.first);
+    done.complete();
     if (withdraws && settle(false)) serve();
 }
 TENON_INLINE void reader_resource::forgotten() noexcept {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/concurrency/intrusive_list.hpp>
+#include <tenon/core/intrusive_list.hpp>
 #include <tenon/core/array/memory_payer.hpp>
 #include <tenon/resources/resources.hpp>
 
@@ -55,12 +55,11 @@ protected:
 
 private:
     friend class step_ledger;
-    friend struct detail::intrusive_list<ledger_attempt>;
     enum class kind { token, apply, pause, attend };
     kind what_ = kind::token;
     std::int64_t replica_ = 0, process_ = 0;
     bool waits_ = false;
-    ledger_attempt *before_ = nullptr, *after_ = nullptr; // in the line it waits in
+    detail::list_links<ledger_attempt> links_; // of those that wait, or are done
     std::exception_ptr failure_;
 };
 

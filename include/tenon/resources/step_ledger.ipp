@@ -33,7 +33,7 @@ TENON_INLINE std::string difference(const step_ledger_description& one, const st
 }
 
 struct step_ledger::book {
-    using line = detail::intrusive_list<ledger_attempt>;
+    using line = detail::intrusive_list<ledger_attempt, &ledger_attempt::links_>;
     struct replica {
         std::int64_t process = 0;
         std::vector<std::int64_t> former; // processes that it was, the last of them
@@ -188,7 +188,7 @@ struct step_ledger::book {
         while (!applier && enough()) {
             // Who could not apply is not asked again before its replica goes on.
             ledger_attempt* next = appliers.first;
-            while (next && !replicas[next->replica_].failed.empty()) next = next->after_;
+            while (next && !replicas[next->replica_].failed.empty()) next = next->links_.after;
             if (!next) break;
             ledger_attempt& a = *next;
             if (chosen.empty()) {
@@ -204,10 +204,7 @@ struct step_ledger::book {
             end(appliers, a);
         }
         if (!std::exchange(look, false)) return;
-        for (ledger_attempt *a = tokens.first, *next = nullptr; a; a = next) {
-            next = a->after_;
-            give(*a);
-        }
+        tokens.for_each([&](ledger_attempt& a) { give(a); });
     }
     // The token, or why there will be none; or nothing yet.
     void give(ledger_attempt& a) {
@@ -263,10 +260,7 @@ struct step_ledger::book {
             serve();
             ended = std::exchange(done, {});
         }
-        for (ledger_attempt *a = ended.first, *next = nullptr; a; a = next) {
-            next = a->after_; // it may end in what follows
-            a->completed(std::exchange(a->failure_, nullptr));
-        }
+        while (ledger_attempt* const a = ended.pop()) a->completed(std::exchange(a->failure_, nullptr)); // it may end
     }
 };
 
@@ -424,13 +418,12 @@ TENON_INLINE void step_ledger::leave(std::int64_t replica, std::int64_t process,
         r.failed = reason;
         r.left = reason.empty();
         book_->look = true;
-        for (ledger_attempt *a = book_->appliers.first, *next = nullptr; a; a = next) {
-            next = a->after_;
-            if (a->replica_ != replica) continue;
-            book_->end(book_->appliers, *a, failure_of([&] {
+        book_->appliers.for_each([&](ledger_attempt& a) {
+            if (a.replica_ != replica) return;
+            book_->end(book_->appliers, a, failure_of([&] {
                            return cancelled_error(book_->shown + ": replica " + std::to_string(replica) + " has left");
                        }));
-        }
+        });
     });
 }
 

@@ -12,6 +12,7 @@
 #endif
 
 #include <tenon/core/array/large_memory.hpp>
+#include <tenon/core/intrusive_list.hpp>
 
 namespace tenon::detail {
 
@@ -42,7 +43,7 @@ public:
         {
             const std::lock_guard lock(guard_);
             if (bytes <= limit_)
-                if (piece* const kept = by_size_[size_class(bytes)]) return unlink(kept);
+                if (piece* const kept = of_size_[size_class(bytes)].last) return unlink(kept);
         }
         if (void* const memory = make(bytes)) return memory;
         {
@@ -56,12 +57,9 @@ public:
         bytes = rounded_large(bytes);
         if (bytes > limit_) return end(memory, bytes);
         const std::lock_guard lock(guard_);
-        piece*& same = by_size_[size_class(bytes)];
-        auto* const p = new (memory) piece{.bytes = bytes, .older = newest_, .next = same};
-        (newest_ ? newest_->newer : oldest_) = p;
-        newest_ = p;
-        if (same) same->previous = p;
-        same = p;
+        auto* const p = new (memory) piece{.bytes = bytes};
+        all_.push(*p);
+        of_size_[size_class(bytes)].push(*p);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
         shrink_to(limit_);
     }
@@ -75,8 +73,7 @@ public:
 private:
     struct piece {
         std::size_t bytes;
-        piece *older = nullptr, *newer = nullptr;
-        piece *previous = nullptr, *next = nullptr; // of its size
+        list_links<piece> of_all{}, of_size{};
     };
     static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
@@ -93,16 +90,14 @@ private:
     }
 
     piece* unlink(piece* p) noexcept {
-        (p->older ? p->older->newer : oldest_) = p->newer;
-        (p->newer ? p->newer->older : newest_) = p->older;
-        (p->previous ? p->previous->next : by_size_[size_class(p->bytes)]) = p->next;
-        if (p->next) p->next->previous = p->previous;
+        all_.remove(*p);
+        of_size_[size_class(p->bytes)].remove(*p);
         bytes_.fetch_sub(p->bytes, std::memory_order_relaxed);
         return p;
     }
     void shrink_to(std::size_t bytes) noexcept {
         while (this->bytes() > bytes) {
-            piece* const p = unlink(oldest_);
+            piece* const p = unlink(all_.first);
             end(p, p->bytes);
         }
     }
@@ -120,9 +115,9 @@ private:
     }
 
     const std::size_t limit_ = most_kept();
-    std::mutex guard_; // of what follows
-    piece *oldest_ = nullptr, *newest_ = nullptr;
-    piece* by_size_[size_class(most_large_memory_kept) + 1] = {};
+    std::mutex guard_;                          // of what follows
+    intrusive_list<piece, &piece::of_all> all_; // by age
+    intrusive_list<piece, &piece::of_size> of_size_[size_class(most_large_memory_kept) + 1];
     std::atomic<std::size_t> bytes_{0}; // changed under the guard
 };
 
