@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include <net/command/serve.hpp>
 #include <net/launch/run_files.hpp>
 #include <tenon/core/config.hpp>
+#include <tenon/core/edit_distance.hpp>
 #include <tenon/core/error.hpp>
 
 namespace {
@@ -234,27 +234,12 @@ void add_questions(CLI::App& app, int& status) {
         ->capture_default_str();
 }
 
-/// How many letters are to be changed, added or left out to make one of the other.
-std::size_t distance(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t before = row[0]++;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t same = before + (a[i] == b[j] ? 0 : 1);
-            before = row[j + 1];
-            row[j + 1] = std::min({same, row[j] + 1, before + 1});
-        }
-    }
-    return row.back();
-}
-
 /// "; did you mean serve?" where one of them is near.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
     const auto best = std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
-        return distance(word, a) < distance(word, b);
+        return tenon::detail::edit_distance(word, a) < tenon::detail::edit_distance(word, b);
     });
-    if (best == known.end() || distance(word, *best) * 3 > word.size() + 1) return {};
+    if (best == known.end() || tenon::detail::edit_distance(word, *best) * 3 > word.size() + 1) return {};
     return "; did you mean " + *best + "?";
 }
 

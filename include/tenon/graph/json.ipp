@@ -6,6 +6,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include <tenon/core/edit_distance.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/graph/json_read.hpp>
@@ -115,7 +116,7 @@ private:
         std::string similar;
         int shown = 0;
         for (const entry& e : entries_)
-            if (shown < 4 && e.name.size() < 64 && name.size() < 64 && distance_of(e.name, name) <= 2) {
+            if (shown < 4 && e.name.size() < 64 && name.size() < 64 && edit_distance(e.name, name) <= 2) {
                 similar += (shown++ ? ", " : "; similar names: ") + e.name;
             }
         json_mistake(who + " is \"" + text + "\", but no node has this name" + similar);

@@ -97,8 +97,6 @@ const op_definition& enter_op(const op_definition& d);
 const op_definition& require_op(const std::string& name);
 /// What op_definition::checked gives; throws invalid_argument_error where there is an attribute that the op has not.
 attributes checked_attributes(const op_definition& op, const attributes& given);
-/// How many letters must be changed, put in or taken out to make one name of the other.
-std::size_t distance_of(const std::string& a, const std::string& b);
 
 template <class Op> constexpr op_definition make_definition() {
     using A = typename Op::attributes;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include <tenon/core/edit_distance.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/op/op_definition.hpp>
@@ -87,27 +87,13 @@ TENON_INLINE const op_definition* find_op(const std::string& name) {
     return at == r.ops.end() ? nullptr : at->second;
 }
 
-TENON_INLINE std::size_t detail::distance_of(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row[b.size()];
-}
-
 TENON_INLINE const op_definition& detail::require_op(const std::string& name) {
     if (const op_definition* op = find_op(name)) return *op;
     std::string similar;
     for (const op_definition* op : all_ops()) {
         const std::string other = op->name;
         if (name.size() < 64 &&
-            (distance_of(name, other) <= 2 ||
+            (edit_distance(name, other) <= 2 ||
              (name.size() > 2 && (other.find(name) != std::string::npos || name.find(other) != std::string::npos))))
             similar += (similar.empty() ? "; similar ones: " : ", ") + other;
     }
