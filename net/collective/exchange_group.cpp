@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/simd/ordered_sum.hpp>
 
 namespace tenon::net {
@@ -229,10 +230,7 @@ void exchange_group::lay_out(running& r) {
         r.pieces.resize(mine.pieces);
         for (own_piece& p : r.pieces) p.from.resize(n);
     } else {
-        if (mine.end > mine.begin)
-            std::memcpy(static_cast<std::byte*>(r.out.data()) +
-                            static_cast<std::size_t>(mine.begin) * size_of(r.result.element),
-                        r.own.data(), r.own.bytes());
+        detail::copy_elements(r.result.element, r.out.data(), mine.begin, r.own.data(), 0, mine.end - mine.begin);
         r.left -= mine.pieces;
     }
 }
@@ -291,9 +289,8 @@ void exchange_group::progress(std::uint64_t number, running& r, todo& then) {
             collective_here& h = *r.here[at_j];
             const region& g = r.regions[at_j];
             if (j == rank() || !h.value || g.pieces == 0 || r.arrived[at_j][0]) continue;
-            std::memcpy(static_cast<std::byte*>(r.out.data()) +
-                            static_cast<std::size_t>(g.begin) * size_of(r.result.element),
-                        std::as_const(h.value).data(), h.value.bytes());
+            detail::copy_elements(r.result.element, r.out.data(), g.begin, std::as_const(h.value).data(), 0,
+                                  h.value.elements());
             std::fill(r.arrived[at_j].begin(), r.arrived[at_j].end(), true);
             r.left -= g.pieces;
         }

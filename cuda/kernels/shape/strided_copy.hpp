@@ -3,16 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tenon/core/sizes/copied_dimension.hpp>
+
 /// Copies between two views of a GPU's memory: what transposing, slicing, broadcasting, tiling, padding, joining and splitting have
 /// in common. The host's are in tenon/dense/strided_copy.hpp.
 
 namespace tenon::cuda {
 
-/// A dimension of two views: its size, and the steps from one index to the next, in elements. In the source a step may be 0 (it
-/// repeats), in both it may be negative.
-struct copied_dimension {
-    std::int64_t size, from_step, to_step;
-};
+using tenon::detail::copied_dimension;
 
 /// A copy planned once and run many times.
 class strided_copy {

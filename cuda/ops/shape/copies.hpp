@@ -12,6 +12,7 @@
 #include <tenon/core/sizes/extents.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/op/kernel.hpp>
+#include <tenon/ops/shape/copied_view.hpp>
 
 /// What the kernels of ops share that move elements from one tensor to another.
 
@@ -32,6 +33,11 @@ private:
     strided_copy copy_;
     std::int64_t from_offset_; // in bytes
 };
+inline kernel_pointer prepare_copy(const tenon::detail::copied_view& v, const kernel_setup& s) {
+    const std::size_t bytes = size_of(s.inputs[0].element);
+    return std::make_unique<strided_copy_kernel>(strided_copy(v.dims, v.rank, bytes), bytes);
+}
+using tenon::detail::row_major_steps;
 
 /// A tensor, or a part of it, put into another one, with one value around.
 class framed_copy_kernel final : public kernel {
@@ -74,15 +80,5 @@ inline std::uint64_t bits_of(const number& value, element_type e) {
     });
     return bits;
 }
-
-/// Steps from index to index of each dimension where elements lie in row-major order.
-struct row_major_steps {
-    explicit row_major_steps(const extents& sizes) {
-        std::int64_t step = 1;
-        for (int i = sizes.rank(); i-- > 0; step *= sizes[i].size) steps[i] = step;
-    }
-    std::int64_t operator[](int i) const noexcept { return steps[i]; }
-    std::int64_t steps[max_rank]{};
-};
 
 } // namespace tenon::cuda

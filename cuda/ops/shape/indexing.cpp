@@ -76,15 +76,7 @@ kernel_pointer prepare_pad(const kernel_setup& s) {
 
 kernel_pointer prepare_tile(const kernel_setup& s) {
     const index_list counts = decode<tile_op::attributes>(s.attrs).counts;
-    const extents& x = s.inputs[0].extents;
-    const row_major_steps from(x), to(s.outputs[0].extents);
-    copied_dimension dims[2 * max_rank];
-    for (int i = 0; i < x.rank(); ++i) {
-        dims[2 * i] = {counts[i], 0, to[i] * x[i].size};
-        dims[2 * i + 1] = {x[i].size, from[i], to[i]};
-    }
-    const std::size_t bytes = size_of(s.inputs[0].element);
-    return std::make_unique<strided_copy_kernel>(strided_copy(dims, 2 * x.rank(), bytes), bytes);
+    return prepare_copy(tenon::detail::tiled_view(s.inputs[0].extents, counts, s.outputs[0].extents), s);
 }
 
 struct tile_gradient_kernel final : kernel {

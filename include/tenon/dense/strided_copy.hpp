@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <tenon/core/config.hpp>
+#include <tenon/core/sizes/copied_dimension.hpp>
 #include <tenon/core/sizes/extents.hpp>
 
 /// Copies between two views of memory: what transposing, slicing, broadcasting, tiling, padding, joining and
@@ -15,9 +16,14 @@ class thread_pool;
 
 namespace detail {
 
-/// Sizes and steps of two views, in elements; a step may be 0 in the source (it repeats) or negative.
-struct copied_dimension {
-    std::int64_t size, from_step, to_step;
+/// Steps from index to index of each dimension where elements lie in row-major order.
+struct row_major_steps {
+    explicit row_major_steps(const extents& sizes) {
+        std::int64_t step = 1;
+        for (int i = sizes.rank(); i-- > 0; step *= sizes[i].size) steps[i] = step;
+    }
+    std::int64_t operator[](int i) const noexcept { return steps[i]; }
+    std::int64_t steps[max_rank]{};
 };
 
 /// A copy planned once and run many times.
@@ -25,7 +31,7 @@ class strided_copy {
 public:
     strided_copy() = default;
     /// Up to 2 * max_rank dimensions in the order of the destination, outermost first. Elements are 1, 2, 4
-    /// or 8 bytes long.
+    /// or 8 bytes long, or texts.
     strided_copy(const copied_dimension* dims, int rank, std::size_t element_bytes);
 
     /// `from` and `to` point to the elements of index 0, .., 0; the views must not overlap.

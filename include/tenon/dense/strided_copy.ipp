@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
+#include <string>
 #include <utility>
 
 #include <tenon/concurrency/thread_pool.hpp>
@@ -37,7 +37,7 @@ TENON_INLINE strided_copy::strided_copy(const copied_dimension* dims, int rank, 
     else if (last.from_step == 0 && last.to_step == 1) kind_ = kind::fill;
     else {
         kind_ = kind::stepped;
-        for (int i = 0; i + 1 < rank_ && last.to_step == 1; ++i)
+        for (int i = 0; i + 1 < rank_ && last.to_step == 1 && element_bytes_ <= 8; ++i)
             if (dims_[i].from_step == 1) {
                 kind_ = kind::crossed;
                 across_ = i;
@@ -68,19 +68,20 @@ template <class T> void strided_copy::unit(const T* from, T* to, std::int64_t in
         to += k * dims_[i].to_step;
     }
     const copied_dimension& last = dims_[rank_ - 1];
-    if (kind_ == kind::crossed) {
-        const copied_dimension& across = dims_[across_];
-        const std::int64_t count = std::min(chunk_, across.size - first);
-        from += first;
-        to += first * across.to_step;
-        // from: last.size rows of `count` elements; to: `count` rows of last.size elements.
-        return TENON_SIMD_BEST(transpose(from, last.from_step, to, across.to_step, last.size, count));
-    }
+    if constexpr (sizeof(T) <= 8)
+        if (kind_ == kind::crossed) {
+            const copied_dimension& across = dims_[across_];
+            const std::int64_t count = std::min(chunk_, across.size - first);
+            from += first;
+            to += first * across.to_step;
+            // from: last.size rows of `count` elements; to: `count` rows of last.size elements.
+            return TENON_SIMD_BEST(transpose(from, last.from_step, to, across.to_step, last.size, count));
+        }
     const std::int64_t count = std::min(chunk_, last.size - first);
     from += first * last.from_step;
     to += first * last.to_step;
     switch (kind_) {
-    case kind::rows: std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T)); break;
+    case kind::rows: std::copy_n(from, count, to); break; // numbers: memmove
     case kind::fill: std::fill_n(to, count, *from); break;
     default:
         for (std::int64_t k = 0; k < count; ++k) to[k * last.to_step] = from[k * last.from_step];
@@ -103,7 +104,8 @@ TENON_INLINE void strided_copy::run(const void* from, void* to, thread_pool* poo
     case 1: return run_as(static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), pool);
     case 2: return run_as(static_cast<const std::uint16_t*>(from), static_cast<std::uint16_t*>(to), pool);
     case 4: return run_as(static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to), pool);
-    default: return run_as(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), pool);
+    case 8: return run_as(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), pool);
+    default: return run_as(static_cast<const std::string*>(from), static_cast<std::string*>(to), pool);
     }
 }
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-#include <string>
-
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/serve/batch_rows.hpp>
 
 namespace tenon::detail {
@@ -16,14 +13,7 @@ TENON_INLINE any_array joined_rows(const std::vector<const any_array*>& parts, s
     any_array all(first.element(), sizes);
     const std::int64_t in_row = first.elements() / first.extents()[0].size;
     const auto copy = [&](std::int64_t at, const any_array& from, std::int64_t count) {
-        if (first.element() == element_type::string) {
-            const std::string* const texts = from.data<std::string>();
-            std::copy(texts, texts + count, all.data<std::string>() + at);
-        } else if (count > 0) {
-            const std::size_t size = size_of(first.element());
-            std::memcpy(static_cast<std::byte*>(all.data()) + static_cast<std::size_t>(at) * size, from.data(),
-                        static_cast<std::size_t>(count) * size);
-        }
+        copy_elements(first.element(), all.data(), at, from.data(), 0, count);
     };
     std::int64_t at = 0;
     for (const any_array* p : parts) {

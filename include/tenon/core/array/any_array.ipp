@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <tenon/core/array/any_array.hpp>
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/array/large_memory.hpp>
 #include <tenon/core/array/memory_payer.hpp>
 #include <tenon/core/with_element.hpp>
@@ -173,10 +174,8 @@ TENON_INLINE any_array any_array::adopt(void* data, element_type element, const 
 TENON_INLINE any_array any_array::copy() const {
     if (!*this) return {};
     any_array a(type_.element, type_.extents);
-    if (type_.element == element_type::string) {
-        std::copy_n(static_cast<const std::string*>(data_), elements_, static_cast<std::string*>(a.data_));
-        a.pay_for_texts();
-    } else if (elements_ > 0) std::memcpy(a.data_, data_, bytes());
+    detail::copy_elements(type_.element, a.data_, 0, data_, 0, elements_);
+    if (type_.element == element_type::string) a.pay_for_texts();
     return a;
 }
 

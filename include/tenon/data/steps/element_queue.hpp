@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 
 /// Elements on their way from one thread to another.
@@ -113,11 +114,7 @@ private:
             const any_array& a = from[c];
             if (!to[c] || !(to[c].type() == a.type()) || !to[c].is_unique())
                 to[c] = any_array(a.element(), a.extents());
-            if (a.element() != element_type::string) std::memcpy(to[c].data(), a.data(), a.bytes());
-            else {
-                const auto* const texts = static_cast<const std::string*>(a.data());
-                std::copy_n(texts, a.elements(), static_cast<std::string*>(to[c].data()));
-            }
+            copy_elements(a.element(), to[c].data(), 0, a.data(), 0, a.elements());
         }
     }
     struct block {

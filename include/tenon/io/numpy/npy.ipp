@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include <tenon/core/with_element.hpp>
+#include <tenon/dense/strided_copy.hpp>
 #include <tenon/io/numpy/elements.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/records/npy_header.hpp>
@@ -17,23 +17,11 @@ namespace detail {
 // From by columns to by rows.
 inline any_array transposed(const any_array& a, const extents& sizes) {
     any_array result(a.element(), sizes);
-    const int rank = sizes.rank();
-    std::int64_t step[max_rank] = {}, at[max_rank] = {};
-    for (std::int64_t i = 0, n = 1; i < rank; n *= sizes[static_cast<int>(i++)].size) step[i] = n;
-    with_element(a.element(), [&]<class T>(const T&) {
-        const T* const from = static_cast<const T*>(a.data());
-        T* const to = static_cast<T*>(result.data());
-        std::int64_t source = 0;
-        for (std::int64_t i = 0; i < a.elements(); ++i) {
-            to[i] = from[source];
-            for (int d = rank - 1; d >= 0; --d) {
-                source += step[d];
-                if (++at[d] < sizes[d].size) break;
-                source -= step[d] * at[d];
-                at[d] = 0;
-            }
-        }
-    });
+    copied_dimension dims[max_rank];
+    const row_major_steps to(sizes);
+    for (std::int64_t d = 0, step = 1; d < sizes.rank(); step *= sizes[static_cast<int>(d++)].size)
+        dims[d] = {sizes[static_cast<int>(d)].size, step, to[static_cast<int>(d)]};
+    strided_copy(dims, sizes.rank(), size_of(a.element())).run(a.data(), result.data(), nullptr);
     return result;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/dense/strided_copy.hpp>
 #include <tenon/io/stream/stacked.hpp>
 
 namespace tenon::detail {
@@ -16,23 +18,12 @@ TENON_INLINE const any_array* of_other_sizes(const std::vector<const any_array*>
 
 // `from` to the part of `to`, of a rank more, that begins at each dimension's beginning of row i.
 inline void copy_into_corner(any_array& to, std::int64_t i, const any_array& from) {
-    if (from.elements() == 0) return;
-    const int rank = from.rank();
-    const std::int64_t row = rank == 0 ? 1 : from.extents()[rank - 1].size;
-    std::int64_t at[max_rank] = {};
-    for (std::int64_t begin = 0; begin < from.elements(); begin += row) {
-        std::int64_t offset = i;
-        for (int d = 0; d < rank; ++d) offset = offset * to.extents()[d + 1].size + at[d];
-        if (from.element() == element_type::string)
-            std::copy_n(from.data<std::string>() + begin, row, to.data<std::string>() + offset);
-        else {
-            const std::size_t bytes = size_of(from.element());
-            std::memcpy(static_cast<std::byte*>(to.data()) + static_cast<std::size_t>(offset) * bytes,
-                        static_cast<const std::byte*>(from.data()) + static_cast<std::size_t>(begin) * bytes,
-                        static_cast<std::size_t>(row) * bytes);
-        }
-        for (int d = rank - 2; d >= 0 && ++at[d] == from.extents()[d].size; --d) at[d] = 0;
-    }
+    const std::size_t bytes = size_of(from.element());
+    const row_major_steps in_from(from.extents()), in_to(to.extents());
+    copied_dimension dims[max_rank];
+    for (int d = 0; d < from.rank(); ++d) dims[d] = {from.extents()[d].size, in_from[d], in_to[d + 1]};
+    strided_copy(dims, from.rank(), bytes)
+        .run(from.data(), static_cast<std::byte*>(to.data()) + static_cast<std::size_t>(i * in_to[0]) * bytes, nullptr);
 }
 
 inline void fill_with(any_array& to, const any_array& value) {
@@ -58,13 +49,10 @@ TENON_INLINE any_array stacked(const tensor_type& type, const std::vector<const 
         if (to) *to = made.share();
     }
     if (!uneven) {
-        const std::int64_t each = parts.empty() ? 0 : parts.front()->elements();
-        const std::size_t bytes = parts.empty() ? 0 : parts.front()->bytes();
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-            if (type.element == element_type::string)
-                std::copy_n(parts[i]->data<std::string>(), each,
-                            made.data<std::string>() + static_cast<std::int64_t>(i) * each);
-            else if (bytes > 0) std::memcpy(static_cast<std::byte*>(made.data()) + i * bytes, parts[i]->data(), bytes);
+        std::int64_t at = 0;
+        for (const any_array* p : parts) {
+            copy_elements(type.element, made.data(), at, p->data(), 0, p->elements());
+            at += p->elements();
         }
         return made;
     }

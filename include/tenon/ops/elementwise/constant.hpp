@@ -73,8 +73,7 @@ any_tensor constant(any_array value);
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_constant)
 
-#include <algorithm>
-#include <cstring>
+#include <tenon/core/array/copy_elements.hpp>
 
 namespace tenon {
 
@@ -84,10 +83,8 @@ namespace detail {
 struct constant_kernel final : kernel {
     explicit constant_kernel(std::shared_ptr<const any_array> v) : value(std::move(v)) {}
     void run(const kernel_run& r) override {
-        if (r.out[0] == value->data()) return;
-        if (value->element() == element_type::string)
-            std::copy_n(static_cast<const std::string*>(value->data()), value->elements(), r.output<std::string>(0));
-        else if (value->bytes() > 0) std::memcpy(r.out[0], value->data(), value->bytes());
+        if (r.out[0] != value->data())
+            copy_elements(value->element(), r.out[0], 0, value->data(), 0, value->elements());
     }
     double cost() const override { return 1 + static_cast<double>(value->bytes()) * 0.05; }
     std::shared_ptr<const any_array> value;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/ops/random/random_numbers.hpp>
 #include <tenon/ops/random/random_source_kernel.hpp>
@@ -193,14 +194,8 @@ struct random_shuffle_kernel final : kernel {
         fill_permutation(order, rows, stream);
         const std::size_t bytes = static_cast<std::size_t>(row) * size_of(type.element);
         const auto copy = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                if (type.element == element_type::string) {
-                    for (std::int64_t k = 0; k < row; ++k)
-                        r.output<std::string>(0)[i * row + k] = r.input<std::string>(0)[order[i] * row + k];
-                } else if (bytes > 0)
-                    std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(i) * bytes,
-                                r.input<std::byte>(0) + static_cast<std::size_t>(order[i]) * bytes, bytes);
-            }
+            for (std::int64_t i = begin; i < end; ++i)
+                copy_elements(type.element, r.out[0], i * row, r.in[0], order[i] * row, row);
         };
         if (r.pool) r.pool->parallel_for(rows, 1 + (1 << 17) / (1 + static_cast<std::int64_t>(bytes)), copy);
         else copy(0, rows);

@@ -11,17 +11,13 @@
 #include <tenon/core/with_element.hpp>
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
+#include <tenon/ops/shape/copied_view.hpp>
 
 /// The CPU kernels of ops/shape/indexing.hpp.
 
 namespace tenon {
 
 namespace detail {
-
-inline void row_major_steps(const extents& sizes, std::int64_t* steps) {
-    std::int64_t step = 1;
-    for (int i = sizes.rank(); i-- > 0; step *= sizes[i].size) steps[i] = step;
-}
 
 /// The bits of a number in an element type, in the first bytes.
 inline std::uint64_t bits_of_number(const number& value, element_type e) {
@@ -85,9 +81,8 @@ private:
 /// x's slice and a tensor of the slice's sizes: copied from the slice, or into it (then the rest of x is zero).
 inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_type& x, const extents& part,
                                     bool into) {
-    std::int64_t x_steps[max_rank]{}, part_steps[max_rank]{}, offset = 0;
-    row_major_steps(x.extents, x_steps);
-    row_major_steps(part, part_steps);
+    const row_major_steps x_steps(x.extents), part_steps(part);
+    std::int64_t offset = 0;
     copied_dimension dims[max_rank];
     for (int i = 0; i < part.rank(); ++i) {
         const range r = a.of(i);
@@ -106,8 +101,7 @@ template <class T> class tile_gradient_kernel final : public kernel {
 
 public:
     explicit tile_gradient_kernel(const kernel_setup& s) :
-        sizes_(s.inputs[1].extents), counts_(decode<tile_op::attributes>(s.attrs).counts) {
-        row_major_steps(s.inputs[0].extents, steps_);
+        sizes_(s.inputs[1].extents), counts_(decode<tile_op::attributes>(s.attrs).counts), steps_(s.inputs[0].extents) {
         if (s.inputs[0].extents.elements() == 0) repetitions_ = 0;
         for (int i = 0; i < counts_.count && repetitions_ > 0; ++i) repetitions_ *= counts_[i];
     }
@@ -139,7 +133,7 @@ public:
 private:
     extents sizes_;
     index_list counts_;
-    std::int64_t steps_[max_rank]{};
+    row_major_steps steps_;
     std::int64_t repetitions_ = 1;
 };
 
@@ -195,9 +189,8 @@ TENON_INLINE kernel_pointer reverse_op::prepare(const kernel_setup& s) {
 TENON_INLINE kernel_pointer pad_op::prepare(const kernel_setup& s) {
     const attributes a = decode<attributes>(s.attrs);
     const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
-    std::int64_t x_steps[max_rank]{}, out_steps[max_rank]{}, offset = 0;
-    detail::row_major_steps(x, x_steps);
-    detail::row_major_steps(out, out_steps);
+    const detail::row_major_steps x_steps(x), out_steps(out);
+    std::int64_t offset = 0;
     detail::copied_dimension dims[max_rank];
     for (int i = 0; i < x.rank(); ++i) {
         dims[i] = {x[i].size, x_steps[i], out_steps[i]};
@@ -210,19 +203,10 @@ TENON_INLINE kernel_pointer pad_op::prepare(const kernel_setup& s) {
                                                         detail::bits_of_number(a.value, e));
 }
 TENON_INLINE kernel_pointer tile_op::prepare(const kernel_setup& s) {
-    const index_list counts = decode<attributes>(s.attrs).counts;
-    const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
-    std::int64_t x_steps[max_rank]{}, out_steps[max_rank]{};
-    detail::row_major_steps(x, x_steps);
-    detail::row_major_steps(out, out_steps);
-    detail::copied_dimension dims[2 * max_rank];
-    for (int i = 0; i < x.rank(); ++i) {
-        dims[2 * i] = {counts[i], 0, out_steps[i] * x[i].size};
-        dims[2 * i + 1] = {x[i].size, x_steps[i], out_steps[i]};
-    }
+    const detail::copied_view v = detail::tiled_view(s.inputs[0].extents, decode<attributes>(s.attrs).counts,
+                                                     s.outputs[0].extents);
     const std::size_t bytes = size_of(s.inputs[0].element);
-    return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(dims, 2 * x.rank(), bytes), bytes, 0, 0, 0,
-                                                        0);
+    return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(v.dims, v.rank, bytes), bytes, 0, 0, 0, 0);
 }
 TENON_INLINE kernel_pointer tile_gradient_op::prepare(const kernel_setup& s) {
     const element_type e = detail::without_sign(s.inputs[0].element);

@@ -172,6 +172,7 @@ any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const ind
 
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/expr/fused.hpp>
+#include <tenon/ops/shape/copied_view.hpp>
 
 namespace tenon {
 
@@ -228,45 +229,23 @@ struct strided_copy_kernel final : kernel {
     strided_copy copy;
 };
 
-// x's steps for each dimension of `sizes`, which x, aligned at the last dimension, is repeated to.
-inline kernel_pointer prepare_broadcast(const extents& x, const extents& sizes, element_type element) {
-    copied_dimension dims[max_rank];
-    std::int64_t from_step = 1, to_step = 1;
-    for (int i = sizes.rank(); i-- > 0;) {
-        const int axis = i - (sizes.rank() - x.rank());
-        const std::int64_t size = axis < 0 ? 1 : x[axis].size;
-        dims[i] = {sizes[i].size, size == 1 ? 0 : from_step, to_step};
-        from_step *= size;
-        to_step *= sizes[i].size;
-    }
-    return std::make_unique<strided_copy_kernel>(strided_copy(dims, sizes.rank(), size_of(element)));
+inline kernel_pointer prepare_copy(const copied_view& v, const kernel_setup& s) {
+    return std::make_unique<strided_copy_kernel>(strided_copy(v.dims, v.rank, size_of(s.inputs[0].element)));
 }
 
 } // namespace detail
 
 TENON_INLINE kernel_pointer transpose_op::prepare(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
-    const index_list axes = complete(decode<attributes>(s.attrs).axes, x.rank());
-    std::int64_t steps[max_rank]{};
-    std::int64_t step = 1;
-    for (int i = x.rank(); i-- > 0; step *= x[i].size) steps[i] = step;
-    detail::copied_dimension dims[max_rank];
-    step = 1;
-    for (int i = x.rank(); i-- > 0;) {
-        const int axis = detail::axis_of(axes[i], x.rank());
-        dims[i] = {x[axis].size, steps[axis], step};
-        step *= x[axis].size;
-    }
-    return std::make_unique<detail::strided_copy_kernel>(
-        detail::strided_copy(dims, x.rank(), size_of(s.inputs[0].element)));
+    return detail::prepare_copy(
+        detail::transposed_view(x, complete(decode<attributes>(s.attrs).axes, x.rank()), s.outputs[0].extents), s);
 }
 TENON_INLINE kernel_pointer broadcast_to_op::prepare(const kernel_setup& s) {
-    return detail::prepare_broadcast(s.inputs[0].extents, s.outputs[0].extents, s.inputs[0].element);
+    return detail::prepare_copy(detail::repeated_view(s.inputs[0].extents, s.outputs[0].extents), s);
 }
 TENON_INLINE kernel_pointer broadcast_like_op::prepare(const kernel_setup& s) {
-    const extents& like = s.inputs[1].extents;
-    return detail::prepare_broadcast(repeated(decode<attributes>(s.attrs), s.inputs[0].extents, like), like,
-                                     s.inputs[0].element);
+    const extents x = repeated(decode<attributes>(s.attrs), s.inputs[0].extents, s.inputs[1].extents);
+    return detail::prepare_copy(detail::repeated_view(x, s.inputs[1].extents), s);
 }
 
 } // namespace tenon

@@ -310,7 +310,7 @@ any_tensor expand_dims(const any_tensor& x, const index_list& axes);
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reshape)
 
-#include <cstring>
+#include <tenon/core/array/copy_elements.hpp>
 
 namespace tenon {
 
@@ -368,11 +368,8 @@ namespace detail {
 struct reshape_kernel final : kernel {
     explicit reshape_kernel(const kernel_setup& s) : type(s.inputs[0]) {}
     void run(const kernel_run& r) override {
-        if (r.in[0] == r.out[0] || !r.out[0]) return;
-        const std::int64_t n = type.extents.elements();
-        if (type.element == element_type::string)
-            for (std::int64_t i = 0; i < n; ++i) r.output<std::string>(0)[i] = r.input<std::string>(0)[i];
-        else if (n > 0) std::memcpy(r.out[0], r.in[0], static_cast<std::size_t>(n) * size_of(type.element));
+        if (r.out[0] && r.in[0] != r.out[0])
+            copy_elements(type.element, r.out[0], 0, r.in[0], 0, type.extents.elements());
     }
     double cost() const override { return 10 + static_cast<double>(type.extents.elements()) * 0.1; }
     bool may_share(int i, int) const override { return i == 0; }

@@ -206,6 +206,7 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
 #include <string_view>
 #include <unordered_map>
 
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/op/immediate_kernel.hpp>
 #include <tenon/ops/rows/masked_rows_kernel.hpp>
@@ -241,19 +242,6 @@ template <class F> void for_each_run(const bool* mask, std::int64_t n, F&& f) {
         f(at - mask, behind - at);
         at = behind;
     }
-}
-
-inline void copy_elements(element_type e, void* to, std::int64_t to_at, const void* from, std::int64_t from_at,
-                          std::int64_t n) {
-    if (n == 0) return;
-    if (e == element_type::string) {
-        std::copy_n(static_cast<const std::string*>(from) + from_at, n, static_cast<std::string*>(to) + to_at);
-        return;
-    }
-    const std::size_t bytes = size_of(e);
-    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(to_at) * bytes,
-                static_cast<const std::byte*>(from) + static_cast<std::size_t>(from_at) * bytes,
-                static_cast<std::size_t>(n) * bytes);
 }
 
 struct boolean_mask_select {

@@ -257,6 +257,7 @@ operation assert_true(const C& condition, const std::string& message, const Show
 #include <cstdio>
 #include <cstring>
 
+#include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
@@ -325,11 +326,8 @@ TENON_INLINE operation add_group(const std::vector<node*>& members, const std::s
 struct identity_kernel final : kernel {
     explicit identity_kernel(const kernel_setup& s, bool may_vanish = true) : type(s.inputs[0]), vanishes(may_vanish) {}
     void run(const kernel_run& r) override {
-        if (r.in[0] == r.out[0] || !r.out[0]) return;
-        const std::int64_t n = type.extents.elements();
-        if (type.element == element_type::string) {
-            for (std::int64_t i = 0; i < n; ++i) r.output<std::string>(0)[i] = r.input<std::string>(0)[i];
-        } else if (n > 0) std::memcpy(r.out[0], r.in[0], static_cast<std::size_t>(n) * size_of(type.element));
+        if (r.out[0] && r.in[0] != r.out[0])
+            copy_elements(type.element, r.out[0], 0, r.in[0], 0, type.extents.elements());
     }
     double cost() const override { return 20 + static_cast<double>(type.extents.elements()) * 0.1; }
     bool may_share(int i, int) const override { return i == 0 && vanishes; }
