@@ -9,7 +9,7 @@
 
 namespace tenon::cuda::tapes {
 
-struct content_hash {
+struct hash128 {
     std::uint64_t low, high;
 
     /// 32 hexadecimal digits.
@@ -19,11 +19,11 @@ struct content_hash {
                       static_cast<unsigned long long>(low));
         return digits;
     }
-    friend constexpr bool operator==(const content_hash&, const content_hash&) = default;
+    friend constexpr bool operator==(const hash128&, const hash128&) = default;
 };
 
 /// FNV-1a in two lanes that start apart, each stirred by the finishing steps of MurmurHash3.
-constexpr content_hash hash_of(std::string_view bytes) noexcept {
+constexpr hash128 hash_of(std::string_view bytes) noexcept {
     std::uint64_t a = 0xcbf29ce484222325U, b = 0x9e3779b97f4a7c15U;
     for (const char c : bytes) {
         const auto byte = static_cast<std::uint64_t>(static_cast<unsigned char>(c));

@@ -6,6 +6,7 @@
 
 #include <net/link/handshake.hpp>
 #include <net/rpc/peer_end.hpp>
+#include <tenon/core/hash.hpp>
 
 /// Calls and notes: from the caller to the link.
 
@@ -31,8 +32,7 @@ peer_end::peer_end(transport& t, peer_options options) :
     link_end(t), options_(std::move(options)), stream_(++streams), random_(options_.self.incarnation) {
     name_ =
         options_.job.empty() ? options_.address : name_of(options_.job, options_.task) + " (" + options_.address + ")";
-    for (const char c : options_.address)
-        random_ = (random_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL; // peers differ
+    random_ = detail::fnv1a(options_.address, random_); // peers differ
 }
 
 std::uint64_t peer_end::call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, call_time until,

@@ -33,6 +33,6 @@ packed encode_program(const runtime::program& p);
 program_part decode_program(packed& p, int devices);
 
 /// SHA-256 of it, arrays included.
-content_hash hash_of(const packed& p);
+program_hash hash_of(const packed& p);
 
 } // namespace tenon::net

@@ -131,7 +131,7 @@ struct task_row {
 };
 
 /// SHA-256 of a part of a program.
-using content_hash = std::array<std::byte, 32>;
+using program_hash = std::array<std::byte, 32>;
 
 // What is the library's:
 

@@ -48,7 +48,7 @@ struct edge_row {
 struct register_part {
     std::uint64_t session = 0;
     std::uint64_t part = 0; ///< the master's number for it, by which it is run
-    content_hash hash{};
+    program_hash hash{};
     std::uint64_t graph_seed = 0;
     std::int64_t edges = 0; ///< of the step, numbered from 0
     std::vector<edge_row> routes;

@@ -5,7 +5,7 @@
 
 namespace tenon::net {
 
-std::shared_ptr<const packed> programs::find(const content_hash& hash) {
+std::shared_ptr<const packed> programs::find(const program_hash& hash) {
     std::list<std::shared_ptr<const packed>> dropped; // ends after the lock does
     const std::lock_guard lock(guard_);
     const auto at = known_.find(hash);
@@ -13,7 +13,7 @@ std::shared_ptr<const packed> programs::find(const content_hash& hash) {
     return program ? use(hash, std::move(program), dropped) : nullptr;
 }
 
-std::shared_ptr<const packed> programs::enter(const content_hash& hash, std::shared_ptr<const packed> program) {
+std::shared_ptr<const packed> programs::enter(const program_hash& hash, std::shared_ptr<const packed> program) {
     std::list<std::shared_ptr<const packed>> dropped; // ends after the lock does
     const std::lock_guard lock(guard_);
     if (const auto at = known_.find(hash); at != known_.end())
@@ -36,7 +36,7 @@ bool programs::give_back() noexcept {
     return !dropped.empty();
 }
 
-std::shared_ptr<const packed> programs::use(const content_hash& hash, std::shared_ptr<const packed> program,
+std::shared_ptr<const packed> programs::use(const program_hash& hash, std::shared_ptr<const packed> program,
                                             std::list<std::shared_ptr<const packed>>& dropped) {
     known_[hash] = program;
     if (const auto at = std::find(kept_.begin(), kept_.end(), program); at != kept_.end())

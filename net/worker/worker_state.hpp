@@ -48,7 +48,7 @@ struct worker::session {
 // One that was registered. Its plan is made on the pool when its program is there; what is to run meanwhile waits for that.
 struct worker::part {
     std::uint64_t number = 0, graph_seed = 0;
-    content_hash hash{};
+    program_hash hash{};
     std::shared_ptr<step_edges> edges;
     std::vector<int> partners;             // tasks that it sends to or receives from
     std::vector<int> receivers;            // other tasks that it sends to

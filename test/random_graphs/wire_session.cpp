@@ -42,7 +42,7 @@ net::program_part sent(const rt::program& p, std::size_t devices, std::size_t& b
     require(net::hash_of(written) == net::hash_of(net::encode_program(p)), "a part is written in two ways");
     net::program_part part = net::decode_program(written, static_cast<int>(devices));
     net::packed again = net::encode_program(part.program);
-    const net::content_hash hash = net::hash_of(again);
+    const net::program_hash hash = net::hash_of(again);
     const net::program_part once_more = net::decode_program(again, static_cast<int>(devices));
     require(net::hash_of(net::encode_program(once_more.program)) == hash, "a part that was read is written otherwise");
     return part;

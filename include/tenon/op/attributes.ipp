@@ -64,12 +64,6 @@ TENON_INLINE std::size_t hash_extents(const extents& e) {
     return h;
 }
 
-inline std::size_t hash_bytes(const void* data, std::size_t n) {
-    const auto* p = static_cast<const unsigned char*>(data);
-    std::size_t h = 1469598103934665603ull;
-    for (std::size_t i = 0; i < n; ++i) h = (h ^ p[i]) * 1099511628211ull;
-    return h;
-}
 } // namespace detail
 
 TENON_INLINE bool same_attribute(const attribute& a, const attribute& b) {
@@ -117,7 +111,9 @@ TENON_INLINE std::size_t hash_attribute(const attribute& a) {
     if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) {
         const any_array& u = **x;
         h = mix(h, std::hash<std::string>{}(to_string(u.type())));
-        return u.element() == element_type::string ? h : mix(h, detail::hash_bytes(u.data(), u.bytes()));
+        return u.element() == element_type::string
+                   ? h
+                   : mix(h, detail::fnv1a({static_cast<const char*>(u.data()), u.bytes()}));
     }
     if (const auto* x = std::get_if<std::shared_ptr<const tape>>(&a)) return mix(h, hash_tape(**x));
     return h;

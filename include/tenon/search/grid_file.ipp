@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/io/files/file.hpp>
 #include <tenon/io/json/json_parse.hpp>
@@ -43,7 +43,7 @@ inline json_value header(const grid_identity& g, const std::string& id) {
                               {"grid", g.name},
                               {"axes", g.axes},
                               {"points", g.points},
-                              {"hash", text_of_hash(g.points_hash)},
+                              {"hash", text_of_xxh64(g.points_hash)},
                               {"seed", std::to_string(g.seed)},
                               {"smaller_is_better", g.smaller_is_better}};
 }
@@ -107,7 +107,7 @@ inline std::pair<grid_identity, std::string> header_of(const json_value& v) {
                                   ", which a later Tenon wrote; this one reads version 1");
     grid_identity g{r.get<std::string>("grid"),      r.get<std::string>("axes"), r.get<std::int64_t>("points"), 0, 0,
                     r.get<bool>("smaller_is_better")};
-    if (!hash_of_text(r.get<std::string>("hash"), g.points_hash)) reader::wrong("hash");
+    if (!xxh64_of_text(r.get<std::string>("hash"), g.points_hash)) reader::wrong("hash");
     for (const char c : r.get<std::string>("seed")) {
         if (c < '0' || c > '9') reader::wrong("seed");
         g.seed = 10 * g.seed + static_cast<std::uint64_t>(c - '0');
@@ -219,7 +219,7 @@ TENON_INLINE void grid_file::begin(const grid_identity& of) {
     std::random_device random;
     std::uint64_t bits = 0;
     for (int i = 0; i < 2; ++i) bits = bits << 32 | random();
-    content_.id = text_of_hash(bits).substr(6); // without "xxh64:"
+    content_.id = text_of_xxh64(bits).substr(6); // without "xxh64:"
     write(json_text(grid_lines::header(of, content_.id)) + "\n");
 }
 

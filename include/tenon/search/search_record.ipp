@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/io/safetensors/safetensors.hpp>
 #include <tenon/search/search_record.hpp>
@@ -37,7 +37,7 @@ TENON_INLINE search_record::search_record(std::vector<std::string> points, std::
     if (points_.empty()) throw invalid_argument_error("grid_search: the grid has no points");
     if (options_.keep < 0)
         throw invalid_argument_error("grid_search: keep is " + std::to_string(options_.keep) + "; give 0 or more");
-    content_hasher h;
+    xxh64_hasher h;
     for (const std::string& text : points_) h.add(text.c_str(), text.size() + 1);
     identity_ = {options_.name, std::move(axes), static_cast<std::int64_t>(points_.size()),
                  h.value(),     options_.seed,   options_.smaller_is_better};
@@ -118,7 +118,7 @@ TENON_INLINE void search_record::take(const grid_file_content& c) {
 }
 
 TENON_INLINE std::uint64_t search_record::seed(int point) const {
-    content_hasher h;
+    xxh64_hasher h;
     h.add(text(point).data(), text(point).size());
     const std::string mine = std::to_string(options_.seed);
     h.add(mine.c_str(), mine.size() + 1);

@@ -1,6 +1,6 @@
 // Reads a manifest and a list of checkpoints from any bytes: what is none is an error of two kinds, what is one is written and
 // read again.
-// covers: train/checkpoint/manifest io/json/json_value io/json/json_parse core/content_hash
+// covers: train/checkpoint/manifest io/json/json_value io/json/json_parse core/xxh64
 
 #include <cstddef>
 #include <cstdint>

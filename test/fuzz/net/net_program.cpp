@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     program_part part;
     if (!fuzz::is_read([&] { part = decode_program(input, devices); })) return 0;
     packed written = encode_program(part.program);
-    const content_hash hash = hash_of(written);
+    const program_hash hash = hash_of(written);
     const program_part again = decode_program(written, devices);
     if (hash_of(encode_program(again.program)) != hash) fuzz::stop("a part that was read is written otherwise");
     if (is_small(part.program)) plan(part);

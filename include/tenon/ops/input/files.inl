@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/io/files/file.hpp>
@@ -293,7 +293,7 @@ struct save_shard_kernel final : file_kernel {
             all.push_back({called->data<std::string>()[i], views.back()});
         }
         std::unique_ptr<output_file> file;
-        content_hasher hash;
+        xxh64_hasher hash;
         std::uint64_t bytes = 0;
         write_safetensors_to(
             [&](const void* from, std::size_t count) {
@@ -363,14 +363,14 @@ private:
             if (static_cast<std::int64_t>(whole.size()) != bytes)
                 throw data_loss_error(op + ": '" + real + "' is damaged: it has " + std::to_string(whole.size()) +
                                       " bytes, and had " + std::to_string(bytes) + " when it was written");
-            content_hasher is;
+            xxh64_hasher is;
             for (std::size_t done = 0; done < whole.size(); done += piece) {
                 check(in);
                 is.add(whole.data() + done, std::min(piece, whole.size() - done));
             }
             if (is.value() != hash)
-                throw data_loss_error(op + ": '" + real + "' is damaged: its hash is " + text_of_hash(is.value()) +
-                                      ", and was " + text_of_hash(hash) + " when it was written");
+                throw data_loss_error(op + ": '" + real + "' is damaged: its hash is " + text_of_xxh64(is.value()) +
+                                      ", and was " + text_of_xxh64(hash) + " when it was written");
         }
         return read_safetensors(real);
     }

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include <tenon/core/hash.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/op/kernel.hpp>
 #include <tenon/ops/random/random_run.hpp>
@@ -18,10 +19,7 @@ inline std::uint64_t key_of_seeds(std::uint64_t graph_seed, std::uint64_t op_see
         std::random_device system;
         return std::uint64_t{system()} << 32 | system();
     }
-    if (op_seed == 0) { // FNV-1a of the name: it does not change when the graph grows
-        op_seed = 0xCBF29CE484222325U;
-        for (const char c : name) op_seed = (op_seed ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-    }
+    if (op_seed == 0) op_seed = fnv1a(name); // it does not change when the graph grows
     return random_key(graph_seed == 0 ? default_graph_seed : graph_seed, op_seed);
 }
 

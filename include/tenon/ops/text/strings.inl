@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/io/text/element_text.hpp>
 #include <tenon/io/text/regex_replacer.hpp>
 #include <tenon/op/immediate_kernel.hpp>
@@ -132,9 +132,7 @@ struct bucket_of_text {
     explicit bucket_of_text(const kernel_setup& s) :
         buckets(static_cast<std::uint64_t>(decode<to_hash_bucket_op::attributes>(s.attrs).buckets)) {}
     std::string operator()(const std::string& text, std::int64_t* to, std::int64_t i) const {
-        content_hasher h;
-        h.add(text.data(), text.size());
-        to[i] = static_cast<std::int64_t>(h.value() % buckets);
+        to[i] = static_cast<std::int64_t>(xxh64(text) % buckets);
         return {};
     }
     std::uint64_t buckets;

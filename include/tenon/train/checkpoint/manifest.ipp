@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/io/json/json_parse.hpp>
 #include <tenon/train/checkpoint/manifest.hpp>
@@ -165,7 +165,7 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
     json_value::list files;
     for (const shard& s : shards)
         files.push_back(json_value::object{
-            {"file", s.file}, {"bytes", s.bytes}, {"hash", detail::text_of_hash(s.hash)}, {"task", s.task}});
+            {"file", s.file}, {"bytes", s.bytes}, {"hash", detail::text_of_xxh64(s.hash)}, {"task", s.task}});
     json_value::object all;
     int version = 1;
     for (const tensor& t : tensors) {
@@ -194,7 +194,7 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
         for (const iterator& it : iterators)
             places.push_back(
                 {it.name,
-                 json_value::object{{"file", it.file}, {"bytes", it.bytes}, {"hash", detail::text_of_hash(it.hash)}}});
+                 json_value::object{{"file", it.file}, {"bytes", it.bytes}, {"hash", detail::text_of_xxh64(it.hash)}}});
         whole.push_back({"iterators", std::move(places)});
     }
     if (!random_runs.empty()) {
@@ -213,7 +213,7 @@ TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::strin
     m.id = r.id_in(r.all());
     for (const json_value& v : r.list_in(r.all(), "shards")) {
         shard s{r.file_in(v), r.number_in(v, "bytes"), 0, r.text_in(v, "task")};
-        if (!detail::hash_of_text(r.text_in(v, "hash"), s.hash)) r.damaged("the hash of " + s.file + " is none");
+        if (!detail::xxh64_of_text(r.text_in(v, "hash"), s.hash)) r.damaged("the hash of " + s.file + " is none");
         m.shards.push_back(std::move(s));
     }
     for (const detail::json_member& v : r.get<json_value::object>(r.all(), "tensors", "an object")) {
@@ -252,7 +252,7 @@ TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::strin
     if (r.all().find("iterators"))
         for (const detail::json_member& v : r.get<json_value::object>(r.all(), "iterators", "an object")) {
             iterator it{v.name, r.file_in(v.value), r.number_in(v.value, "bytes"), 0};
-            if (!detail::hash_of_text(r.text_in(v.value, "hash"), it.hash))
+            if (!detail::xxh64_of_text(r.text_in(v.value, "hash"), it.hash))
                 r.damaged("the hash of " + it.file + " is none");
             m.iterators.push_back(std::move(it));
         }

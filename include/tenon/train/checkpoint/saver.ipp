@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <tenon/core/array/text_array.hpp>
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/core/process_name.hpp>
@@ -26,12 +26,6 @@
 namespace tenon {
 
 namespace detail {
-
-inline std::uint64_t hash_of(const std::string& text) {
-    content_hasher h;
-    h.add(text.data(), text.size());
-    return h.value();
-}
 
 // A part of a session's graph that uses the files of one task.
 struct file_nodes {
@@ -74,7 +68,7 @@ inline std::string new_checkpoint_id() {
     static std::mutex guard;
     static std::random_device random;
     const std::lock_guard lock(guard);
-    return text_of_hash(random()).substr(14); // the digits of 32 bits
+    return text_of_xxh64(random()).substr(14); // the digits of 32 bits
 }
 
 // "saver 5f02c3aa of process 12 on host7"
@@ -446,7 +440,7 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
             m.iterators.push_back({nodes->iterators[i].name,
                                    file + "." + m.id + "-" + std::to_string(i + 1) + "-of-" +
                                        std::to_string(nodes->iterators.size()) + ".iterator",
-                                   static_cast<std::int64_t>(place.size()), detail::hash_of(place)});
+                                   static_cast<std::int64_t>(place.size()), detail::xxh64(place)});
             paths.push_back(self.folder + m.iterators.back().file);
             self.write(s, nodes->files, paths.back(), place);
         }

@@ -109,7 +109,7 @@ TENON_INLINE restored_checkpoint saver::restore_one(session& s, const std::strin
         for (const checkpoint_manifest::iterator& place : m.iterators) {
             if (place.name != it.name) continue;
             const std::string text = with_all_files([&] { return self.read(s, nodes->files, beside + place.file); });
-            if (static_cast<std::int64_t>(text.size()) != place.bytes || detail::hash_of(text) != place.hash)
+            if (static_cast<std::int64_t>(text.size()) != place.bytes || detail::xxh64(text) != place.hash)
                 throw data_loss_error("saver::restore: '" + beside + place.file + "' is not as it was written");
             fed.emplace_back(it.state, detail::text_array(text));
             try {

@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/process_name.hpp>
 #include <tenon/graph/graph.hpp>
@@ -17,7 +17,7 @@ namespace tenon::detail {
 
 // "process 12 on host7 (5f02c3aa)"
 inline std::string name_of_candidate() {
-    return process_name() + " (" + text_of_hash(std::random_device()()).substr(14) + ")";
+    return process_name() + " (" + text_of_xxh64(std::random_device()()).substr(14) + ")";
 }
 
 TENON_INLINE leadership::leadership(leadership_options o, const any_tensor& first_variable) :

@@ -12,7 +12,7 @@
 namespace tenon::detail {
 
 /// XXH64 with seed 0 of what it is given, piece by piece: https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md.
-class content_hasher {
+class xxh64_hasher {
 public:
     void add(const void* from, std::size_t bytes) noexcept;
     /// Of all that was added; more may be added afterwards.
@@ -26,12 +26,14 @@ private:
     unsigned char rest_[32]; // the last bytes_ % 32 of them
 };
 
+/// Of what is there at once.
+std::uint64_t xxh64(std::string_view bytes) noexcept;
 /// "xxh64:" and 16 digits, and back; false where the text is none.
-std::string text_of_hash(std::uint64_t hash);
-bool hash_of_text(std::string_view text, std::uint64_t& hash) noexcept;
+std::string text_of_xxh64(std::uint64_t hash);
+bool xxh64_of_text(std::string_view text, std::uint64_t& hash) noexcept;
 
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/core/content_hash.ipp>
+#include <tenon/core/xxh64.ipp>
 #endif

@@ -6,7 +6,7 @@
 
 namespace tenon::net {
 
-content_hash hash_of(const packed& p) {
+program_hash hash_of(const packed& p) {
     const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
     bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
     const auto add = [&](const void* from, std::size_t count) {
@@ -23,7 +23,7 @@ content_hash hash_of(const packed& p) {
         add(head.data(), head.size());
         add(a.data(), a.bytes());
     }
-    content_hash found{};
+    program_hash found{};
     static_assert(sizeof found == 32);
     good = good && EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(found.data()), nullptr) == 1;
     if (!good) throw internal_error("OpenSSL makes no SHA-256");

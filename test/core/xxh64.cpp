@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 
-using tenon::detail::content_hasher;
+using tenon::detail::xxh64_hasher;
 
 namespace {
 
 std::string hash_of(const std::vector<unsigned char>& bytes) {
-    content_hasher h;
+    xxh64_hasher h;
     h.add(bytes.data(), bytes.size());
-    return tenon::detail::text_of_hash(h.value());
+    return tenon::detail::text_of_xxh64(h.value());
 }
 
 std::vector<unsigned char> some_bytes(std::size_t n) {
@@ -37,18 +37,18 @@ TEST_CASE("a hash is of the bytes, in whatever pieces they come") {
     const auto bytes = some_bytes(1000);
     for (const std::size_t piece :
          {std::size_t{1}, std::size_t{7}, std::size_t{31}, std::size_t{32}, std::size_t{33}, std::size_t{500}}) {
-        content_hasher h;
+        xxh64_hasher h;
         for (std::size_t at = 0; at < bytes.size(); at += piece)
             h.add(bytes.data() + at, std::min(piece, bytes.size() - at));
-        CHECK(tenon::detail::text_of_hash(h.value()) == hash_of(bytes));
+        CHECK(tenon::detail::text_of_xxh64(h.value()) == hash_of(bytes));
     }
 }
 
 TEST_CASE("a hash comes back from its text, and from no other") {
     std::uint64_t hash = 0;
-    CHECK(tenon::detail::hash_of_text("xxh64:0123456789abcdef", hash));
+    CHECK(tenon::detail::xxh64_of_text("xxh64:0123456789abcdef", hash));
     CHECK(hash == 0x0123456789abcdefu);
     for (const char* wrong : {"", "xxh64:", "xxh64:0123456789abcde", "xxh64:0123456789abcdef0",
                               "xxh64:0123456789ABCDEF", "sha256:123456789abcdef"})
-        CHECK_FALSE(tenon::detail::hash_of_text(wrong, hash));
+        CHECK_FALSE(tenon::detail::xxh64_of_text(wrong, hash));
 }

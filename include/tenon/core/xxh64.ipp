@@ -4,11 +4,11 @@
 #include <bit>
 #include <cstring>
 
-#include <tenon/core/content_hash.hpp>
+#include <tenon/core/xxh64.hpp>
 
 namespace tenon::detail {
 
-namespace xxh64 {
+namespace xxh64_steps {
 inline constexpr std::uint64_t p1 = 0x9e3779b185ebca87u, p2 = 0xc2b2ae3d27d4eb4fu, p3 = 0x165667b19e3779f9u,
                                p4 = 0x85ebca77c2b2ae63u, p5 = 0x27d4eb2f165667c5u;
 
@@ -27,14 +27,14 @@ template <class T> std::uint64_t number_at(const unsigned char* at) noexcept {
 inline std::uint64_t round(std::uint64_t lane, std::uint64_t input) noexcept {
     return std::rotl(lane + input * p2, 31) * p1;
 }
-} // namespace xxh64
+} // namespace xxh64_steps
 
-TENON_INLINE void content_hasher::take_stripe(const unsigned char* at) noexcept {
+TENON_INLINE void xxh64_hasher::take_stripe(const unsigned char* at) noexcept {
     for (std::size_t i = 0; i < 4; ++i)
-        lanes_[i] = xxh64::round(lanes_[i], xxh64::number_at<std::uint64_t>(at + 8 * i));
+        lanes_[i] = xxh64_steps::round(lanes_[i], xxh64_steps::number_at<std::uint64_t>(at + 8 * i));
 }
 
-TENON_INLINE void content_hasher::add(const void* from, std::size_t bytes) noexcept {
+TENON_INLINE void xxh64_hasher::add(const void* from, std::size_t bytes) noexcept {
     const auto* at = static_cast<const unsigned char*>(from);
     const auto kept = static_cast<std::size_t>(bytes_ % 32);
     bytes_ += bytes;
@@ -50,8 +50,8 @@ TENON_INLINE void content_hasher::add(const void* from, std::size_t bytes) noexc
     std::copy_n(at, bytes, rest_);
 }
 
-TENON_INLINE std::uint64_t content_hasher::value() const noexcept {
-    using namespace xxh64;
+TENON_INLINE std::uint64_t xxh64_hasher::value() const noexcept {
+    using namespace xxh64_steps;
     std::uint64_t h = p5;
     if (bytes_ >= 32) {
         h = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) + std::rotl(lanes_[3], 18);
@@ -72,13 +72,19 @@ TENON_INLINE std::uint64_t content_hasher::value() const noexcept {
     return h ^ h >> 32;
 }
 
-TENON_INLINE std::string text_of_hash(std::uint64_t hash) {
+TENON_INLINE std::uint64_t xxh64(std::string_view bytes) noexcept {
+    xxh64_hasher h;
+    h.add(bytes.data(), bytes.size());
+    return h.value();
+}
+
+TENON_INLINE std::string text_of_xxh64(std::uint64_t hash) {
     std::string text = "xxh64:";
     for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15];
     return text;
 }
 
-TENON_INLINE bool hash_of_text(std::string_view text, std::uint64_t& hash) noexcept {
+TENON_INLINE bool xxh64_of_text(std::string_view text, std::uint64_t& hash) noexcept {
     constexpr std::string_view digits = "0123456789abcdef", kind = "xxh64:";
     if (!text.starts_with(kind) || text.size() != kind.size() + 16) return false;
     std::uint64_t found = 0;
