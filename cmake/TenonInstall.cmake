@@ -7,7 +7,7 @@ set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 set(tenon_artifacts LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev ARCHIVE COMPONENT dev)
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" PATTERN "*.md" EXCLUDE)
 
 install(TARGETS tenon EXPORT tenon ${tenon_artifacts})
 install(EXPORT tenon FILE tenon-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
