@@ -8,7 +8,7 @@
 
 #include "messages.hpp"
 
-// Images in steps. What files hold, and how damaged ones are refused, is in io/png.cpp, io/jpeg.cpp, io/pnm.cpp.
+// Images in steps. What files hold, and how damaged ones are refused, is in io/image/png.cpp, io/image/jpeg.cpp, io/image/pnm.cpp.
 
 namespace tn = tenon;
 using tn::element_type;

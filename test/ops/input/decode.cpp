@@ -10,7 +10,7 @@
 
 #include "messages.hpp"
 
-// What records hold, in steps. What records may be is in io/csv.cpp and io/json_lines.cpp.
+// What records hold, in steps. What records may be is in io/text/csv.cpp and io/text/json_lines.cpp.
 
 namespace tn = tenon;
 
