@@ -7,8 +7,8 @@
 #include <net/rpc/asking.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
-#include <tenon/core/process_name.hpp>
+#include <tenon/core/text/number_text.hpp>
+#include <tenon/core/text/process_name.hpp>
 #include <tenon/runtime/session/scheme.hpp>
 
 namespace tenon::net {

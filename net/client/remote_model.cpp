@@ -6,7 +6,7 @@
 #include <net/rpc/asking.hpp>
 #include <net/wire/calls.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/net/serving.hpp>
 
 namespace tenon::net {

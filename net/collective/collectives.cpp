@@ -6,7 +6,7 @@
 
 #include <net/rpc/asking.hpp>
 #include <net/wire/text_hash.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 namespace tenon::net {
 

@@ -17,8 +17,8 @@
 #include <net/command/serve.hpp>
 #include <net/launch/run_files.hpp>
 #include <tenon/core/config.hpp>
-#include <tenon/core/edit_distance.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/edit_distance.hpp>
 
 namespace {
 

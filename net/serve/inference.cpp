@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 namespace tenon::net {
 

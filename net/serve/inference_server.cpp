@@ -2,7 +2,7 @@
 #include <net/http/request_loop.hpp>
 #include <net/serve/inference_site.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/net/serving.hpp>
 
 namespace tenon::net {

@@ -12,7 +12,7 @@
 #include <net/server/server_core.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/net/server.hpp>
 #include <tenon/net/serving.hpp>
 #include <tenon/input.hpp> // a server knows all ops of the library

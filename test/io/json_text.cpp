@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/io/json/json_parse.hpp>
 
 namespace tn = tenon;

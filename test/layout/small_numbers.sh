@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # std::to_string makes 0.000000 of a number that is small: nothing in the library calls it for floating ones, which
-# detail::text_of_number (core/number_text.hpp) tells by their digits.
+# detail::text_of_number (core/text/number_text.hpp) tells by their digits.
 #
 #   small_numbers.sh NM ARCHIVE...
 set -euo pipefail

@@ -6,7 +6,7 @@
 #include <cuda/ops/image/images.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/ops/image/image_geometry.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/debug/event_file.hpp>
 #include <tenon/debug/event_messages.hpp>

@@ -6,11 +6,11 @@
 #include <queue>
 #include <unordered_map>
 
-#include <tenon/core/edit_distance.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/edit_distance.hpp>
+#include <tenon/graph/add_node.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/graph/json_read.hpp>
-#include <tenon/graph/add_node.hpp>
 #include <tenon/io/json/json_parse.hpp>
 
 namespace tenon {

@@ -8,10 +8,10 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/graph/json_write.hpp>
 #include <tenon/graph/add_node.hpp>
+#include <tenon/graph/json_write.hpp>
 #include <tenon/io/json/json_value.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/tape/tape.hpp>

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/rows/softmax.hpp>

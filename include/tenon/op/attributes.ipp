@@ -8,7 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/hash.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/op/attributes.hpp>
 #include <tenon/tape/shared_tape.hpp>

@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include <tenon/core/edit_distance.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/edit_distance.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/op/op_definition.hpp>
 

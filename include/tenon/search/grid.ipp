@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/search/grid.hpp>
 
 namespace tenon {

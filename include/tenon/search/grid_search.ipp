@@ -13,7 +13,7 @@
 #include <mutex>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/search/grid_search.hpp>
 #include <tenon/search/search_record.hpp>

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/search/search_state.inl>
 
 namespace tenon::detail {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/search/search_state.inl>

@@ -9,7 +9,7 @@
 #include <tenon/core/array/text_array.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/input/files.hpp>
 #include <tenon/ops/shape/partition.hpp>
 #include <tenon/ops/state/state.hpp>

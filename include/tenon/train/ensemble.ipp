@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/state/control.hpp>
 #include <tenon/train/ensemble.hpp>

@@ -1,7 +1,7 @@
 #include <net/http/status/metrics_writer.hpp>
 
 #include <net/http/status/status_json.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 namespace tenon::net {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include <net/http/status/metrics_writer.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 namespace tenon::net {
 

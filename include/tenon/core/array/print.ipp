@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenon/core/array/print.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 
 namespace tenon {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/core/number_text.hpp>
 #include <tenon/core/sizes/extents.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/io/text/text_fault.hpp>
 
 /// Elements and their texts, as files of text hold them, and the place in a file that a message names.

@@ -285,7 +285,7 @@ auto normalize(const X& images, const double (&mean)[Channels], const double (&d
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_image_color)
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/assembly.hpp>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/memory/paid_memory.hpp>

@@ -197,7 +197,7 @@ auto cutmix(const X& images, const Y& labels, const mixing_options& o = {}) {
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/memory/paid_memory.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/io/files/file.hpp>
 #include <tenon/io/files/file_access.hpp>
 #include <tenon/io/safetensors/safetensors.hpp>

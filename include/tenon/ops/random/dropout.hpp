@@ -132,7 +132,7 @@ any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t se
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_dropout)
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/random/random_numbers.hpp>
 #include <tenon/ops/random/random_source_kernel.hpp>

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/simd/philox.hpp>

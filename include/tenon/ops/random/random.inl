@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include <tenon/core/array/copy_elements.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/random/random_numbers.hpp>
 #include <tenon/ops/random/random_source_kernel.hpp>
 

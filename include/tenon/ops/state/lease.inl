@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/op/step.hpp>
 #include <tenon/ops/state/resource_use_kernel.hpp>
 #include <tenon/resources/lease.hpp>

@@ -238,7 +238,7 @@ private:
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_row_cache)
 
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/state/row_cache.inl>
 #include <tenon/ops/shape/partition.hpp>

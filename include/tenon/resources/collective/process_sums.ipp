@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/resources/collective/process_sums.hpp>
 
 namespace tenon {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/add_node.hpp>
 #include <tenon/runtime/device/pooled_device.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>

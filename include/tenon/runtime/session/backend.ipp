@@ -5,7 +5,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/runtime/session/backend.hpp>
 
 namespace tenon::detail {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include <tenon/core/array/text_array.hpp>
-#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
-#include <tenon/core/process_name.hpp>
+#include <tenon/core/text/number_text.hpp>
+#include <tenon/core/text/process_name.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/ops/input/files.hpp>
 #include <tenon/ops/input/iterator.hpp>
 #include <tenon/ops/shape/partition.hpp>

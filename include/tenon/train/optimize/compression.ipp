@@ -6,7 +6,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/reduce/top_k.hpp>
 #include <tenon/ops/shape/gather.hpp>

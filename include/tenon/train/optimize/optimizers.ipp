@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/partition.hpp>
 #include <tenon/train/optimize/given_gradients.hpp>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/train/optimize/global_counter.hpp>
 #include <tenon/train/optimize/schedules.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/elementwise/add_n.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/shape/gather.hpp>

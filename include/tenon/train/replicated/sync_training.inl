@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/state/accumulator.hpp>
 #include <tenon/ops/state/control.hpp>

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/train/session/coordinator.hpp>
 
 namespace tenon {

@@ -5,9 +5,9 @@
 #include <random>
 #include <utility>
 
-#include <tenon/core/xxh64.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/process_name.hpp>
+#include <tenon/core/text/process_name.hpp>
+#include <tenon/core/xxh64.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/state/control.hpp>
 #include <tenon/train/session/host_scope.hpp>

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/checkpoint/saver.hpp>
 #include <tenon/train/optimize/compression.hpp>

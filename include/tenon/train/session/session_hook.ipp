@@ -6,7 +6,7 @@
 
 #include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/train/optimize/schedules.hpp>
 #include <tenon/train/session/session_hook.hpp>

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 namespace tn = tenon;
 using tn::detail::text_of_number;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include <tenon/core/number_text.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 // libc++ had no from_chars of floating numbers before version 20.
 #if !defined(__cpp_lib_to_chars)

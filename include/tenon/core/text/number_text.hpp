@@ -21,5 +21,5 @@ std::string text_of_number(double v);
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/core/number_text.ipp>
+#include <tenon/core/text/number_text.ipp>
 #endif

@@ -12,5 +12,5 @@ std::string process_name();
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/core/process_name.ipp>
+#include <tenon/core/text/process_name.ipp>
 #endif

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <tenon/core/edit_distance.hpp>
+#include <tenon/core/text/edit_distance.hpp>
 
 using tenon::detail::edit_distance;
 

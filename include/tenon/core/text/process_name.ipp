@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <tenon/core/process_name.hpp>
+#include <tenon/core/text/process_name.hpp>
 
 namespace tenon::detail {
 
