@@ -203,8 +203,8 @@ TENON_INLINE kernel_pointer pad_op::prepare(const kernel_setup& s) {
                                                         detail::bits_of_number(a.value, e));
 }
 TENON_INLINE kernel_pointer tile_op::prepare(const kernel_setup& s) {
-    const detail::copied_view v = detail::tiled_view(s.inputs[0].extents, decode<attributes>(s.attrs).counts,
-                                                     s.outputs[0].extents);
+    const detail::copied_view v =
+        detail::tiled_view(s.inputs[0].extents, decode<attributes>(s.attrs).counts, s.outputs[0].extents);
     const std::size_t bytes = size_of(s.inputs[0].element);
     return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(v.dims, v.rank, bytes), bytes, 0, 0, 0, 0);
 }
