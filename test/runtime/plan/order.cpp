@@ -141,3 +141,50 @@ TEST_CASE("order: items that wait for each other are an error of the library, no
     m.fetch(b);
     CHECK_THROWS_AS(places(m, {}), tn::internal_error);
 }
+
+TEST_CASE("edges: each once, in order, with all that it is there for; reversed, too") {
+    using rt::edge_kind;
+    const rt::edges e(3, {{2, 1, edge_kind::memory}, {2, 0, edge_kind::data}, {2, 1, edge_kind::control}});
+    CHECK(e[0].empty());
+    REQUIRE(e[2].size() == 2);
+    CHECK(e[2][0] == 0);
+    CHECK(e[2][1] == 1);
+    CHECK(e.is(2, 1, edge_kind::control));
+    CHECK(e.is(2, 1, edge_kind::memory));
+    CHECK_FALSE(e.is(2, 1, edge_kind::data));
+    CHECK_FALSE(e.is(2, 0, edge_kind::control));
+    const rt::edges back = e.reversed();
+    REQUIRE(back[1].size() == 1);
+    CHECK(back[1][0] == 2);
+    CHECK(back.why(1, 0) == e.why(2, 1));
+    CHECK(back[2].empty());
+}
+
+TEST_CASE("order: each dependency says why it is there: data, control, a variable") {
+    using rt::edge_kind;
+    maker m;
+    const int x = m.feed(), v = m.variable(), a = m.fused(opcode::exp, {x}), reader = m.fused(opcode::sin, {v}),
+              update = m.assign(v, a, {.target = true}), c = m.fused(opcode::cos, {x}, {.after = {m.number_of(a)}}),
+              both = m.fused(opcode::tanh, {a}, {.after = {m.number_of(a)}});
+    for (const int f : {a, reader, c, both}) m.fetch(f);
+    rt::bind_variables(m.program, m.options);
+    const rt::ordering o(m.program, m.options);
+    const std::vector<int> order = o.order();
+    const rt::edges e(order.size(), o.dependencies(order));
+    const auto reasons = [&](int of, int before) {
+        const auto at = [&](int value) {
+            return std::find(order.begin(), order.end(), m.number_of(value)) - order.begin();
+        };
+        const auto s = static_cast<std::size_t>(at(of));
+        const auto found = std::find(e[s].begin(), e[s].end(), static_cast<int>(at(before)));
+        if (found == e[s].end()) return 0;
+        return static_cast<int>(e.why(s, static_cast<std::size_t>(found - e[s].begin())));
+    };
+    constexpr int data = static_cast<int>(edge_kind::data), control = static_cast<int>(edge_kind::control),
+                  variable = static_cast<int>(edge_kind::variable);
+    CHECK(reasons(update, a) == data);
+    CHECK(reasons(update, reader) == variable);
+    CHECK(reasons(c, a) == control);
+    CHECK(reasons(both, a) == (data | control));
+    CHECK(reasons(c, reader) == 0);
+}

@@ -13,40 +13,50 @@
 namespace tenon::runtime {
 
 // Counted into place twice, by what is in the lists and then by the lists, so that each is sorted.
-TENON_INLINE edges::edges(std::size_t count, const std::vector<pair>& pairs) : begin_(count + 1), to_(pairs.size()) {
+TENON_INLINE edges::edges(std::size_t count, const std::vector<edge>& all) :
+    begin_(count + 1), to_(all.size()), why_(all.size()) {
     std::vector<std::size_t> begin(count + 1);
-    std::vector<pair> by_second(pairs.size());
-    for (const auto& [of, to] : pairs) {
-        ++begin[static_cast<std::size_t>(to) + 1];
-        ++begin_[static_cast<std::size_t>(of) + 1];
+    std::vector<edge> by_second(all.size());
+    for (const edge& e : all) {
+        ++begin[static_cast<std::size_t>(e.to) + 1];
+        ++begin_[static_cast<std::size_t>(e.of) + 1];
     }
     for (std::size_t i = 1; i <= count; ++i) {
         begin[i] += begin[i - 1];
         begin_[i] += begin_[i - 1];
     }
-    for (const pair& p : pairs) by_second[begin[static_cast<std::size_t>(p.second)]++] = p;
+    for (const edge& e : all) by_second[begin[static_cast<std::size_t>(e.to)]++] = e;
     begin = begin_;
-    for (const auto& [of, to] : by_second) to_[begin[static_cast<std::size_t>(of)]++] = to;
-    std::size_t kept = 0;
+    for (const edge& e : by_second) {
+        const std::size_t at = begin[static_cast<std::size_t>(e.of)]++;
+        to_[at] = e.to;
+        why_[at] = static_cast<std::uint8_t>(e.why);
+    }
+    std::size_t kept = 0; // of a list never overtakes what is still read
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t first = begin_[i], last = begin_[i + 1];
         begin_[i] = kept;
-        for (std::size_t at = first; at < last; ++at)
-            if (at == first || to_[at] != to_[at - 1]) {
-                // What is kept of a list never overtakes what is still read.
-                to_[kept++] = to_[at];
+        for (std::size_t at = first; at < last; ++at) {
+            if (at > first && to_[at] == to_[kept - 1]) {
+                why_[kept - 1] |= why_[at];
+                continue;
             }
+            to_[kept] = to_[at];
+            why_[kept++] = why_[at];
+        }
     }
     begin_[count] = kept;
     to_.resize(kept);
+    why_.resize(kept);
 }
 
 TENON_INLINE edges edges::reversed() const {
-    std::vector<pair> pairs;
-    pairs.reserve(to_.size());
+    std::vector<edge> all;
+    all.reserve(to_.size());
     for (std::size_t i = 0; i < size(); ++i)
-        for (const int to : (*this)[i]) pairs.emplace_back(to, static_cast<int>(i));
-    return {size(), pairs};
+        for (std::size_t at = begin_[i]; at < begin_[i + 1]; ++at)
+            all.push_back({to_[at], static_cast<int>(i), static_cast<edge_kind>(why_[at])});
+    return {size(), all};
 }
 
 TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o) {
@@ -140,18 +150,23 @@ template <class F> void each_predecessor(const program& p, const program_item& i
 } // namespace detail
 
 // Pairs of items of which the first must run before the second, by data and by control.
-TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
+TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() {
     std::vector<std::pair<int, int>> pairs;
     pairs.reserve(2 * p_.items.size());
+    why_.clear();
+    const auto add = [&](int before, int after, edge_kind why) {
+        pairs.emplace_back(before, after);
+        why_.push_back(why);
+    };
     for (int i = 0; i < items(); ++i) {
         const program_item& it = item(i);
         if (it.removed) continue;
         for (std::size_t k = 0; k < it.inputs.size(); ++k)
             if (it.read[k]) {
                 const int from = p_.value(p_.root(it.inputs[k])).producer;
-                if (from >= 0) pairs.emplace_back(from, i);
+                if (from >= 0) add(from, i, edge_kind::data);
             }
-        detail::each_predecessor(p_, it, [&](int a) { pairs.emplace_back(a, i); });
+        detail::each_predecessor(p_, it, [&](int a) { add(a, i, edge_kind::control); });
     }
     return pairs;
 }
@@ -303,7 +318,10 @@ TENON_INLINE void ordering::forward_assignments() {
         for (const int r : others) safe = safe && !before_.found(r);
         if (!safe) continue;
         before_.add(others, from.producer);
-        for (std::size_t a = readers; a < others.size(); ++a) needs_.emplace_back(others[a], from.producer);
+        for (std::size_t a = readers; a < others.size(); ++a) {
+            needs_.emplace_back(others[a], from.producer);
+            why_.push_back(edge_kind::control);
+        }
         v.forwarded = from.producer;
         p_.value(value).variable = v.variable;
     }
@@ -368,14 +386,15 @@ TENON_INLINE std::vector<int> ordering::order(bool together) const {
     return result;
 }
 
-TENON_INLINE std::vector<edges::pair> ordering::dependencies(const std::vector<int>& order) const {
-    std::vector<edges::pair> waits; // a position, and one that it waits for
+TENON_INLINE std::vector<edges::edge> ordering::dependencies(const std::vector<int>& order) const {
+    std::vector<edges::edge> waits; // a position, and one that it waits for
     waits.reserve(needs_.size() + needs_.size() / 4);
     std::vector<int> position(p_.items.size(), -1);
     for (std::size_t at = 0; at < order.size(); ++at)
         position[static_cast<std::size_t>(order[at])] = static_cast<int>(at);
-    for (const auto& [before, after] : needs_)
-        waits.emplace_back(position[static_cast<std::size_t>(after)], position[static_cast<std::size_t>(before)]);
+    for (std::size_t n = 0; n < needs_.size(); ++n)
+        waits.push_back({position[static_cast<std::size_t>(needs_[n].second)],
+                         position[static_cast<std::size_t>(needs_[n].first)], why_[n]});
     std::vector<std::pair<int, bool>> touches; // position, whether it only reads
     std::vector<int> readers;
     for (const accesses& v : updated_) {
@@ -392,11 +411,11 @@ TENON_INLINE std::vector<edges::pair> ordering::dependencies(const std::vector<i
         readers.clear();
         for (const auto& [at, read] : touches) {
             if (at == writer) continue; // it reads what it writes
-            if (writer >= 0) waits.emplace_back(at, writer);
+            if (writer >= 0) waits.push_back({at, writer, edge_kind::variable});
             if (read) {
                 readers.push_back(at);
             } else {
-                for (const int r : readers) waits.emplace_back(at, r);
+                for (const int r : readers) waits.push_back({at, r, edge_kind::variable});
                 readers.clear();
                 writer = at;
             }

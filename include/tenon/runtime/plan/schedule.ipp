@@ -19,7 +19,7 @@ public:
     scheduled run() {
         s_.order = ordering_.order();
         if (o_.has_streams()) { // which are told what to wait for
-            const std::vector<edges::pair> waits = ordering_.dependencies(s_.order);
+            const std::vector<edges::edge> waits = ordering_.dependencies(s_.order);
             if (!lay_out_beside_streams(waits)) s_.memory = lay_out(p_, o_, s_.order);
             find_waits(waits);
             return std::move(s_);
@@ -130,7 +130,7 @@ private:
     }
 
     // The same for what the host does beside streams: where that is much, it passes memory on only to what waits for it anyway.
-    bool lay_out_beside_streams(const std::vector<edges::pair>& waits) {
+    bool lay_out_beside_streams(const std::vector<edges::edge>& waits) {
         constexpr std::size_t many = 4000, little = 1 << 20;
         const std::size_t n = s_.order.size();
         std::vector<char> on_host(n);
@@ -202,17 +202,19 @@ private:
     }
 
     // The same dependencies, of positions that are elsewhere now.
-    std::vector<edges::pair> waits_in_order(const std::vector<int>& places) const {
-        std::vector<edges::pair> waits;
+    std::vector<edges::edge> waits_in_order(const std::vector<int>& places) const {
+        std::vector<edges::edge> waits;
         waits.reserve(4 * places.size());
         for (std::size_t at = 0; at < places.size(); ++at)
-            for (const int w : s_.waits_for[at]) waits.emplace_back(places[at], places[static_cast<std::size_t>(w)]);
+            for (std::size_t k = 0; k < s_.waits_for[at].size(); ++k)
+                waits.push_back(
+                    {places[at], places[static_cast<std::size_t>(s_.waits_for[at][k])], s_.waits_for.why(at, k)});
         return waits;
     }
 
     // Adds what is waited for by memory: what writes a part of the arena waits for all who touched what lay there, who wrote
     // it and who read it.
-    void find_waits(std::vector<edges::pair> waits) {
+    void find_waits(std::vector<edges::edge> waits) {
         struct part {
             std::size_t end;
             int holds; // a value, or ~position: the working memory of the kernel there
@@ -228,11 +230,11 @@ private:
                                                        static_cast<int>(touches.size()))});
         };
         const auto wait_for = [&](const part& p, int position) {
-            if (p.holds < 0) waits.emplace_back(position, ~p.holds);
+            if (p.holds < 0) waits.push_back({position, ~p.holds, edge_kind::memory});
             else
                 for (int t = last_touch[static_cast<std::size_t>(p.holds)]; t >= 0;
                      t = touches[static_cast<std::size_t>(t)].before)
-                    waits.emplace_back(position, touches[static_cast<std::size_t>(t)].position);
+                    waits.push_back({position, touches[static_cast<std::size_t>(t)].position, edge_kind::memory});
         };
         const auto split = [](arena& parts, std::size_t at) {
             auto next = parts.lower_bound(at);
