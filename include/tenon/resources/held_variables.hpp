@@ -1,11 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -21,7 +19,8 @@
 /// - It writes in place where nobody else reads the value; then a step that begins to read waits for its updates to end. Else
 ///   it writes other memory, the variable's spare one if there is one, and neither waits for the other.
 /// - A value that is handed out to who outlives the step, to be sent, say, is held by that array: a reader as others are.
-/// - Who waits is told when what it waits for is over, not when something else has changed.
+/// - Who waits is a completion in a list, which is told when what it waits for is over, not when something else has changed; a thread that
+///   sleeps meanwhile is one more of them.
 /// - Who reads rows of a variable before its own updates, and waits for nothing meanwhile, is no reader to an update that changes
 ///   a part of it: that waits for it and writes in place, instead of copying the rest.
 
@@ -105,11 +104,10 @@ private:
     enum class left { nothing, locks, reads, memory, rows };
     void lock() noexcept;
     void unlock() noexcept;
-    bool wait_for(const variable_resource& v, clock::time_point deadline); // of all that are locked; false: in vain
     const variable_resource* wait_until_held(clock::time_point deadline);
     const variable_resource* go_on() noexcept;
     bool ask(const variable_resource* awaited, completion& then) noexcept;
-    void enter_waiting(const variable_resource& v, completion* then) noexcept;
+    void enter_waiting(const variable_resource& v, completion& then) noexcept;
     bool leave_waiting() noexcept;
     bool is_over() const noexcept;
     void prepare_updates(bool and_read) noexcept;
@@ -129,20 +127,15 @@ private:
     std::vector<variable_buffer*> gone_;   // by use: memory that is to be given back when no guard is held
     std::vector<variables_guard*> guards_; // of all devices, each once, by address
     bool reading_ = false, updating_ = false, any_gone_ = false, lending_ = false;
-    static constexpr int looks_before_sleep = 40; // some 20 us, about what sleeping and waking take
-    int looks_ = 0;                               // that are left
     left left_ = left::nothing;
     bool and_read_ = false;
     std::size_t next_ = 0;                          // use whose lock is asked for
     variable_resource* waited_as_reader_ = nullptr; // counted there
     // Of one that waits: under the guard of `awaited_`, and then its thread's that tells it.
     const variable_resource* awaited_ = nullptr;
-    completion* then_ = nullptr; // nullptr: its thread sleeps
+    completion* then_ = nullptr;
     held_variables *next_waiting_ = nullptr, *to_be_told_ = nullptr;
     std::uint64_t times_told_ = 0;
-    std::mutex asleep_;
-    std::condition_variable told_;
-    bool is_told_ = false; // under asleep_
 };
 
 } // namespace tenon

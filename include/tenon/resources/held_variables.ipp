@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -26,12 +28,7 @@ TENON_INLINE void held_variables::unlock() noexcept {
         held_variables& told = *next;
         next = std::exchange(told.next_waiting_, nullptr);
         ++told.times_told_;
-        if (told.then_) told.then_->completed(nullptr); // from here on it may be gone
-        else {
-            const std::lock_guard asleep(told.asleep_);
-            told.is_told_ = true;
-            told.told_.notify_one();
-        }
+        told.then_->completed(nullptr); // from here on it may be gone
     }
 }
 // The caller holds the guards; they are told when these are let go of, in the order in which they came.
@@ -65,10 +62,10 @@ TENON_INLINE bool held_variables::is_over() const noexcept {
     return true;
 }
 
-TENON_INLINE void held_variables::enter_waiting(const variable_resource& v, completion* then) noexcept {
+TENON_INLINE void held_variables::enter_waiting(const variable_resource& v, completion& then) noexcept {
     variables_guard& of = *v.guard_;
     awaited_ = &v;
-    then_ = then;
+    then_ = &then;
     next_waiting_ = nullptr;
     *of.last_waiting = this;
     of.last_waiting = &next_waiting_;
@@ -83,35 +80,6 @@ TENON_INLINE bool held_variables::leave_waiting() noexcept {
             return true;
         }
     return false;
-}
-
-TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::time_point deadline) {
-    if (looks_ > 0) { // an update of little is over sooner than a thread sleeps
-        --looks_;
-        unlock();
-        for (int i = 0; i < 30; ++i) detail::pause_briefly();
-        lock();
-        return true;
-    }
-    is_told_ = false;
-    enter_waiting(v, nullptr);
-    unlock();
-    bool in_time = true;
-    {
-        std::unique_lock asleep(asleep_);
-        const auto told = [&] { return is_told_; };
-        if (deadline == clock::time_point::max()) told_.wait(asleep, told);
-        else in_time = told_.wait_until(asleep, deadline, told);
-    }
-    lock();
-    if (in_time || leave_waiting()) return in_time;
-    unlock(); // who has found it tells it at this moment, and must not find it gone
-    {
-        std::unique_lock asleep(asleep_);
-        told_.wait(asleep, [&] { return is_told_; });
-    }
-    lock();
-    return true;
 }
 
 TENON_INLINE void held_variables::wait_as_reader_no_more() noexcept {
@@ -161,17 +129,60 @@ TENON_INLINE const variable_resource* held_variables::go_on() noexcept {
     return nullptr;
 }
 
+namespace detail {
+
+// A thread that sleeps until it is told.
+class sleeping_thread final : public completion {
+public:
+    void completed(std::exception_ptr) noexcept override {
+        const std::lock_guard lock(guard_);
+        told_ = true;
+        changed_.notify_one();
+    }
+    bool wait_until(std::chrono::steady_clock::time_point deadline) {
+        std::unique_lock lock(guard_);
+        const auto told = [&] { return told_; };
+        if (deadline != std::chrono::steady_clock::time_point::max()) return changed_.wait_until(lock, deadline, told);
+        changed_.wait(lock, told);
+        return true;
+    }
+
+private:
+    std::mutex guard_; // of what follows
+    std::condition_variable changed_;
+    bool told_ = false;
+};
+
+} // namespace detail
+
+// For a thread that may wait; the guards are locked before and after, and not while it does.
 TENON_INLINE const variable_resource* held_variables::wait_until_held(clock::time_point deadline) {
-    looks_ = looks_before_sleep;
-    const variable_resource* awaited = nullptr;
-    for (bool in_time = true; (awaited = go_on()) && in_time;) in_time = wait_for(*awaited, deadline);
+    constexpr int looks = 40, pauses = 30; // some 20 us, about what sleeping and waking take
+    const variable_resource* awaited = go_on();
+    for (int look = 0; awaited && look < looks; ++look) { // an update of little is over sooner than a thread sleeps
+        unlock();
+        for (int i = 0; i < pauses; ++i) detail::pause_briefly();
+        lock();
+        awaited = go_on();
+    }
+    for (bool in_time = true; awaited && in_time; awaited = go_on()) {
+        detail::sleeping_thread told;
+        enter_waiting(*awaited, told);
+        unlock();
+        in_time = told.wait_until(deadline);
+        lock();
+        if (in_time || leave_waiting()) continue;
+        unlock(); // who has found it tells it at this moment, and must not find it gone
+        in_time = told.wait_until(clock::time_point::max());
+        lock();
+    }
     if (awaited) wait_as_reader_no_more();
     left_ = left::nothing;
     return awaited;
 }
 
 TENON_INLINE bool held_variables::ask(const variable_resource* awaited, completion& then) noexcept {
-    if (awaited) enter_waiting(*awaited, &then);
+    if (awaited) enter_waiting(*awaited, then);
     return awaited != nullptr;
 }
 
