@@ -80,6 +80,7 @@ private:
     };
     void make_units(program&& placed);
     void number_turns();
+    std::vector<int> units_in_order() const;
     void share_arenas();
     void find_handed_on(const program& placed);
     program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends,

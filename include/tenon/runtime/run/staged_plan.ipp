@@ -138,6 +138,18 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     stages_ = stage_programs(whole_);
 }
 
+// Each after those before it.
+TENON_INLINE std::vector<int> staged_plan::units_in_order() const {
+    std::vector<int> left, order;
+    for (const unit& u : units_) left.push_back(u.cut.before);
+    for (std::size_t u = 0; u < units_.size(); ++u)
+        if (left[u] == 0) order.push_back(static_cast<int>(u));
+    for (std::size_t at = 0; at < order.size(); ++at)
+        for (const int next : units_[static_cast<std::size_t>(order[at])].cut.then)
+            if (--left[static_cast<std::size_t>(next)] == 0) order.push_back(next);
+    return order;
+}
+
 // Stages that follow each other use the same memory, each while it runs. How many may run at a time is told by chains of stages of which each
 // begins when the one before it has ended: there are no more than chains.
 TENON_INLINE void staged_plan::share_arenas() {
@@ -150,13 +162,7 @@ TENON_INLINE void staged_plan::share_arenas() {
         at_a_time_ = n - waits_.size();
         return;
     }
-    std::vector<int> left, order; // each after those before it
-    for (const unit& u : units_) left.push_back(u.cut.before);
-    for (std::size_t u = 0; u < n; ++u)
-        if (left[u] == 0) order.push_back(static_cast<int>(u));
-    for (std::size_t at = 0; at < order.size(); ++at)
-        for (const int next : units_[static_cast<std::size_t>(order[at])].cut.then)
-            if (--left[static_cast<std::size_t>(next)] == 0) order.push_back(next);
+    const std::vector<int> order = units_in_order();
     position_sets later(n), after_end(n); // units that begin after one has begun; after it has ended
     for (std::size_t at = order.size(); at-- > 0;) {
         const unit& u = units_[static_cast<std::size_t>(order[at])];
@@ -182,10 +188,7 @@ TENON_INLINE void staged_plan::share_arenas() {
 // In an order in which the units may run, an op that waits as late as those that come after it allow: what others send comes when it may.
 TENON_INLINE void staged_plan::find_handed_on(const program& placed) {
     const std::size_t n = units_.size();
-    std::vector<int> left, order;
-    for (const unit& u : units_) left.push_back(u.cut.before);
-    for (std::size_t u = 0; u < n; ++u)
-        if (left[u] == 0) order.push_back(static_cast<int>(u));
+    const std::vector<int> order = units_in_order();
     std::vector<std::size_t> place(n), earliest(n); // of units; of what a unit comes after
     for (std::size_t at = 0; at < order.size(); ++at) {
         const auto u = static_cast<std::size_t>(order[at]);
@@ -193,7 +196,6 @@ TENON_INLINE void staged_plan::find_handed_on(const program& placed) {
         for (const int next : units_[u].cut.then) {
             const auto v = static_cast<std::size_t>(next);
             earliest[v] = std::max(earliest[v], units_[u].cut.waits < 0 ? at : earliest[u]);
-            if (--left[v] == 0) order.push_back(next);
         }
     }
     for (std::size_t at = order.size(); at-- > 0;) {

@@ -132,7 +132,7 @@ private:
     };
     using locked = std::unique_lock<std::mutex>;
 
-    void begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among);
+    locked begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among);
     void leave();
     void work(locked& lock);
     void start_stage(stage& s, locked& lock) noexcept;

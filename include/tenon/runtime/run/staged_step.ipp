@@ -44,13 +44,14 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
     left_.resize(p.units_.size()); // these lists grow no more: what goes on in a step takes no memory
     ready_.reserve(p.units_.size());
     to_start_.reserve(p.units_.size());
-    going_on_.reserve(p.units_.size());
+    going_on_.reserve(p.units_.size() * static_cast<std::size_t>(std::max(p.options_.side_by_side, 1)));
     environment_.in = &step_;
     step_.may_be_stopped = true;
 }
 
 // What may throw comes first: of what follows nothing may be left undone, or the next step would do it twice.
-TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among) {
+TENON_INLINE staged_step::locked staged_step::begin(const any_array* const* feeds, const run_environment& e,
+                                                    steps_in_flight& among) {
     if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     feeds_ = feeds;
     environment_.traced = e.traced;
@@ -62,33 +63,30 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     step_.renew();
     denormals_ = denormal_mode();
     payer_ = current_payer();
-    {
-        const std::lock_guard lock(guard_);
-        active_ = 1; // this thread
-        for (std::size_t u = 0; u < plan_.units_.size(); ++u) {
-            left_[u] = plan_.units_[u].cut.before;
-            if (left_[u] == 0) make_ready(static_cast<int>(u));
-        }
-        for (waiter& w : waiters_) {
-            w.now = waiter::state::idle;
-            w.well = false;
-        }
-        for (stage& s : stages_) s.ran = s.well = false;
-        too_late_ = nullptr;
-        failed_unit_ = -1;
-        undone_ = static_cast<int>(plan_.units_.size());
-        unsent_ = false;
-        if (!std::exchange(armed_, false)) first_ = nullptr;
-        expired_.clear();
-    }
     among_ = &among;
     const std::lock_guard lock(among.guard_);
+    locked mine(guard_);
+    active_ = 1; // this thread
+    for (std::size_t u = 0; u < plan_.units_.size(); ++u) {
+        left_[u] = plan_.units_[u].cut.before;
+        if (left_[u] == 0) make_ready(static_cast<int>(u));
+    }
+    for (waiter& w : waiters_) {
+        w.now = waiter::state::idle;
+        w.well = false;
+    }
+    for (stage& s : stages_) s.ran = s.well = false;
+    too_late_ = nullptr;
+    failed_unit_ = -1;
+    undone_ = static_cast<int>(plan_.units_.size());
+    unsent_ = false;
+    if (!std::exchange(armed_, false)) first_ = nullptr;
+    expired_.clear();
     number_ = ++among.begun_;
     before_ = nullptr;
     after_ = among.first_;
     if (after_) after_->before_ = this;
     among.first_ = this;
-    const std::lock_guard mine(guard_);
     if (among.closed_ && !first_) first_ = among.closed_;
     if (!first_ && step_.late()) { // expire() may have found nothing that had begun
         try {
@@ -97,11 +95,12 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
             first_ = std::current_exception();
         }
     }
-    if (!first_) return;
+    if (!first_) return mine;
     (void)step_.stop();
     ready_.clear();
     to_start_.clear();
     active_ = 1;
+    return mine;
 }
 
 // It has ended, so that nobody uses it but who finds it in the list.
@@ -115,9 +114,8 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, const run_envi
     caller_ = true;
     runners_ = 1;
     background_ = e.in->pool;
-    begin(feeds, e, among);
     {
-        locked lock(guard_);
+        locked lock = begin(feeds, e, among);
         --active_; // it counts itself no more: it looks itself whether all has ended
         for (;;) {
             work(lock);
@@ -136,8 +134,7 @@ TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_en
     caller_ = false;
     runners_ = 0;
     background_ = &pool;
-    begin(feeds, e, among);
-    locked lock(guard_);
+    locked lock = begin(feeds, e, among);
     ended_ = std::move(ended); // which keeps this alive, and is let go of when it has ended
     if (has_work()) offer(lock);
     one_less(lock);

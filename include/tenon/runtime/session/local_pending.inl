@@ -21,13 +21,17 @@ class step_limit final : private deadlines::entry {
 public:
     step_limit(runtime::parted_step& s, const step& in, deadlines& all) : step_(s), all_(all) {
         if (in.limited()) all_.add(*this, in.deadline);
+        is_added_ = in.limited();
     }
-    ~step_limit() { all_.remove(*this); }
+    ~step_limit() {
+        if (is_added_) all_.remove(*this); // whose lock all steps of the task share
+    }
 
 private:
     void due() noexcept override { step_.expire(); }
     runtime::parted_step& step_;
     deadlines& all_;
+    bool is_added_ = false;
 };
 
 // A step on the pool's threads. It holds itself until it has ended.
