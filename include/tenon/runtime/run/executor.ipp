@@ -1,0 +1,398 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/failure.hpp>
+#include <tenon/concurrency/deferred_flush.hpp>
+#include <tenon/concurrency/stop_scope.hpp>
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/runtime/run/executor.hpp>
+#include <tenon/runtime/run/step_errors.hpp>
+
+namespace tenon::runtime {
+
+namespace detail {
+
+[[noreturn]] inline void exceed_limit(const run_environment& e, const variable_resource& awaited) {
+    runtime::exceed_limit(*e.in, "it was waiting for variable \"" + awaited.name + "\", which another step was using");
+}
+inline cancelled_error stopped_error() { return cancelled_error("the step was stopped"); }
+
+} // namespace detail
+
+// Its lists grow no more: what goes on in a step takes no memory.
+TENON_INLINE executor::executor(const frozen_plan& p, shared_arenas* shared) : p_(p), f_(p, shared) {
+    if (!p.has_streams() && p.side_by_side == 1) return;
+    const std::size_t nodes = p.size() + 1;
+    left_.resize(nodes);
+    ready_.reserve(nodes);
+    if (!p.has_streams()) return;
+    givable_.reserve(nodes);
+    batch_.reserve(nodes);
+    used_.resize(p.streams.size());
+    closed_.resize(p.streams.size());
+    reports_.resize(nodes);
+    for (std::size_t s = 0; s < nodes; ++s) {
+        reports_[s].of = this;
+        reports_[s].node = static_cast<int>(s);
+    }
+    end_report_.of = this;
+}
+
+TENON_INLINE void executor::run(const any_array* const* feeds, any_array* fetched, const run_environment& e) {
+    if (p_.check_numerics) check_sources(feeds);
+    f_.patch(feeds, fetched);
+    const thread_pool::keep_awake awake(pool_worth_waking(e));
+    const frozen_plan::phase& first = p_.phases.front();
+    if (p_.variables.empty() && !has_graph(first, e)) {
+        run_in_order(e, first.first, first.last);
+        return;
+    }
+    begin(e, nullptr);
+    while (!go_on(true)) wait_for_call();
+    if (ended_with_) std::rethrow_exception(std::exchange(ended_with_, nullptr));
+}
+
+// Under the lock, since who stops a step may look before it has begun.
+TENON_INLINE void executor::start(const any_array* const* feeds, any_array* fetched, const run_environment& e,
+                                  run_owner& owner) {
+    if (p_.check_numerics) check_sources(feeds);
+    f_.patch(feeds, fetched);
+    {
+        const std::lock_guard lock(guard_);
+        begin(e, &owner);
+    }
+    work();
+}
+
+TENON_INLINE void executor::begin(const run_environment& e, run_owner* owner) noexcept {
+    e_ = e;
+    owner_ = owner;
+    denormals_ = denormal_mode();
+    phase_ = 0;
+    is_open_ = all_written_ = changed_ = false;
+    refused_ = nullptr;
+    stopped_.store(false, std::memory_order_relaxed);
+    first_ = nullptr;
+}
+
+TENON_INLINE void executor::work() {
+    const denormal_scope mode(denormals_);
+    const thread_pool::keep_awake awake(p_.has_streams() ? nullptr : pool_worth_waking(e_));
+    (void)go_on(false);
+}
+
+// False: it waits, or other threads go on with it, and nothing here is this thread's any more.
+TENON_INLINE bool executor::go_on(bool is_caller) {
+    std::exception_ptr why;
+    try {
+        for (; phase_ < p_.phases.size(); ++phase_) {
+            const frozen_plan::phase& now = p_.phases[phase_];
+            if (!is_open_) {
+                if (!enter(now.before)) return false;
+                if (!has_graph(now, e_)) {
+                    run_in_order(e_, now.first, now.last);
+                    continue;
+                }
+                open(now);
+            }
+            if (!work_in_graph(is_caller)) return false;
+            is_open_ = false;
+            check(p_.may_refuse);
+            if (stopped()) {
+                why = failure();
+                break;
+            }
+        }
+    } catch (...) {
+        why = std::current_exception();
+    }
+    end(std::move(why));
+    return true;
+}
+
+// The last that is done with a step. What fails after an update says what has been updated all the same.
+TENON_INLINE void executor::end(std::exception_ptr why) {
+    if (!p_.variables.empty()) {
+        if (why) {
+            if (!all_written_) f_.variables.set_apart_unwritten();
+            why = saying_what_was_updated(why);
+        } else if (p_.updates) f_.variables.set_all_written();
+        f_.variables.end();
+    }
+    f_.has_run = f_.has_run || !why;
+    if (owner_) owner_->ended(std::move(why));
+    else ended_with_ = std::move(why);
+}
+
+TENON_INLINE std::exception_ptr executor::saying_what_was_updated(const std::exception_ptr& why) const noexcept {
+    try {
+        std::vector<std::string> names;
+        for (std::size_t v = 0; v < p_.variables.size(); ++v)
+            if (all_written_ ? p_.variables[v].updated : f_.variables.is_written(v))
+                names.push_back(p_.variables[v].variable->name);
+        return after_updates(why, names);
+    } catch (...) { // no memory for words
+        return why;
+    }
+}
+
+// False where it waits for a variable.
+TENON_INLINE bool executor::enter(gate g) {
+    if (refused_) std::rethrow_exception(std::exchange(refused_, nullptr));
+    switch (g) {
+    case gate::none: break;
+    case gate::read: return hold_variables(true, false);
+    case gate::updates: return hold_variables(false, true);
+    case gate::read_and_updates: return hold_variables(true, true);
+    case gate::rows_end: f_.variables.end_reading_rows(); break;
+    case gate::check: check_first(); break;
+    case gate::commit:
+        check_first();
+        if (e_.stoppable()) commit(*e_.in, p_.phases[phase_].first);
+        break;
+    case gate::written:
+        f_.variables.set_all_written();
+        all_written_ = true;
+        f_.variables.end_updates();
+        break;
+    }
+    return true;
+}
+
+TENON_INLINE bool executor::hold_variables(bool read, bool updates) {
+    held_variables& v = f_.variables;
+    if (owner_) {
+        if (!hold([&] { return updates ? v.try_begin_updates(turn_, read) : v.try_read(turn_); })) return false;
+    } else if (const variable_resource* const awaited =
+                   updates ? v.begin_updates(e_.in->deadline, read) : v.read(e_.in->deadline))
+        detail::exceed_limit(e_, *awaited);
+    using memory_of = frozen_plan::memory_of;
+    if (read) f_.point(memory_of::before);
+    if (updates) {
+        f_.point(memory_of::current);
+        f_.point(memory_of::after);
+    }
+    if (read) f_.lend_variables(e_.taker);
+    return true;
+}
+
+// False where it waits: then all of this may be another thread's already.
+template <class Try> bool executor::hold(const Try& attempt) {
+    while (!attempt()) {
+        locked lock(guard_);
+        if (std::exchange(changed_, false)) continue;
+        asking_ = true;
+        // Who stopped it, or looked at its deadline, may have come before it asked.
+        if (!(e_.in->late() || e_.in->stopped()) || !f_.variables.stop_asking()) return false;
+        asking_ = false;
+        lock.unlock();
+        if (e_.in->stopped()) throw detail::stopped_error();
+        detail::exceed_limit(e_, f_.variables.asks_for());
+    }
+    return true;
+}
+
+TENON_INLINE void executor::variables_changed() noexcept {
+    locked lock(guard_);
+    changed_ = !asking_;
+    if (!std::exchange(asking_, false)) return; // the thread that asked is still here
+    call_threads(1, lock);
+}
+
+TENON_INLINE bool executor::stop_asking(const std::exception_ptr& why, locked& lock) noexcept {
+    if (!f_.variables.stop_asking()) return false;
+    asking_ = false;
+    refused_ = why;
+    call_threads(1, lock);
+    return true;
+}
+
+TENON_INLINE void executor::stop() noexcept {
+    {
+        locked lock(guard_);
+        if (asking_) {
+            stop_asking(failure_of([] { return detail::stopped_error(); }), lock);
+            return;
+        }
+    }
+    for (const worker& w : p_.streams) p_.streams_of(w).ask_again();
+}
+
+TENON_INLINE bool executor::expire() noexcept {
+    {
+        locked lock(guard_);
+        if (asking_) {
+            std::exception_ptr why;
+            try {
+                detail::exceed_limit(e_, f_.variables.asks_for());
+            } catch (...) {
+                why = std::current_exception();
+            }
+            return stop_asking(why, lock);
+        }
+    }
+    for (const worker& w : p_.streams) p_.streams_of(w).ask_again();
+    return stopped();
+}
+
+// Before the first update, or before streams are given anything: what would fail between the first and the last, of what is known then.
+TENON_INLINE void executor::check_first() const {
+    const auto check = [&](std::size_t s, auto what) {
+        try {
+            what(*p_.operations[s].kernel, f_.runs[s]);
+        } catch (...) {
+            p_.rethrow_with_place(std::current_exception(), s);
+        }
+    };
+    for (const std::size_t s : p_.needed_values)
+        if (!f_.out[p_.out_begin[s]]) check(s, [](kernel& k, const kernel_run& r) { k.run(r); }); // which says so
+    for (const std::size_t s : p_.checked_first) check(s, [](const kernel& k, const kernel_run& r) { k.check(r); });
+}
+
+// Before operation s, which writes: from here on nothing stops the step.
+TENON_INLINE void executor::commit(const tenon::step& in, std::size_t s) const {
+    if (in.committed()) return;
+    if (in.late()) exceed_limit(in, p_.awaited_in(s));
+    if (!in.commit()) throw detail::stopped_error();
+}
+
+TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    const deferred_flush::running running;
+    const bool plain = !e.traced && !p_.check_numerics && !p_.measured && !e.stoppable() && !e.taker;
+    std::size_t s = first;
+    try {
+        if (plain) {
+            thread_pool* const pool = e.pool();
+            for (; s < last; ++s) {
+                kernel_run& r = f_.runs[s];
+                r.pool = pool;
+                r.step = e.in;
+                p_.operations[s].kernel->run(r);
+            }
+        } else {
+            for (; s < last; ++s) run_operation(s, e);
+        }
+    } catch (...) {
+        for (std::size_t done = first; done < s; ++done)
+            if (const int v = p_.operations[done].updates; v >= 0)
+                f_.variables.set_written(static_cast<std::size_t>(v));
+        p_.rethrow_with_place(std::current_exception(), s);
+    }
+}
+
+TENON_INLINE void executor::run_operation(std::size_t s, const run_environment& e) {
+    const operation& op = p_.operations[s];
+    kernel_run& r = f_.runs[s];
+    r.pool = e.pool();
+    r.step = e.in;
+    const auto now = [&] { return e.in->now().time_since_epoch() / std::chrono::nanoseconds(1); };
+    const auto over = [&] { return e.in->stopped() || e.in->late(); };
+    const auto give_up = [&] {
+        if (e.in->stopped()) throw detail::stopped_error();
+        exceed_limit(*e.in, "it was waiting for");
+    };
+    const bool timed = e.traced || e.measured;
+    const std::int64_t begin = timed ? now() : 0;
+    if (e.stoppable()) {
+        try {
+            const auto wanted_no_more = [&] { return !op.writes && over(); };
+            const stop_scope stop(wanted_no_more);
+            op.kernel->run(r);
+        } catch (const cancelled_error&) {
+            if (over()) give_up();
+            throw;
+        }
+    } else op.kernel->run(r);
+    if (op.updates >= 0) f_.variables.set_written(static_cast<std::size_t>(op.updates));
+    if (e.stoppable() && over()) give_up();
+    if (timed) record(s, e, begin, now());
+    if (p_.check_numerics) check_numerics(s);
+    if (e.taker)
+        for (const int fetch : op.fetches) e.taker->fetched(static_cast<std::size_t>(fetch));
+}
+
+TENON_INLINE void executor::record(std::size_t s, const run_environment& e, std::int64_t begin,
+                                   std::int64_t end) const {
+    const operation& op = p_.operations[s];
+    const program_item& it = p_.item(s);
+    if (e.traced)
+        e.traced->add({.name = op.copies ? any_tensor(p_.whole.value(it.outputs[0]).origin).name() : op.origin->name,
+                       .op = p_.op_of(s),
+                       .row = p_.row_of(s, *e.traced),
+                       .task = tenon::detail::traced_task(p_.device_at(op.device).full_name()),
+                       .begin = begin,
+                       .end = end,
+                       .bytes = op.bytes});
+    if (!e.measured || !p_.measured) return;
+    const auto kind_of = [&](int device) { return timed_on(p_.device_at(device).attributes()); };
+    if (op.copies)
+        e.measured->add_transfer(kind_of(p_.whole.value(p_.whole.root(it.inputs[0])).device), kind_of(it.device),
+                                 op.bytes, end - begin);
+    else e.measured->add_kernel(kind_of(it.device), op.timed, end - begin);
+}
+
+namespace detail {
+
+// The place of the first element that is not a finite number, or -1.
+inline std::int64_t first_not_finite(const tensor_type& t, const void* data) {
+    const std::int64_t n = t.extents.elements();
+    const auto look = [&]<class T>(const T* p) {
+        for (std::int64_t i = 0; i < n; ++i)
+            if (!std::isfinite(static_cast<double>(p[i]))) return i;
+        return std::int64_t{-1};
+    };
+    switch (t.element) {
+    case element_type::float32: return look(static_cast<const float*>(data));
+    case element_type::float64: return look(static_cast<const double*>(data));
+    case element_type::float16: return look(static_cast<const half*>(data));
+    case element_type::bfloat16: return look(static_cast<const bfloat16*>(data));
+    default: return -1;
+    }
+}
+
+} // namespace detail
+
+// What the step begins with, so that no node is blamed for it.
+TENON_INLINE void executor::check_sources(const any_array* const* feeds) const {
+    for (const int s : p_.sources) {
+        const program_value& v = p_.whole.value(s);
+        const any_array& value = v.feed >= 0 ? *feeds[v.feed] : *v.constant;
+        const std::int64_t bad = detail::first_not_finite(v.type, value.data());
+        if (bad >= 0)
+            throw invalid_argument_error("check_numerics: element " + std::to_string(bad) + " of " +
+                                         (v.feed >= 0 ? "what is fed for " : "the constant ") +
+                                         any_tensor(v.origin).name() + ", " + to_string(v.type) +
+                                         ", is not a finite number");
+    }
+}
+
+TENON_INLINE void executor::check_numerics(std::size_t s) const {
+    const number_list& outputs = p_.item(s).outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+        const tensor_type& t = p_.whole.value(outputs[o]).type;
+        const void* data = f_.out[p_.out_begin[s] + o];
+        if (!data) continue;
+        any_array on_host;
+        if (p_.operations[s].by.stream >= 0 && t.element != element_type::string) {
+            on_host = any_array(t.element, t.extents);
+            p_.device_at(p_.operations[s].device).copy_to_host(on_host.data(), data, on_host.bytes());
+            data = on_host.data();
+        }
+        const std::int64_t bad = detail::first_not_finite(t, data);
+        if (bad >= 0)
+            throw invalid_argument_error("check_numerics: element " + std::to_string(bad) + " of output " +
+                                         std::to_string(o) + ", " + to_string(t) +
+                                         ", is the first in this step that is not a finite number");
+    }
+}
+
+} // namespace tenon::runtime
+
+#include <tenon/runtime/run/executor_graph.inl>

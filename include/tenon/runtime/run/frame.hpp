@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <tenon/resources/held_variables.hpp>
+#include <tenon/runtime/run/frozen_plan.hpp>
+#include <tenon/runtime/run/shared_arenas.hpp>
+
+/// What one step of a plan in flight owns: memory, with the pointers into it.
+
+namespace tenon::runtime {
+
+/// Who takes what a run fetches before the run ends.
+class fetch_taker {
+public:
+    /// It is whole, and is only read from here on. Any thread of the run; not of what streams make.
+    virtual void fetched(std::size_t fetch) noexcept = 0;
+
+protected:
+    ~fetch_taker() = default;
+};
+
+/// One step at a time uses it; it belongs to the thread that runs the step, and, while several do, what an operation writes belongs to the
+/// one that runs the operation.
+class frame {
+public:
+    using memory_of = frozen_plan::memory_of;
+
+    /// `shared`: its arenas are taken from there, each time anew; nullptr: it has its own.
+    frame(const frozen_plan& p, shared_arenas* shared);
+    ~frame() { give_arenas(); }
+    frame(const frame&) = delete;
+    frame& operator=(const frame&) = delete;
+
+    /// Of those that are shared, between two steps.
+    void take_arenas();
+    void give_arenas() noexcept;
+
+    /// Makes what is fetched.
+    void patch(const any_array* const* feeds, any_array* fetched);
+    /// As soon as the values are held. A variable without one fails its step later.
+    void lend_variables(fetch_taker* taker);
+    /// After these are held.
+    void point(memory_of which);
+
+    /// What was recorded with the pointers that the step has now: earlier, or now. nullptr: it is given as it is.
+    recorded_work* recording_of(const tenon::step& in) noexcept;
+    void record_no_more() noexcept { records_ = false; }
+    void stage_in(thread_pool* pool) const;
+    void stage_out(thread_pool* pool) const;
+
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<kernel_run> runs;
+    any_array* fetched = nullptr;
+    std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
+    std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
+    std::vector<std::shared_ptr<std::byte>> told;      // by operation: what its kernel tells its device
+    held_variables variables;
+    bool has_run = false; // well
+
+private:
+    // Of steps whose streams' work is recorded.
+    struct recording {
+        std::vector<const void*> pointers; // of variables
+        std::unique_ptr<recorded_work> work;
+    };
+    void make_arenas();
+    void point(memory_of which, std::size_t variable, const void* to);
+    void point_into_arenas(bool first);
+    std::unique_ptr<recorded_work> record(const tenon::step& in, std::unique_ptr<recorded_work> other);
+
+    const frozen_plan& p_;
+    shared_arenas* const shared_;
+    std::vector<device_memory> arenas_;           // by device
+    std::unique_ptr<shared_arenas::set> taken_{}; // or those, of a frame that is taken
+    std::vector<const void*> arenas_before_{};    // where its pointers lead
+    std::map<int, any_array> texts_; // strings between nodes, by value: objects, which an arena's bytes are not
+    std::vector<std::array<const void*, 3>> pointed_; // by variable: where the pointers to its memories point
+    std::vector<recording> recordings_;               // those used last first
+    std::vector<const void*> recorded_pointers_;
+    std::shared_ptr<std::byte> staged_;
+    int recorded_ = 0, given_again_ = 0;
+    bool records_ = true; // what is given at once is recorded
+};
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/run/frame.ipp>
+#endif
