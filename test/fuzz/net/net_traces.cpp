@@ -1,5 +1,5 @@
 // What another process traced, from any bytes: refused as what is no trace, or shown as JSON and as text.
-// covers: net/wire/calls net/wire/values runtime/run/trace runtime/run/trace_record runtime/run/trace_clocks runtime/run/packed_rows
+// covers: net/wire/calls net/wire/values runtime/trace/trace runtime/trace/trace_record runtime/trace/trace_clocks runtime/trace/packed_rows
 
 #include "net_packed.hpp"
 
