@@ -230,7 +230,8 @@ void exchange_group::lay_out(running& r) {
         r.pieces.resize(mine.pieces);
         for (own_piece& p : r.pieces) p.from.resize(n);
     } else {
-        detail::copy_elements(r.result.element, r.out.data(), mine.begin, r.own.data(), 0, mine.end - mine.begin);
+        tenon::detail::copy_elements(r.result.element, r.out.data(), mine.begin, r.own.data(), 0,
+                                     mine.end - mine.begin);
         r.left -= mine.pieces;
     }
 }
@@ -289,8 +290,8 @@ void exchange_group::progress(std::uint64_t number, running& r, todo& then) {
             collective_here& h = *r.here[at_j];
             const region& g = r.regions[at_j];
             if (j == rank() || !h.value || g.pieces == 0 || r.arrived[at_j][0]) continue;
-            detail::copy_elements(r.result.element, r.out.data(), g.begin, std::as_const(h.value).data(), 0,
-                                  h.value.elements());
+            tenon::detail::copy_elements(r.result.element, r.out.data(), g.begin, std::as_const(h.value).data(), 0,
+                                         h.value.elements());
             std::fill(r.arrived[at_j].begin(), r.arrived[at_j].end(), true);
             r.left -= g.pieces;
         }
