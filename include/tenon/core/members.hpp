@@ -86,21 +86,25 @@ template <class T> struct nowhere {
 struct place {
     const void* of;
 };
-struct places_of_members {
-    template <class... M> constexpr std::array<place, sizeof...(M)> operator()(const M&... members) const {
-        return {place{&members}...};
+// Member number I. A function of the compiler's alone, so that no program holds the place, which is nowhere.
+template <std::size_t I> struct place_picker {
+    template <class... M> constexpr place operator()(const M&... members) const {
+        const void* const all[] = {&members...};
+        return {all[I]};
     }
 };
-template <place Place> constexpr std::string_view said_of_place() { return __PRETTY_FUNCTION__; }
+template <class T, std::size_t I> consteval place member_place() {
+    return with_members(nowhere<T>::here.value, place_picker<I>());
+}
 
-template <class T> inline constexpr auto member_places = with_members(nowhere<T>::here.value, places_of_members());
+template <place Place> constexpr std::string_view said_of_place() { return __PRETTY_FUNCTION__; }
 
 // What is said behind the name, of every place.
 struct probe {
     int probed, other;
 };
 inline constexpr std::size_t said_behind_a_name =
-    said_of_place<member_places<probe>[0]>().size() - said_of_place<member_places<probe>[0]>().rfind("probed") - 6;
+    said_of_place<member_place<probe, 0>()>().size() - said_of_place<member_place<probe, 0>()>().rfind("probed") - 6;
 
 constexpr std::string_view name_in(std::string_view said) {
     said.remove_suffix(said_behind_a_name);
@@ -112,12 +116,12 @@ constexpr std::string_view name_in(std::string_view said) {
     return said.substr(begin);
 }
 
-static_assert(name_in(said_of_place<member_places<probe>[1]>()) == "other",
+static_assert(name_in(said_of_place<member_place<probe, 1>()>()) == "other",
               "tenon: how this compiler says the name of a member is not known (core/members.hpp)");
 
 // One after another, each ended by a zero.
 template <class T, std::size_t... I> constexpr auto text_of_names(std::index_sequence<I...>) {
-    constexpr std::array<std::string_view, sizeof...(I)> names{name_in(said_of_place<member_places<T>[I]>())...};
+    constexpr std::array<std::string_view, sizeof...(I)> names{name_in(said_of_place<member_place<T, I>()>())...};
     std::array<char, (names[I].size() + ... + sizeof...(I))> text{};
     char* to = text.data();
     for (const std::string_view name : names) {
