@@ -5,11 +5,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <tenon/input.hpp>
@@ -266,90 +264,6 @@ TEST_CASE("generators: coroutines, functions, and their failures in their places
     CHECK(!none.next());
 }
 
-TEST_CASE("what a function that makes a graph throws names the step that it was given to") {
-    const auto thrown_by = [](auto f) { (void)tn::data::range(3).map(f); };
-    CHECK_THROWS_WITH_AS(thrown_by([](auto x) { return throw tn::end_of_data_error("all of it"), x; }),
-                         "map: all of it", tn::out_of_range_error);
-    try {
-        thrown_by([](auto x) { return throw 3, x; });
-        FAIL("nothing was thrown");
-    } catch (const tn::error& e) {
-        CHECK(std::string(e.what()) == "map: the int 3 was thrown");
-        CHECK(e.code() == tn::error_code::unknown);
-    }
-}
-
-TEST_CASE("SEMANTICS 28: what a function throws is never taken for the end of the data") {
-    auto it = tn::data::range(3)
-                  .map_host([](std::int64_t x) {
-                      if (x == 1) throw tn::end_of_data_error("the function's own source has ended");
-                      return x;
-                  })
-                  .iterate();
-    CHECK(it.next() == 0);
-    try {
-        (void)it.next();
-        FAIL("an element came that could not be made");
-    } catch (const tn::out_of_range_error& e) {
-        CHECK(e.reason() == tn::error_reason::none);
-        CHECK(std::string(e.what()) == "map_host: element 1: the function's own source has ended");
-    }
-    CHECK(it.next() == 2);
-}
-
-TEST_CASE("a function that throws: the element's place and the cause, and what is before and behind it comes") {
-    for (const int parallelism : {1, 3}) {
-        CAPTURE(parallelism);
-        auto it = tn::data::range(6)
-                      .map_host(
-                          [](std::int64_t x) {
-                              if (x == 3) throw tn::data_loss_error("three is odd");
-                              return x;
-                          },
-                          {.parallelism = parallelism})
-                      .iterate();
-        numbers found;
-        for (int i = 0; i < 3; ++i) found.push_back(it.next().value());
-        CHECK_THROWS_WITH_AS(it.next(), "map_host: element 3: three is odd", tn::data_loss_error);
-        while (const auto x = it.next()) found.push_back(*x);
-        CHECK(found == numbers{0, 1, 2, 4, 5});
-    }
-    // Of a graph: the node is named.
-    const tn::array<std::string, tn::shape<3>> texts{"1", "one", "3"};
-    auto it = tn::data::slices(texts).map([](auto x) { return tn::to_number<float>(x); }).iterate();
-    CHECK(it.next() == 1.0f);
-    CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
-    CHECK(it.next() == 3.0f);
-}
-
-TEST_CASE("what could not be made is left out, and counted, where that is asked for") {
-    const tn::array<std::string, tn::shape<5>> texts{"1", "one", "3", "", "5"};
-    auto it = tn::data::slices(texts).map([](auto x) { return tn::to_number<float>(x); }).ignore_errors().iterate();
-    std::vector<float> found;
-    while (const auto x = it.next()) found.push_back(*x);
-    CHECK(found == std::vector<float>{1, 3, 5});
-    CHECK(it.report().steps[0].left_out == 2);
-
-    // Records that are damaged: in the second the checksum is not that of its data.
-    const temporary_folder folder;
-    tn::tfrecord_writer out(folder / "a.tfrecord");
-    for (const char* text : {"first", "second", "third"}) out.write(text);
-    out.commit();
-    std::fstream file(folder / "a.tfrecord", std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(12 + 5 + 4 + 12);
-    file.put('S');
-    file.close();
-    auto records = tn::data::tf_records({folder / "a.tfrecord"}, {.ignore_errors = true}).iterate();
-    CHECK(records.next() == "first");
-    CHECK(records.next() == "third");
-    CHECK(!records.next());
-    CHECK(records.report().steps[0].left_out == 1);
-    auto strict = tn::data::tf_records({folder / "a.tfrecord"}).iterate();
-    CHECK(strict.next() == "first");
-    CHECK_THROWS_AS(strict.next(), tn::data_loss_error);
-    CHECK(strict.next() == "third");
-}
-
 TEST_CASE("text lines of several files, one that vanished among them") {
     const temporary_folder folder;
     std::ofstream(folder / "a.txt") << "head\none\ntwo\n";
@@ -422,89 +336,6 @@ TEST_CASE("what is kept in a file is there for the next program, once it was gon
     second.restore(first.save());
     CHECK(std::get<0>(*second.next()) == 1);
     CHECK_THROWS_AS(all_of(tn::data::range(5).cache(folder / "kept")), tn::data_loss_error);
-}
-
-TEST_CASE("a report says what each step takes, and which holds back") {
-    auto it = tn::data::range(2000)
-                  .map_host([](std::int64_t x) {
-                      double sum = static_cast<double>(x);
-                      for (int i = 0; i < 20000; ++i) sum += std::sqrt(static_cast<double>(i) + sum);
-                      return sum;
-                  })
-                  .batch(10)
-                  .prefetch(2)
-                  .iterate();
-    while (it.next()) {
-    }
-    const tn::data_report r = it.report();
-    REQUIRE(r.steps.size() == 4);
-    CHECK(r.steps[0].step == "prefetch(2)");
-    CHECK(r.steps[0].elements == 200);
-    CHECK(r.steps[0].fullness >= 0);
-    CHECK(r.steps[1].step == "batch(10)");
-    CHECK(r.steps[2].step == "map_host");
-    CHECK(r.steps[2].elements == 2000);
-    CHECK(r.steps[2].work > r.steps[3].work);
-    CHECK(r.holding_back() == "map_host");
-    CHECK(r.to_text().find("map_host holds back") != std::string::npos);
-}
-
-TEST_CASE("a tuned map takes as many threads as it may, and no more than there is memory for") {
-    const auto slow = [](std::int64_t x) {
-        tn::array<double, tn::shape<1000>> a;
-        for (int i = 0; i < 20000; ++i) a(i % 1000) += std::sqrt(static_cast<double>(x + i));
-        return a;
-    };
-    auto free =
-        tn::data::range(300).map_host(slow, {.parallelism = tn::autotune}).with_options({.threads = 3}).iterate();
-    while (free.next()) {
-    }
-    CHECK(free.report().steps[0].parallelism == 3);
-    auto tight = tn::data::range(300)
-                     .map_host(slow, {.parallelism = tn::autotune})
-                     .with_options({.threads = 3, .memory = 1000})
-                     .iterate();
-    while (tight.next()) {
-    }
-    CHECK(tight.report().steps[0].parallelism == 1);
-}
-
-TEST_CASE("a tuned prefetch grows where it was full and then too small, as far as there is memory for its elements") {
-    const auto room_at_the_end = [](std::size_t memory) {
-        std::function<double()> fullness;
-        std::atomic<int> begun = 0;
-        const auto element = [&](std::int64_t i) {
-            ++begun;
-            // The one that comes after a full buffer of two, until it is asked for when nothing is left: what was found at
-            // the four times that one was asked for is 0, 2, 1 and 0.
-            while (i == 3 && fullness() != 3 / 8.0) std::this_thread::yield();
-            return tn::array<double, tn::shape<1000>>();
-        };
-        auto it = tn::data::range(6).map_host(element).prefetch().with_options({.memory = memory}).iterate();
-        fullness = [&] { return it.report().steps[0].fullness; };
-        REQUIRE(it.next());
-        while (begun < 3) std::this_thread::yield();
-        (void)it.save(); // waits for the element that is being made
-        for (int i = 1; i < 6; ++i) REQUIRE(it.next());
-        CHECK(!it.next());
-        return it.report().steps[0].buffer;
-    };
-    CHECK(room_at_the_end(1000) == 2);
-    CHECK(room_at_the_end(15'999) == 2);
-    CHECK(room_at_the_end(16'000) == 4);
-}
-
-TEST_CASE("a trace has a row for each step") {
-    tn::trace t;
-    const auto set = tn::data::range(10)
-                         .map_host([](std::int64_t x) { return x; }, {.parallelism = 2})
-                         .batch(5)
-                         .with_options({.trace = &t});
-    for (const auto& b : set) (void)b;
-    const std::string text = t.to_text();
-    CHECK(text.find("input: map_host") != std::string::npos);
-    CHECK(text.find("input: batch(5)") != std::string::npos);
-    CHECK(text.find("input: range") != std::string::npos);
 }
 
 TEST_CASE("numbers that make no sense are refused where the step is made") {
@@ -597,60 +428,6 @@ TEST_CASE("a file whose first line does not fit is passed over, and who goes on 
     auto later = set.iterate();
     later.restore(state);
     CHECK(later.next()->x == 1.5f);
-}
-
-TEST_CASE("a file that has become shorter is no end of the data: its place is refused") {
-    const temporary_folder folder;
-    std::ofstream(folder / "a.txt") << "one\ntwo\nthree\n";
-    const auto lines = tn::data::text_lines(folder / "a.txt");
-    auto it = lines.iterate();
-    (void)it.next();
-    (void)it.next();
-    const std::string state = it.save();
-    std::ofstream(folder / "a.txt") << "one\n";
-    auto later = lines.iterate();
-    CHECK_THROWS_WITH_AS(later.restore(state), doctest::Contains("is not the file that it was"), tn::data_loss_error);
-}
-
-TEST_CASE("a window that cannot be made is left behind") {
-    const auto set = tn::data::range(6)
-                         .map_host([](std::int64_t i) { return tn::array<float, tn::shape<dyn>>(i == 2 ? 5 : 1); })
-                         .window(2);
-    auto it = set.iterate();
-    CHECK(it.next());
-    CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
-    CHECK(it.next());
-    CHECK(!it.next());
-}
-
-TEST_CASE("a source that fails takes no number from the elements behind it, whatever the threads") {
-    for (const int parallelism : {1, 2}) {
-        CAPTURE(parallelism);
-        const tn::array<std::string, tn::shape<4>> texts{"0", "one", "2", "three"};
-        auto it = tn::data::slices(texts)
-                      .map([](auto x) { return tn::to_number<float>(x); })
-                      .map_host(
-                          [](float x) {
-                              if (x == 2) throw tn::data_loss_error("two");
-                              return x;
-                          },
-                          {.parallelism = parallelism})
-                      .iterate();
-        CHECK(it.next() == 0.0f);
-        CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
-        CHECK_THROWS_WITH_AS(it.next(), "map_host: element 1: two", tn::data_loss_error);
-        CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
-        CHECK(!it.next());
-    }
-}
-
-TEST_CASE("what a function whose types are not checked by the compiler gives is checked by the step") {
-    auto set = tn::data::range(3).untyped().map_host({{tn::element_type::float32, {2}}},
-                                                     [](std::vector<tn::any_array>& x) { x[0] = x[0].copy(); });
-    tn::data_run run(set);
-    std::vector<tn::any_array> element;
-    CHECK_THROWS_WITH_AS(run.next(element), doctest::Contains("component 0 of what the function gives"),
-                         tn::invalid_argument_error);
 }
 
 TEST_CASE("a pipeline over a file of ten gigabytes holds its buffers and no more") {

@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -12,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
 #include <zlib.h>
 
 #include <tenon/input.hpp>
@@ -21,111 +19,13 @@
 
 #include "messages.hpp"
 #include "ops/waiting.hpp"
+#include "readers.hpp"
 #include "temporary_folder.hpp"
 
 namespace tn = tenon;
+using namespace reader_test;
 using namespace waiting;
 using tn::element_type;
-
-namespace {
-
-inline constexpr struct some : tn::dim<"some"> {} some;
-using texts = std::vector<std::string>;
-
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
-};
-
-tn::any_array text(const std::string& s) {
-    tn::any_array a(element_type::string, {});
-    *a.data<std::string>() = s;
-    return a;
-}
-tn::any_array list(const texts& all) {
-    tn::any_array a(element_type::string, {static_cast<std::int64_t>(all.size())});
-    std::copy(all.begin(), all.end(), a.data<std::string>());
-    return a;
-}
-texts texts_in(const tn::any_array& a) { return {a.data<std::string>(), a.data<std::string>() + a.elements()}; }
-template <class A> texts texts_of(const A& a) { return {a.begin(), a.end()}; }
-
-std::string tfrecords(const texts& all) {
-    std::string bytes;
-    for (const std::string& r : all) {
-        std::string head(12, '\0');
-        tn::detail::put_little_endian<std::uint64_t>(r.size(), head.data());
-        tn::detail::put_little_endian<std::uint32_t>(tn::detail::masked_crc32c(head.data(), 8), head.data() + 8);
-        std::string tail(4, '\0');
-        tn::detail::put_little_endian<std::uint32_t>(tn::detail::masked_crc32c(r.data(), r.size()), tail.data());
-        bytes += head + r + tail;
-    }
-    return bytes;
-}
-void write_gzip(const std::string& path, const std::string& bytes) {
-    const gzFile file = ::gzopen(path.c_str(), "wb");
-    REQUIRE(file);
-    REQUIRE(::gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size()));
-    ::gzclose(file);
-}
-
-// A queue of names and a reader, in a session whose queue holds these and is closed.
-template <class Reader> struct reading {
-    reading(tn::session& s, const Reader& r, const texts& files) : session(s), reader(r) {
-        const auto put = names.enqueue_many(
-            tn::tensor<std::string, tn::shape<tn::dyn>>::unchecked(tn::untyped::constant(list(files))));
-        const auto close = names.close();
-        session.run(put);
-        session.run(close);
-    }
-    tn::session& session;
-    Reader reader;
-    tn::fifo_queue<std::string> names{100};
-};
-// All that a reader gives: "key=value".
-template <class Reader> texts all_of(const Reader& r, const texts& files) {
-    tn::session sess({.operation_timeout = 60});
-    reading<Reader> from(sess, r, files);
-    const auto given = r.read(from.names);
-    [[maybe_unused]] const auto &key = std::get<0>(given), &value = std::get<1>(given);
-    texts all;
-    try {
-        for (;;) {
-            const auto [k, v] = sess.run(key, value);
-            all.push_back(k() + "=" + v());
-        }
-    } catch (const tn::end_of_data_error&) {
-    }
-    return all;
-}
-
-// By hand: a queue of names and a line reader on one device.
-struct by_hand {
-    explicit by_hand(const tn::text_line_reader_options& o = {}) : lines(o) {}
-    void put(const std::string& file) {
-        started s(enqueue.node(), on, tuple(text(file)));
-        REQUIRE(s.done);
-        REQUIRE(s.failure.empty());
-    }
-    void close() { run(closing.node(), on); }
-    std::int64_t names_left() { return *run(size.node(), on).data<std::int64_t>(); }
-    const tn::node* read() { return std::get<0>(lines.read(names)).node(); }
-    const tn::node* read_up_to(std::int64_t n) { return std::get<0>(lines.read_up_to(names, n)).node(); }
-
-    in_graph graph;
-    device on;
-    tn::fifo_queue<std::string> names{100, {.name = "names"}};
-    tn::text_line_reader lines;
-    tn::operation enqueue = names.enqueue(tn::placeholder<std::string, tn::shape<>>("file")), closing = names.close();
-    tn::any_tensor size = names.size();
-};
-std::string value_of(started& s) {
-    REQUIRE(s.done);
-    REQUIRE(s.failure == "");
-    return *s.got()[1].data<std::string>();
-}
-
-} // namespace
 
 TEST_CASE("SEMANTICS 35: a reader gives lines of the files that a queue names, and keeps its place from run to run") {
     const temporary_folder folder;
@@ -274,127 +174,6 @@ TEST_CASE("what comes before damage is given first, then the error, then what is
     CHECK(sess.run(ignored)() == 1);
     CHECK(texts_of(sess.run(values)) == texts{"one", "two", "four"});
     CHECK(sess.run(ignored)() == 2);
-}
-
-TEST_CASE("SEMANTICS 35: who reads waits for a file name without a thread, and can be stopped") {
-    const temporary_folder folder;
-    const std::string a = folder / "a";
-    write_bytes(a, "1\n2\n");
-    by_hand h({.name = "lines"});
-    started first(h.read(), h.on);
-    CHECK_FALSE(first.done);
-    CHECK(first.awaited() == "a file name for reader \"lines\": queue \"names\" to have 1 element; it has 0");
-    started second(h.read(), h.on);
-    CHECK_FALSE(second.done);
-    CHECK(second.awaited() == "its turn to read from reader \"lines\"");
-    CHECK(first.stop());
-    CHECK_FALSE(first.stop());
-    CHECK_FALSE(second.done);
-    h.put(a);
-    CHECK(value_of(second) == "1");
-    CHECK_FALSE(second.stop());
-    first.start();
-    CHECK(value_of(first) == "2");
-    first.start();
-    second.start();
-    CHECK(second.stop());
-    CHECK(first.stop()); // nobody waits for a name any more
-    h.put(a);
-    CHECK(h.names_left() == 1);
-    first.start();
-    CHECK(value_of(first) == "1");
-    h.close();
-    second.start();
-    CHECK(value_of(second) == "2");
-    first.start();
-    CHECK(contains(first.failure, "out_of_range"));
-    CHECK(contains(first.failure, "queue \"names\" is closed"));
-}
-
-TEST_CASE("records that one who is stopped had taken are the next one's, and nobody waits for more than there is") {
-    const temporary_folder folder;
-    const std::string a = folder / "a", b = folder / "b";
-    write_bytes(a, "1\n2\n3\n");
-    write_bytes(b, "4\n");
-    by_hand h;
-    h.put(a);
-    started many(h.read_up_to(5), h.on), one(h.read(), h.on), other(h.read_up_to(3), h.on);
-    CHECK_FALSE(many.done);
-    CHECK_FALSE(one.done);
-    CHECK(many.stop());
-    CHECK(value_of(one) == "1");
-    CHECK_FALSE(other.done); // has 2 and 3
-    h.put(b);
-    REQUIRE(other.done);
-    CHECK(texts_in(other.got()[1]) == texts{"2", "3", "4"});
-    CHECK(texts_in(other.got()[0]) == texts{a + ":2", a + ":3", b + ":1"});
-}
-
-TEST_CASE("a reader may get its names from one queue after another") {
-    const temporary_folder folder;
-    const std::string a = folder / "a", b = folder / "b";
-    write_bytes(a, "1\n");
-    write_bytes(b, "2\n");
-    by_hand h;
-    const tn::fifo_queue<std::string> others(5);
-    const tn::operation enqueue = others.enqueue(tn::placeholder<std::string, tn::shape<>>("other"));
-    started first(h.read(), h.on), second(std::get<0>(h.lines.read(others)).node(), h.on);
-    CHECK(first.stop()); // the one behind it waits for another queue
-    started put(enqueue.node(), h.on, tuple(text(b)));
-    CHECK(value_of(second) == "2");
-    h.put(a);
-    CHECK(h.names_left() == 1);
-    first.start();
-    CHECK(value_of(first) == "1");
-}
-
-TEST_CASE("SEMANTICS 26: a shared_name makes readers of several sessions one; another kind of that name is refused") {
-    const temporary_folder folder;
-    const std::string a = folder / "a";
-    write_bytes(a, "1\n2\n");
-    device on;
-    const auto session = [&](const char* name, auto f) {
-        on.session = name;
-        in_graph g;
-        const tn::fifo_queue<std::string> names(5, {.shared_name = "names"});
-        f(names);
-    };
-    const auto read = [&](const auto& names) {
-        const tn::text_line_reader lines({.shared_name = "lines"});
-        started s(std::get<0>(lines.read(names)).node(), on);
-        return value_of(s);
-    };
-    session("one", [&](const auto& names) {
-        started put(names.enqueue(tn::placeholder<std::string, tn::shape<>>("file")).node(), on, tuple(text(a)));
-        CHECK(read(names) == "1");
-    });
-    session("two", [&](const auto& names) { CHECK(read(names) == "2"); });
-    session("three", [&](const auto& names) {
-        const tn::whole_file_reader files({.shared_name = "lines"});
-        const auto why =
-            message_of<tn::invalid_argument_error>([&] { started s(std::get<0>(files.read(names)).node(), on); });
-        CHECK_MESSAGE(contains(why, "reader \"lines\""), why);
-    });
-}
-
-TEST_CASE("who waits is told when the reader's container is cleared") {
-    by_hand h;
-    started one(h.read(), h.on), two(h.read(), h.on);
-    h.on.resources.clear(h.on.session);
-    CHECK(contains(one.failure, "aborted"));
-    CHECK(contains(two.failure, "aborted"));
-}
-
-TEST_CASE(
-    "SEMANTICS 17, 37: a step that waits for a file name says so, and that nobody has started what brings names") {
-    in_graph g;
-    const auto names = tn::string_input_producer({"a"}, {.name = "names"});
-    const tn::text_line_reader lines({.name = "lines"});
-    const auto [key, line] = lines.read(names);
-    tn::session sess;
-    const auto why = message_of<tn::deadline_exceeded_error>([&, &line = line] { (void)sess.run_for(0.2, line); });
-    CHECK_MESSAGE(contains(why, "a file name for reader \"lines\": queue \"names\" to have 1 element; it has 0"), why);
-    CHECK_MESSAGE(contains(why, "the queue runners of \"names\" were never started"), why);
 }
 
 TEST_CASE("a reader and the queue of its names are on one device: one that is asked for elsewhere is an error") {

@@ -1,11 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,106 +18,15 @@
 #include <tenon/train/pipeline/pipeline.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "pipelines.hpp"
 #include "runtime/support.hpp"
 
 // Pipelines of stages and micro-batches (SEMANTICS 43).
 
 namespace tn = tenon;
+using namespace pipeline_test;
 using probe::has;
 using probe::words_of;
-
-namespace {
-
-inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
-
-constexpr tn::pipeline_schedule schedules[] = {tn::all_forward_then_backward, tn::one_forward_one_backward};
-
-tn::any_array numbers(const tn::extents& sizes, int seed) {
-    tn::any_array a(tn::element_type::float64, sizes);
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        a.data<double>()[i] = std::sin(static_cast<double>(12 * i + 7 * seed + 1));
-    return a;
-}
-
-struct fed_batch {
-    std::vector<tn::any_tensor> tensors;
-    std::vector<tn::any_array> arrays;
-    std::vector<tn::fed_value> values() const {
-        std::vector<tn::fed_value> all;
-        for (std::size_t i = 0; i < tensors.size(); ++i) all.push_back({tensors[i], arrays[i].copy()});
-        return all;
-    }
-};
-
-double largest_difference(const tn::any_array& a, const tn::any_array& b) {
-    REQUIRE(a.type() == b.type());
-    double most = 0;
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        most = std::max(most, std::fabs(a.data<double>()[i] - b.data<double>()[i]));
-    return most;
-}
-
-// The gradients of a pipeline against those of the same layers, called with the whole batch, by variable.
-void check_same_gradients(tn::session& s, const fed_batch& fed, const std::vector<tn::gradient_and_variable>& split,
-                          const std::vector<tn::gradient_and_variable>& whole) {
-    REQUIRE(split.size() == whole.size());
-    std::map<std::string, tn::any_tensor> expected;
-    for (const auto& g : whole) expected[g.variable.name()] = g.gradient;
-    std::vector<tn::any_tensor> fetched;
-    for (const auto& g : split) {
-        REQUIRE(expected.contains(g.variable.name()));
-        fetched.push_back(g.gradient);
-        fetched.push_back(expected[g.variable.name()]);
-    }
-    const std::vector<tn::any_array> got = s.run_untyped(fed.values(), fetched);
-    for (std::size_t i = 0; i < got.size(); i += 2) {
-        double size = 0;
-        for (std::int64_t k = 0; k < got[i].elements(); ++k) size = std::max(size, std::fabs(got[i].data<double>()[k]));
-        CHECK(size > 0); // a gradient that is there
-        CHECK(largest_difference(got[i], got[i + 1]) < 1e-12);
-    }
-}
-
-constexpr auto squared_error = [](const auto& y, const auto& wanted) { return tn::nn::mean_squared_error(y, wanted); };
-
-struct places {
-    const char* called;
-    std::vector<tn::device_name> devices;
-    tn::session_options options;
-};
-std::vector<places> all_places() {
-    std::vector<places> all;
-    all.push_back({"devices of the CPU", {"/cpu:0", "/cpu:1", "/cpu:2"}, {}});
-    all.back().options.cpu_devices = 3;
-    all.push_back({"simulated GPUs", {"/gpu:0", "/gpu:1", "/gpu:2"}, {}});
-    all.back().options.gpus = tn::simulated_gpu(3, std::size_t{64} << 20);
-    all.push_back({"one device", {"/cpu:0", "/cpu:0", "/cpu:0"}, {}});
-    return all;
-}
-
-// Three stages, of which the step's peak on each device is asked for.
-std::vector<std::size_t> peaks(tn::pipeline_schedule schedule, int micro_batches, int rows_each) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    const auto x = tn::placeholder<double, tn::shape<batch, 32>>("x");
-    const auto y = tn::placeholder<double, tn::shape<batch, 32>>("y");
-    const auto wide = [] {
-        return tn::nn::sequential(tn::nn::dense<96>(tn::nn::tanh), tn::nn::dense<32>(tn::nn::tanh));
-    };
-    const auto pipe = tn::pipeline({.micro_batches = micro_batches, .schedule = schedule}, tn::stage("/gpu:0", wide()),
-                                   tn::stage("/gpu:1", wide()), tn::stage("/gpu:2", wide()));
-    const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
-    tn::session s({.gpus = tn::simulated_gpu(3, std::size_t{256} << 20)});
-    s.run(tn::initialize_variables());
-    const int rows = micro_batches * rows_each;
-    const tn::step_report r = s.report(tn::feed(x, tn::array<double, tn::shape<tn::dyn, 32>>(rows)),
-                                       tn::feed(y, tn::array<double, tn::shape<tn::dyn, 32>>(rows)), train);
-    std::vector<std::size_t> all;
-    for (const tn::device_report& d : pipe.memory(r)) all.push_back(d.peak_bytes);
-    return all;
-}
-
-} // namespace
 
 TEST_CASE("S43: the schedules of a pipeline: what each stage does, first to last") {
     using tn::pipeline_order, tn::to_string;
@@ -357,155 +261,6 @@ TEST_CASE(
     CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)idle.compute_gradients(squared_error, x, as_wide); }),
               "no trainable variable"));
     CHECK(has(words_of<tn::not_found_error>([&] { (void)pipe.memory(tn::step_report{}); }), "/device:CPU:0"));
-}
-
-TEST_CASE("S43: variables that a stage's function makes are made once, and shared by its micro-batches") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    const auto x = tn::placeholder<double, tn::shape<batch, 4>>("x");
-    const auto y = tn::placeholder<double, tn::shape<batch, 4>>("y");
-    int calls = 0;
-    const auto own = [&calls](const auto& v) {
-        ++calls;
-        const auto w = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform(3));
-        const auto again = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform(4));
-        return tanh(matmul(matmul(v, w), again));
-    };
-    const auto pipe =
-        tn::pipeline({.micro_batches = 3}, tn::stage("/cpu:0", own), tn::stage("/cpu:1", tn::nn::dense<4>()));
-    const auto made = pipe.compute_gradients(squared_error, x, y);
-    CHECK(calls == 3);
-    std::set<std::string> names;
-    for (const auto& v : g.collection(tn::trainable_variables)) names.insert(v.name());
-    CHECK(names == std::set<std::string>{"w", "w_1", "dense/kernel", "dense/bias"});
-    tn::session_options o;
-    o.cpu_devices = 2;
-    tn::session s(o);
-    s.run(tn::initialize_variables());
-    // They begin as the first call says.
-    std::vector<tn::any_tensor> all = g.collection(tn::trainable_variables);
-    const auto values = s.run_untyped({}, all);
-    tn::graph other;
-    const tn::graph_scope in_other(other);
-    const auto w = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform(3));
-    tn::session alone;
-    alone.run(tn::initialize_variables());
-    CHECK(largest_difference(values[0], alone.run_untyped({}, {w})[0]) == 0);
-    CHECK(made.gradients.size() == 4);
-
-    const tn::graph_scope back(g);
-    int call = 0;
-    const auto fickle = [&call](const auto& v) {
-        const auto b = tn::variable<double, tn::shape<4>>(call++ == 0 ? "b" : "c", tn::zeros());
-        return v + b;
-    };
-    const auto wrong = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", fickle));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)wrong.compute_gradients(squared_error, x, y); }),
-              "must make the same variables"));
-}
-
-TEST_CASE("S43: a stage's function makes its variables once for a pipeline, whether it predicts or trains first, and "
-          "trains again") {
-    for (const bool predicts_first : {false, true}) {
-        CAPTURE(predicts_first);
-        const tn::graph g;
-        const tn::graph_scope in(g);
-        const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
-        const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
-        const auto captured = tn::nn::dense<3>();
-        const auto scaled = [](const auto& h) {
-            return h * tn::variable<double, tn::shape<3>>("w", tn::constant_value(2));
-        };
-        // Layers called alike, of which one is made in each call.
-        const auto twice = [captured](const auto& h) { return tn::nn::dense<3>()(captured(h)); };
-        const auto pipe = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", scaled), tn::stage("/cpu:1", twice));
-        const auto copy = pipe;
-        tn::any_tensor predicted;
-        if (predicts_first) predicted = pipe(x);
-        const auto [train, loss] = copy.minimize(tn::gradient_descent(0.05), squared_error, x, y);
-        if (!predicts_first) predicted = pipe(x);
-        const auto again = pipe.compute_gradients(squared_error, x, y);
-        CHECK(again.gradients.size() == 5);
-        std::vector<std::string> names;
-        for (const auto& v : g.collection(tn::trainable_variables)) names.push_back(v.name());
-        CHECK(names == std::vector<std::string>{"w", "dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"});
-        tn::session s({.cpu_devices = 2});
-        s.run(tn::initialize_variables());
-        fed_batch fed;
-        fed.tensors = {x, y};
-        fed.arrays.push_back(numbers({6, 3}, 1));
-        fed.arrays.push_back(numbers({6, 3}, 2));
-        const tn::any_tensor of_whole = tn::untyped::mean(tn::untyped::square(predicted - tn::any_tensor(y)));
-        for (int i = 0; i < 3; ++i) {
-            const auto losses = s.run_untyped(fed.values(), {loss, again.loss, of_whole});
-            CHECK(largest_difference(losses[0], losses[1]) < 1e-12);
-            CHECK(largest_difference(losses[0], losses[2]) < 1e-12);
-            s.run_untyped(fed.values(), {}, {train});
-        }
-    }
-}
-
-TEST_CASE("S43: a stage whose first call fails makes its variables in the next; in another graph it is refused") {
-    const tn::graph g;
-    int calls = 0;
-    const auto own = [&calls](const auto& h) {
-        const auto w = tn::variable<double, tn::shape<3>>("w", tn::ones());
-        if (calls++ == 0) throw tn::invalid_argument_error("not yet");
-        return h * w * tn::variable<double, tn::shape<3>>("v", tn::ones());
-    };
-    const auto pipe = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", own));
-    {
-        const tn::graph_scope in(g);
-        const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
-        const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
-        CHECK_THROWS_WITH_AS((void)pipe(x), "not yet", tn::invalid_argument_error);
-        CHECK(pipe.compute_gradients(squared_error, x, y).gradients.size() == 2);
-    }
-    const tn::graph other;
-    const tn::graph_scope in(other);
-    const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)pipe(x); }), "belongs to another graph"));
-}
-
-TEST_CASE("S43: in mirrored replicas a pipeline's variables have copies, wherever the pipeline is made") {
-    for (const bool inside : {false, true}) {
-        CAPTURE(inside);
-        const tn::graph g;
-        const tn::graph_scope in(g);
-        const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
-        const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
-        const auto own = [](const auto& h) {
-            return h * tn::variable<double, tn::shape<3>>("w", tn::constant_value(2));
-        };
-        const auto made = [&] { return tn::pipeline({.micro_batches = 2}, tn::stage(tn::device_name("/cpu:0"), own)); };
-        const auto outside = made();
-        tn::mirrored_strategy mirrored({"/cpu:0", "/cpu:1"});
-        std::vector<tn::any_tensor> split; // gradients
-        const auto losses = mirrored.run(
-            [&](const auto& a, const auto& b) {
-                const auto pipe = inside ? made() : outside;
-                const auto gradients = pipe.compute_gradients(squared_error, a, b).gradients;
-                REQUIRE(gradients.size() == 1);
-                split.push_back(gradients[0].gradient);
-                return squared_error(pipe(a), b);
-            },
-            mirrored.distribute(x), mirrored.distribute(y));
-        const tn::operation train = mirrored.minimize(tn::gradient_descent(0.1), losses).train;
-        REQUIRE(g.collection(tn::trainable_variables).size() == 1);
-        const tn::any_tensor w = g.collection(tn::trainable_variables)[0];
-        tn::session s({.cpu_devices = 2});
-        s.run(tn::initialize_variables());
-        fed_batch fed;
-        fed.tensors = {x, y};
-        fed.arrays.push_back(numbers({8, 3}, 1));
-        fed.arrays.push_back(numbers({8, 3}, 2));
-        const auto parts = s.run_untyped(fed.values(), split);
-        s.run_untyped(fed.values(), {}, {train});
-        const auto after = s.run_untyped({}, {w});
-        for (int i = 0; i < 3; ++i)
-            CHECK(after[0].data<double>()[i] ==
-                  doctest::Approx(2 - 0.1 * (parts[0].data<double>()[i] + parts[1].data<double>()[i]) / 2));
-    }
 }
 
 TEST_CASE("S43: stages hand on tuples, numbers that have no gradient, and what other stages' variables are tied to") {

@@ -1,11 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,80 +14,15 @@
 #include "each_thread.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
+#include "sync_model.hpp"
 
 // Synchronous replicas on one task, as threads with graphs of their own (SEMANTICS 41). Over tasks and processes they are in
 // net/server/sync_replicas.cpp and processes/.
 
 namespace tn = tenon;
+using namespace sync_test;
 
 namespace {
-
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-using rows_in = tn::shape<batch, 4>;
-using rows_out = tn::shape<batch>;
-
-// x w + b to y, on rows; with half the rows' squares to make the second derivatives differ.
-struct model {
-    tn::tensor<double, rows_in> x = tn::placeholder<double, rows_in>("x");
-    tn::tensor<double, rows_out> y = tn::placeholder<double, rows_out>("y");
-    tn::variable_tensor<double, tn::shape<4, 1>> w = tn::variable<double, tn::shape<4, 1>>("w", tn::uniform(-1, 1, 3));
-    tn::variable_tensor<double, tn::shape<1>> b = tn::variable<double, tn::shape<1>>("b", tn::constant_value(0.25));
-    tn::tensor<double, tn::shape<>> loss = mean(tn::square(tn::tanh(tn::squeeze<1>(matmul(x, w) + b)) - y));
-};
-
-struct data {
-    explicit data(int rows, unsigned seed) : x(rows), y(rows) {
-        std::mt19937 random(seed);
-        std::normal_distribution<double> normal;
-        for (int i = 0; i < rows; ++i) {
-            for (int c = 0; c < 4; ++c) x(i, c) = normal(random);
-            y(i) = normal(random);
-        }
-    }
-    tn::array<double, rows_in> x;
-    tn::array<double, rows_out> y;
-    // The rows of replica r.
-    data part(int r, int each) const {
-        data d(each, 0);
-        for (int i = 0; i < each; ++i) {
-            for (int c = 0; c < 4; ++c) d.x(i, c) = x(r * each + i, c);
-            d.y(i) = y(r * each + i);
-        }
-        return d;
-    }
-};
-
-using values = std::vector<double>;
-values values_of(tn::session& s, const std::vector<tn::any_tensor>& variables) {
-    values all;
-    for (const tn::any_array& a : s.run_untyped({}, variables))
-        all.insert(all.end(), a.data<double>(), a.data<double>() + a.elements());
-    return all;
-}
-void check_close(const values& a, const values& b, double tolerance = 1e-12) {
-    REQUIRE(a.size() == b.size());
-    for (std::size_t i = 0; i < a.size(); ++i)
-        CHECK(std::abs(a[i] - b[i]) <= tolerance * std::max(1.0, std::abs(b[i])));
-}
-
-// Runs f(r) for each replica on a thread of its own, in a graph of its own, none of which throws.
-void each_replica(int replicas, const std::function<void(int)>& f) {
-    for (const std::string& said : each_thread(replicas, [&](int r) {
-             const tn::graph g;
-             const tn::graph_scope in(g);
-             f(r);
-         }))
-        CHECK(said == "");
-}
-
-tn::monitored_session_options as_replica(const tn::task& task, int r, const tn::sync_replicas& sync) {
-    tn::monitored_session_options o;
-    o.tasks = {task};
-    o.is_chief = r == 0;
-    o.session.operation_timeout = 60;
-    o.hooks = {sync.hook()};
-    return o;
-}
 
 template <class O> void check_joined(const O& how, bool clipped = false) {
     constexpr int replicas = 3, each = 5, steps = 7;
@@ -374,101 +306,6 @@ TEST_CASE("S41: two losses are minimized apart, each with a step of its own") {
     });
 }
 
-TEST_CASE("S41: replicas that do not train the same are refused with what differs, before anything is changed") {
-    tn::task task;
-    struct one {
-        one(const tn::task& t, double rate, int total, const char* name, bool more) {
-            const tn::graph_scope in(g);
-            const auto w = tn::variable<double, tn::shape<2>>(name, tn::zeros());
-            tn::tensor<double, tn::shape<>> loss = sum(tn::square(w - 1.0));
-            if (more) loss = loss + tn::square(tn::variable("extra", 1.0));
-            tn::sync_replicas sync(tn::gradient_descent(rate), {.aggregate = 1, .total = total, .replica = 0});
-            train = sync.minimize(loss);
-            join = sync.step();
-            initialize = tn::initialize_variables();
-            sess.emplace(std::vector<tn::task>{t}, g);
-            value = w;
-        }
-        tn::graph g;
-        tn::operation train, initialize;
-        tn::tensor<std::int64_t, tn::shape<>> join;
-        tn::tensor<double, tn::shape<2>> value;
-        std::optional<tn::session> sess;
-    };
-    one first(task, 0.1, 2, "w", false);
-    first.sess->run(first.initialize);
-    first.sess->run(first.join);
-    const auto error = [&](one&& other) {
-        return message_of<tn::invalid_argument_error>([&] { other.sess->run_for(5, other.train); });
-    };
-    CHECK(contains(error(one(task, 0.2, 2, "w", false)),
-                   "replicas do not train the same: optimiser gradient_descent, learning rate 0.1, and optimiser "
-                   "gradient_descent, learning rate 0.2"));
-    CHECK(contains(error(one(task, 0.1, 3, "w", false)), "replicas: 2, and 3"));
-    CHECK(contains(error(one(task, 0.1, 3, "w", false)),
-                   "end all of them and reset the container (tenon reset, session::reset)"));
-    CHECK(contains(error(one(task, 0.1, 2, "v", false)), "variable w double[2], and variable v double[2]"));
-    CHECK(contains(error(one(task, 0.1, 2, "w", true)), "nothing more, and variable extra double[]"));
-    CHECK(first.sess->run(first.value)(0) == 0);
-    task.reset();
-    one next(task, 0.1, 3, "w", false);
-    next.sess->run(next.initialize);
-    CHECK(next.sess->run(next.join).item() == 0);
-}
-
-TEST_CASE("S41: replicas whose optimisers have other settings are refused, and what differs is named") {
-    const auto refused = [](const auto& one, const auto& other, bool counts = true) {
-        const tn::task task;
-        const auto first_run = [&](const auto& how, bool advances) {
-            const tn::graph g;
-            const tn::graph_scope in(g);
-            const auto w = tn::variable("w", 1.0);
-            const tn::sync_replicas sync(how, {.aggregate = 1, .total = 2, .replica = 0});
-            const auto train = sync.minimize(tn::square(w), {.advance_global_step = advances});
-            tn::session s({task}, g);
-            s.run(tn::initialize_variables());
-            s.run(sync.step());
-        };
-        first_run(one, true);
-        return message_of<tn::invalid_argument_error>([&] { first_run(other, counts); });
-    };
-    using tn::adagrad, tn::adam, tn::momentum, tn::rmsprop;
-    CHECK(contains(refused(momentum(0.1), momentum(0.1, 0.8)),
-                   "optimiser momentum, learning rate 0.1, factor 0.9, nesterov 0, and optimiser momentum, learning "
-                   "rate 0.1, factor 0.8, nesterov 0"));
-    CHECK(contains(refused(momentum(0.1), momentum(0.1, 0.9, {.nesterov = true})), ", factor 0.9, nesterov 1"));
-    CHECK(contains(refused(adagrad(0.1), adagrad(0.1, {.initial = 1})), "initial 1, epsilon 1e-07"));
-    CHECK(contains(refused(adagrad(0.1), adagrad(0.1, {.epsilon = 1})), "initial 0.1, epsilon 1"));
-    const auto plain = rmsprop(0.1);
-    CHECK(contains(refused(plain, rmsprop(0.1, {.decay = 0.5})), "decay 0.5, momentum 0, epsilon 1e-07, centered 0"));
-    CHECK(contains(refused(plain, rmsprop(0.1, {.momentum = 0.5})), "decay 0.9, momentum 0.5"));
-    CHECK(contains(refused(plain, rmsprop(0.1, {.epsilon = 1})), "momentum 0, epsilon 1, centered 0"));
-    CHECK(contains(refused(plain, rmsprop(0.1, {.centered = true})), "epsilon 1e-07, centered 1"));
-    CHECK(contains(refused(adam(), adam(0.001, {.beta1 = 0.8})), "beta1 0.8, beta2 0.999, epsilon 1e-08"));
-    CHECK(contains(refused(adam(), adam(0.001, {.beta2 = 0.9})), "beta1 0.9, beta2 0.9,"));
-    CHECK(contains(refused(adam(), adam(0.001, {.epsilon = 1})), "epsilon 1, weight_decay 0"));
-    CHECK(contains(refused(adam(), adam(0.001, {.weight_decay = 0.5})), "epsilon 1e-08, weight_decay 0.5"));
-    CHECK(contains(refused(momentum(0.1), momentum(0.1), false), "nesterov 0, global step not advanced"));
-}
-
-TEST_CASE("S41: a count of steps that leaves no room for more is refused, and nothing is changed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    const auto w = tn::variable("w", 1.0);
-    const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 1});
-    const auto train = sync.minimize(tn::square(w));
-    const auto far =
-        tn::untyped::assign(g.tensor("train_steps"), tn::constant(std::numeric_limits<std::int64_t>::max()));
-    tn::session s(g);
-    s.run(tn::initialize_variables());
-    s.run_untyped({}, {}, {far.operation()});
-    const char* const said =
-        "step ledger \"train_steps\": there is no step 9223372036854775807; they are numbered from 0";
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)sync.start(s); }), said));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run_for(20, train); }), said));
-    CHECK(s.run(w).item() == 1);
-}
-
 TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchronous program") {
     const temporary_folder folder;
     constexpr int steps = 3;
@@ -510,22 +347,6 @@ TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchr
     CHECK(told[0] == "session: restored " + folder / "m-6.json");
 }
 
-TEST_CASE("S41: numbers that make no sense are refused; a hook of nothing, too") {
-    const auto make = [](int aggregate, int total, int replica) {
-        return message_of<tn::invalid_argument_error>([&] {
-            tn::sync_replicas(tn::gradient_descent(0.1), {.aggregate = aggregate, .total = total, .replica = replica});
-        });
-    };
-    CHECK(contains(make(3, 2, 0), "aggregate is 3 of a total of 2 replicas, each of which gives one gradient a step"));
-    CHECK(contains(make(1, 0, 0), "total is 0"));
-    CHECK(contains(make(1, 2, 2), "replica is 2; give 0 to 1"));
-    CHECK(contains(make(-1, 2, 0), "aggregate is -1"));
-    const tn::sync_replicas none(tn::gradient_descent(0.1), {});
-    CHECK_THROWS_AS(none.hook(), tn::failed_precondition_error);
-    CHECK_THROWS_AS(none.counted(), tn::failed_precondition_error);
-    CHECK_THROWS_AS(none.apply_gradients({}), tn::invalid_argument_error);
-}
-
 TEST_CASE("S17, 41: a replica that waits too long says whose gradients are there, and that nobody applies them") {
     const tn::graph g;
     const tn::graph_scope in(g);
@@ -544,23 +365,4 @@ TEST_CASE("S17, 41: a replica that waits too long says whose gradients are there
     }
     CHECK(s.run(sync.present()).item() == 0);
     CHECK(s.run(sync.step()).item() >= 1);
-}
-
-TEST_CASE("S41: what cannot be applied fails the steps of the replica that would apply it, with the reason") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    const auto w = tn::variable("w", 1.0);
-    const auto never = tn::variable<double, tn::shape<>>("rate", tn::constant_value(0.1), {.trainable = false});
-    const tn::sync_replicas sync(tn::gradient_descent(never), {.aggregate = 1, .total = 1});
-    const auto train = sync.minimize(tn::square(w), {.variables = {w}});
-    tn::session s(g);
-    std::vector<tn::any_tensor> others;
-    for (const tn::any_tensor& v : g.collection(tn::global_variables))
-        if (v.name() != never.name()) others.push_back(v);
-    const auto initialize = tn::untyped::initialize_variables(others);
-    s.run(initialize);
-    const auto applies = sync.start(s);
-    CHECK(
-        contains(message_of<tn::failed_precondition_error>([&] { s.run_for(20, train); }), "replica 0 cannot go on: "));
-    CHECK(s.run(w).item() == 1);
 }
