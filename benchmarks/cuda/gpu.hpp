@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/session/session.hpp>
 

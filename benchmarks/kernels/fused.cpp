@@ -10,7 +10,7 @@
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 #include "baseline/elementwise.hpp"
 #include "ratio.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 
 #include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "baseline/onednn_support.hpp"

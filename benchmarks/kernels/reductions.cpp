@@ -10,7 +10,7 @@
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "ratio.hpp"

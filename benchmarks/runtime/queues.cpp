@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/resources/queue.hpp>
 #include <tenon/runtime/session/session.hpp>
 

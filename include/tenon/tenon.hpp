@@ -22,7 +22,7 @@
 #include <tenon/cluster/cluster.hpp>            // which tasks there are, and where
 #include <tenon/cluster/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
-#include <tenon/ops/state/control.hpp>                // placeholder, identity, group, print, assert
+#include <tenon/ops/control/control.hpp>              // placeholder, identity, group, print, assert
 #include <tenon/ops/elementwise/constant.hpp>         // values that are written in the graph
 #include <tenon/ops/state/state.hpp>                  // variable, assign, initialisers
 #include <tenon/ops/shape/partition.hpp>              // variables in parts, over several tasks

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/ops/elementwise/activations.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 #include "compare_compiled.hpp"
 

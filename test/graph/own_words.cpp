@@ -4,7 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "messages.hpp"

@@ -5,7 +5,7 @@
 
 #include <tenon/nn/confusion_matrix.hpp>
 #include <tenon/nn/losses.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "ops/check_gradients.hpp"

@@ -8,7 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/simd/isa.hpp>
 
 #include "running.hpp"

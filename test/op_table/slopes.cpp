@@ -6,7 +6,7 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace op_table {
 

@@ -10,7 +10,7 @@
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/add_node.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 /// One table of ops for tests: an entry an op, which says how the op is used; what must hold of every op is checked for
 /// each entry, in the files beside this one.

@@ -11,7 +11,7 @@
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 /// Checks that tenon::gradients agrees with central differences, in float64.

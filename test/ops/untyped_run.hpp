@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 /// Running untyped tensors whose sizes are known in the step only.

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/search/grid_search.hpp>
 
 #include "temporary_folder.hpp"

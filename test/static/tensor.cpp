@@ -1,7 +1,7 @@
 #include <tenon/graph/tensor.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 

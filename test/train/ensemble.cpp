@@ -10,7 +10,7 @@
 
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/train/ensemble.hpp>
 #include <tenon/train/session/coordinator.hpp>
 

@@ -1,6 +1,6 @@
 // What comes back from elements that a mask has chosen. The ops that choose run on the host, which must know how many there are.
 
-#include <tenon/ops/rows/masked_rows_kernel.hpp>
+#include <tenon/ops/shape/masked_rows_kernel.hpp>
 
 #include <cuda/kernels/shape/gather.hpp>
 #include <cuda/kernels/shape/mask_places.hpp>

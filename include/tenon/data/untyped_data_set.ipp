@@ -11,7 +11,7 @@
 #include <tenon/data/steps/transform.hpp>
 #include <tenon/data/untyped_data_set.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace tenon {
 

@@ -27,7 +27,7 @@ constexpr bool has_dynamic(const extents& e) noexcept {
 }
 
 /// t, with the sizes that are asked for where they say more than its own: by way of a node that checks them
-/// (ops/state/control.hpp).
+/// (ops/control/control.hpp).
 any_tensor checked_as(const any_tensor& t, const tensor_type& asked);
 
 // Whether To, declared without dyn, cannot stand for From. (What is declared with dyn may be one of several overloads for

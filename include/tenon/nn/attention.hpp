@@ -12,7 +12,7 @@
 #include <tenon/ops/rows/softmax.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 /// Attention. A. Vaswani et al., Attention is all you need, NeurIPS 2017.
 ///

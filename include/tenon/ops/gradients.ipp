@@ -10,7 +10,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace tenon {
 

@@ -13,7 +13,7 @@
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "machine.hpp"

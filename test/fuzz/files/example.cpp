@@ -10,7 +10,7 @@
 
 #include <tenon/io/example/example.hpp>
 #include <tenon/ops/input/parse_example.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

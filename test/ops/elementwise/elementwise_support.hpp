@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "../random/random_arrays.hpp"

@@ -7,7 +7,7 @@
 #include <tenon/core/array/array.hpp>
 #include <tenon/ops/elementwise/activations.hpp>
 #include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 

@@ -9,7 +9,7 @@
 #include "../random/random_arrays.hpp"
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

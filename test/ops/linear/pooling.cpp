@@ -11,7 +11,7 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/pooling.hpp>
 #include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

@@ -9,7 +9,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/random/dropout.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

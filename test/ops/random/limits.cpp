@@ -16,7 +16,7 @@
 #include <tenon/ops/shape/fill.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "../../messages.hpp"

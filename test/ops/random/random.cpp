@@ -12,7 +12,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

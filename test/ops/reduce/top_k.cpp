@@ -12,7 +12,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/reduce/top_k.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "../check_gradients.hpp"

@@ -5,6 +5,7 @@
 
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 using namespace tenon;

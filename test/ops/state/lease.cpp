@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/graph/scope.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/lease.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/session/task.hpp>

@@ -6,7 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/add_node.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>

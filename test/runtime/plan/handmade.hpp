@@ -8,7 +8,7 @@
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/program.hpp>
 #include <tenon/tape/shared_tape.hpp>

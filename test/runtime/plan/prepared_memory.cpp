@@ -7,7 +7,7 @@
 #include <tenon/ops/image/image_resize.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "messages.hpp"

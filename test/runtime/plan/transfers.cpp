@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
 

@@ -11,7 +11,7 @@
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/ops/reduce/scan.hpp>
 #include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // Stages of a step that follow each other use the same memory.

@@ -13,7 +13,7 @@
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 

@@ -13,7 +13,7 @@
 
 #include "temporary_folder.hpp"
 
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint/saver.hpp>

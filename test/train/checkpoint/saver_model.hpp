@@ -10,7 +10,7 @@
 #include <tenon/cluster/replica_device_setter.hpp>
 #include <tenon/ops/input/files.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint/saver.hpp>

@@ -9,7 +9,7 @@
 #include <tenon/memory/memory_budget.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/ops/random/random_source_kernel.hpp>
-#include <tenon/ops/state/resource_use_kernel.hpp>
+#include <tenon/graph/resource_use.hpp>
 #include <tenon/resources/queue.hpp>
 
 /// The kernels of ops/queue/queue.hpp, and what queue a node stands for.

@@ -89,7 +89,7 @@ any_tensor initial_value(any_array value, const any_tensor& variable);
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/random/random.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace tenon::detail {
 

@@ -5,7 +5,7 @@
 
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 /// The gradients of ops/reduce/reduction.hpp.
 

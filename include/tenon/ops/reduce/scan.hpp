@@ -154,7 +154,7 @@ any_tensor cumlogsumexp(const any_tensor& x, int axis, scan_options o = {});
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
 #include <tenon/ops/reduce/scan_kernel.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace tenon {
 

@@ -2,7 +2,7 @@
 
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 /// Layer normalisation. (J. Ba, J. Kiros, G. Hinton, "Layer normalization", 2016.)
 ///

@@ -276,7 +276,7 @@ std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
 
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace tenon {
 

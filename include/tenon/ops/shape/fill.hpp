@@ -2,7 +2,7 @@
 
 #include <tenon/core/number.hpp>
 #include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/state.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
 
 /// Tensors of numbers that follow a rule, with NumPy's names.
 ///
@@ -12,7 +12,7 @@
 ///     auto ids  = tn::arange<std::int32_t, 10>();          // 0 .. 9
 ///     auto grid = tn::linspace<float, 101>(-1, 1);         // -1, -0.98 .. 1
 ///
-/// What has the sizes of another tensor: zeros_like, ones_like (ops/state/control.hpp). Without template arguments zeros()
+/// What has the sizes of another tensor: zeros_like, ones_like (ops/control/control.hpp). Without template arguments zeros()
 /// and ones() are initialisers of variables (ops/state/state.hpp).
 
 namespace tenon {

@@ -209,7 +209,7 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
 #include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/op/immediate_kernel.hpp>
-#include <tenon/ops/rows/masked_rows_kernel.hpp>
+#include <tenon/ops/shape/masked_rows_kernel.hpp>
 
 namespace tenon {
 

@@ -7,7 +7,7 @@
 
 #include <tenon/memory/memory_budget.hpp>
 #include <tenon/op/wait.hpp>
-#include <tenon/ops/state/resource_use_kernel.hpp>
+#include <tenon/graph/resource_use.hpp>
 #include <tenon/resources/accumulator.hpp>
 
 /// The kernels of ops/state/accumulator.hpp, and what accumulator a node stands for.

@@ -9,7 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/op/step.hpp>
-#include <tenon/ops/state/resource_use_kernel.hpp>
+#include <tenon/graph/resource_use.hpp>
 #include <tenon/resources/lease.hpp>
 #include <tenon/resources/resources.hpp>
 

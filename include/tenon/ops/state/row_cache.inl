@@ -10,7 +10,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/ops/shape/row_indices.hpp>
-#include <tenon/ops/state/resource_use_kernel.hpp>
+#include <tenon/graph/resource_use.hpp>
 #include <tenon/resources/cached_rows.hpp>
 
 /// The kernels of ops/state/row_cache.hpp.

@@ -5,7 +5,7 @@
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/random/initializers.hpp>
 #include <tenon/ops/shape/scatter.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 /// Variables.
 ///

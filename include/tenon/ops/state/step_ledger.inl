@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/op/wait.hpp>
-#include <tenon/ops/state/resource_use_kernel.hpp>
+#include <tenon/graph/resource_use.hpp>
 #include <tenon/resources/step_ledger.hpp>
 
 /// The kernels of ops/state/step_ledger.hpp, and what ledger a node stands for.

@@ -6,7 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/hash.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/index_set.hpp>
 #include <tenon/runtime/plan/order.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/program.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
 
 namespace tenon::runtime {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>

@@ -6,7 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/checkpoint/checkpoint.hpp>
 

@@ -18,7 +18,7 @@
 #include <tenon/ops/input/files.hpp>
 #include <tenon/ops/input/iterator.hpp>
 #include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/checkpoint/lease_renewal.hpp>
 #include <tenon/train/checkpoint/saver.hpp>

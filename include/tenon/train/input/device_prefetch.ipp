@@ -5,7 +5,7 @@
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/input/epochs.hpp>
 #include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/train/input/device_prefetch.hpp>
 
 // A place goes round:

@@ -12,7 +12,7 @@
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/train/optimize/compression.hpp>
 #include <tenon/train/optimize/given_gradients.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/optimize/global_counter.hpp>
 #include <tenon/train/optimize/staleness.hpp>

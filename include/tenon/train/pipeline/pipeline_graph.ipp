@@ -10,7 +10,7 @@
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/train/pipeline/pipeline_graph.hpp>
 
 namespace tenon::detail {

@@ -18,7 +18,7 @@
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/state/accumulator.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/step_ledger.hpp>
 #include <tenon/resources/step_ledger.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>

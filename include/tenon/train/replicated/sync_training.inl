@@ -9,7 +9,7 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/state/accumulator.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/step_ledger.hpp>
 #include <tenon/train/optimize/given_gradients.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>

@@ -9,7 +9,7 @@
 #include <tenon/core/text/process_name.hpp>
 #include <tenon/core/xxh64.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/train/session/host_scope.hpp>
 #include <tenon/train/session/leadership.hpp>
 

@@ -13,7 +13,7 @@
 #include "../gpu_run.hpp"
 #include "ops/random/random_arrays.hpp"
 #include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // Convolutions on a GPU against the formula in double, by cuDNN where there is one, and by the library's own kernels.

@@ -13,7 +13,7 @@
 #include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // What a convolution does where cuDNN refuses, fails, or is not there.

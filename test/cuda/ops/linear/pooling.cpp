@@ -11,7 +11,7 @@
 #include "ops/random/random_arrays.hpp"
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/linear/pooling.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // Pools on a GPU against their definitions in double.

@@ -14,7 +14,7 @@
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "machine.hpp"

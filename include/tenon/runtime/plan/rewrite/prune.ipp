@@ -5,7 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/op/attribute.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/plan/rewrite/reads.hpp>
 

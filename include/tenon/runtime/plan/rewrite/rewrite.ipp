@@ -7,7 +7,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/collective/exchange.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/tape/shared_tape.hpp>
 

@@ -3,7 +3,7 @@
 #include <cuda/device/error.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/shape/copies.hpp>
-#include <tenon/ops/state/control.hpp>
+#include <tenon/ops/control/control.hpp>
 
 namespace tenon::cuda {
 
