@@ -25,7 +25,7 @@ template <class T, list_links<T> T::*Links> struct intrusive_list {
         if (e) remove(*e);
         return e;
     }
-    /// f(element) of each, which may remove it.
+    /// f(element) of each, which may remove or end it.
     template <class F> void for_each(const F& f) const {
         for (T *e = first, *next = nullptr; e; e = next) {
             next = (e->*Links).after;

@@ -200,8 +200,7 @@ TENON_INLINE void queue_resource::ask(queue_attempt& a) {
 }
 
 TENON_INLINE void queue_resource::state::complete(line ended) noexcept {
-    while (queue_attempt* const first = ended.pop()) {
-        queue_attempt& a = *first; // it may end when it is completed
+    ended.for_each([&](queue_attempt& a) {
         line more;
         if (!a.failure_ && !enqueues(a)) {
             try {
@@ -223,7 +222,7 @@ TENON_INLINE void queue_resource::state::complete(line ended) noexcept {
         }
         a.completed(std::exchange(a.failure_, nullptr));
         complete(more);
-    }
+    });
 }
 
 TENON_INLINE std::vector<any_array>

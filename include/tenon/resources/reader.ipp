@@ -18,7 +18,7 @@ namespace tenon {
 struct reader_resource::state {
     struct line : detail::intrusive_list<read_attempt, &read_attempt::links_> {
         void complete() noexcept {
-            while (read_attempt* const a = pop()) a->completed(std::exchange(a->failure_, nullptr)); // it may end
+            for_each([](read_attempt& a) { a.completed(std::exchange(a.failure_, nullptr)); });
         }
     };
     class name_attempt final : public queue_attempt {

@@ -260,7 +260,7 @@ struct step_ledger::book {
             serve();
             ended = std::exchange(done, {});
         }
-        while (ledger_attempt* const a = ended.pop()) a->completed(std::exchange(a->failure_, nullptr)); // it may end
+        ended.for_each([](ledger_attempt& a) { a.completed(std::exchange(a.failure_, nullptr)); });
     }
 };
 
