@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that a program with a mistake does not compile, and that the compiler's words help.
+# Checks that programs with a mistake do not compile, and that the compiler's words help.
 #
-#   run.sh FILE gcc|clang COMPILER FLAGS...
+#   run.sh gcc|clang FILE... -- COMPILER FLAGS...
 #
 # FILE, compiled with TENON_EXPECT_ERROR defined, must fail; without it, it must compile. Comments in FILE:
 #   // error: <regex>         the output must match it (grep -E); the first of them, in the first line that says
@@ -9,59 +9,127 @@
 #   // error[gcc]: <regex>    the same, for one compiler only; also error[clang]
 #   // lines: N               the first error takes at most N lines of output (12 when not given)
 #   // errors: N              there are N errors in all (1 when not given)
+#
+# Files are compiled together, each in a namespace of its own, and the output is divided by the files that it names. What is not as
+# it must be then is compiled again, alone, and that decides; so is a file that includes others of its folder. With
+# TENON_COMPILE_ALONE=1 in the environment all are.
 set -euo pipefail
 
-file=$1
-compiler=$2
-shift 2
-
-fail() {
-    printf '%s: %s\n' "$file" "$1"
-    printf -- '--- the compiler said\n%s\n' "$output"
-    exit 1
-}
-
-number() { # the number after "// $1:", or $2
-    local found
-    found=$(sed -nE "s|^ *// *$1: *([0-9]+).*|\1|p" "$file" | head -n 1)
-    printf '%s' "${found:-$2}"
-}
-
-mapfile -t patterns < <(sed -nE "s|^ *// *error(\[$compiler\])?: *(.*[^ ]) *$|\2|p" "$file")
-output=
-[ ${#patterns[@]} -gt 0 ] || fail "has no line '// error: <regex>' for $compiler"
-
+compiler=$1
+shift
+files=()
+while [ "$1" != -- ]; do
+    files+=("$1")
+    shift
+done
+shift
 export LC_ALL=C
 case $compiler in
-gcc) plain=-fdiagnostics-color=never ;;
-*) plain=-fno-color-diagnostics ;;
+gcc) compile=("$@" -fdiagnostics-color=never -fsyntax-only) ;;
+*) compile=("$@" -fno-color-diagnostics -ferror-limit=0 -fsyntax-only) ;;
 esac
-
-output=$("$@" "$plain" -fsyntax-only "$file" 2>&1) || fail 'does not compile even without its mistake'
-output=$("$@" "$plain" -fsyntax-only -DTENON_EXPECT_ERROR "$file" 2>&1) &&
-    fail 'compiles, in spite of its mistake'
-
-for pattern in "${patterns[@]}"; do
-    grep -Eq -- "$pattern" <<<"$output" || fail "no line matches: $pattern"
-done
-
 is_error='^[^ ].*: (fatal )?error: '
-grep -Eq -- "$is_error" <<<"$output" || fail 'there is no line with an error'
 where='^In file included from|^ +from |:  +in .constexpr. expansion of |: (In .*function|In constructor|At global scope)'
-first=$(grep -Evm 1 -- "$where" <<<"$output")
-grep -Eq -- "${patterns[0]}" <<<"$first" || fail "the first line does not match: ${patterns[0]}"
 
-errors=$(grep -Ec -- "$is_error" <<<"$output")
-wanted=$(number errors 1)
-[ "$errors" -eq "$wanted" ] || fail "$errors errors, not $wanted"
+# check FILE OUTPUT   says in `verdict` what is wrong with the output; fails where something is
+check() {
+    local file=$1 output=$2 patterns pattern first errors wanted lines limit
+    mapfile -t patterns < <(sed -nE "s|^ *// *error(\[$compiler\])?: *(.*[^ ]) *$|\2|p" "$file")
+    verdict="has no line '// error: <regex>' for $compiler"
+    [ ${#patterns[@]} -gt 0 ] || return 1
+    for pattern in "${patterns[@]}"; do
+        verdict="no line matches: $pattern"
+        grep -Eq -- "$pattern" <<<"$output" || return 1
+    done
+    verdict='there is no line with an error'
+    errors=$(grep -Ec -- "$is_error" <<<"$output") || return 1
+    first=$(grep -Evm 1 -- "$where" <<<"$output")
+    verdict="the first line does not match: ${patterns[0]}"
+    grep -Eq -- "${patterns[0]}" <<<"$first" || return 1
+    wanted=$(number "$file" errors 1)
+    verdict="$errors errors, not $wanted"
+    [ "$errors" -eq "$wanted" ] || return 1
 
-# The first error's lines: up to what leads to the second one. clang ends with a count of the errors.
-lines=$(awk -v is_error="$is_error" '
-    /^[0-9]+ errors? generated\.$/ { next }
-    $0 ~ is_error && ++errors > 1 { exit }
-    { ++lines }
-    END { print lines }' <<<"$output")
-limit=$(number lines 12)
-[ "$lines" -le "$limit" ] || fail "the first error takes $lines lines, more than $limit"
+    # The first error's lines: up to what leads to the second one. clang ends with a count of the errors.
+    lines=$(awk -v is_error="$is_error" '
+        /^[0-9]+ errors? generated\.$/ { next }
+        $0 ~ is_error && ++errors > 1 { exit }
+        { ++lines }
+        END { print lines }' <<<"$output")
+    limit=$(number "$file" lines 12)
+    verdict="the first error takes $lines lines, more than $limit"
+    [ "$lines" -le "$limit" ] || return 1
+    verdict="1 error of $lines lines (limit $limit): ${first#*: }"
+}
 
-printf '%s: 1 error of %s lines (limit %s): %s\n' "${file##*/}" "$lines" "$limit" "${first#*: }"
+number() { # the number after "// $2:" in file $1, or $3
+    local found
+    found=$(sed -nE "s|^ *// *$2: *([0-9]+).*|\1|p" "$1" | head -n 1)
+    printf '%s' "${found:-$3}"
+}
+
+status=0
+alone() { # FILE
+    local output
+    if ! output=$("${compile[@]}" "$1" 2>&1); then
+        verdict='does not compile even without its mistake'
+    elif output=$("${compile[@]}" -DTENON_EXPECT_ERROR "$1" 2>&1); then
+        verdict='compiles, in spite of its mistake'
+    elif check "$1" "$output"; then
+        printf '%s, alone: %s\n' "${1##*/}" "$verdict"
+        return
+    fi
+    printf '%s: %s\n--- the compiler said\n%s\n' "$1" "$verdict" "$output"
+    status=1
+}
+
+together=()
+for file in "${files[@]}"; do
+    if [ -n "${TENON_COMPILE_ALONE:-}" ] || grep -q '#include "' "$file"; then alone "$file"
+    else together+=("$file"); fi
+done
+[ ${#together[@]} -gt 0 ] || exit $status
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+all=$folder/all.cpp
+{
+    grep -hE '^#include <' "${together[@]}" | sort -u
+    for i in "${!together[@]}"; do
+        printf 'namespace section_%d {\n#include "%s"\n}\n' "$i" "${together[i]}"
+    done
+} >"$all"
+good=yes
+"${compile[@]}" "$all" >"$folder/said" 2>&1 || good=
+! "${compile[@]}" -DTENON_EXPECT_ERROR "$all" >"$folder/said" 2>&1 || good=
+
+# Divides the output: an error's lines begin with those that lead to it, and go on until another's begin. They are of the file that
+# they name first, and else of the one before. That a file is included in the one made here is not said when it is alone.
+printf '%s\n' "${together[@]}" | awk -v said="$folder/said" -v all="$all" -v is_error="$is_error" -v leads="$where|: In |:   (recursively )?required |^ *\\[ skipping " '
+    function flush(  i) {
+        if (has_error && named != "") to = named
+        for (i = 0; i < lines; ++i) print line[i] > (said "." to)
+        lines = has_error = 0
+        named = ""
+    }
+    { index_of[$0] = NR - 1 }
+    END {
+        while ((getline < said) > 0) {
+            if (($0 ~ leads || $0 ~ is_error) && !leading) flush()
+            leading = $0 ~ leads
+            if ($0 ~ is_error) has_error = 1
+            if (named == "" && match($0, "/[^ :]*[.]cpp:") && substr($0, RSTART, RLENGTH - 1) in index_of)
+                named = index_of[substr($0, RSTART, RLENGTH - 1)]
+            if ($0 !~ "^In file included from " all ":[0-9]+:$") line[lines++] = $0
+        }
+        flush()
+    }'
+for i in "${!together[@]}"; do
+    file=${together[i]}
+    if [ -n "$good" ] && [ -f "$folder/said.$i" ] && check "$file" "$(<"$folder/said.$i")"; then
+        printf '%s: %s\n' "${file##*/}" "$verdict"
+    else
+        alone "$file"
+    fi
+done
+exit $status
