@@ -32,7 +32,7 @@ peer_end::peer_end(transport& t, peer_options options) :
     link_end(t), options_(std::move(options)), stream_(++streams), random_(options_.self.incarnation) {
     name_ =
         options_.job.empty() ? options_.address : name_of(options_.job, options_.task) + " (" + options_.address + ")";
-    random_ = detail::fnv1a(options_.address, random_); // peers differ
+    random_ = tenon::detail::fnv1a(options_.address, random_); // peers differ
 }
 
 std::uint64_t peer_end::call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, call_time until,
