@@ -70,10 +70,10 @@ static_assert(equal_shapes(nine, extents{1, 1, 1, 1, 1, 1, 1, 1}).what == fault:
 // Images without pixels: no window of theirs sees only padding, and no windows make no image.
 static_assert(fault_of<conv2d_transpose_op>({}, floats({2, 0, 3, 4}), floats({3, 3, 5, 4})) ==
               fault::image_without_pixels);
-static_assert(fault_of<conv2d_transpose_op>({.kind = padding::rule::same}, floats({2, 0, 3, 4}),
+static_assert(fault_of<conv2d_transpose_op>({.padding = padding::rule::same}, floats({2, 0, 3, 4}),
                                             floats({3, 3, 5, 4})) == fault::none);
 static_assert(
-    fault_of<max_pool2d_op>({.window_h = 3, .window_w = 3, .kind = padding::rule::given, .top = 2, .bottom = 2},
+    fault_of<max_pool2d_op>({.window_h = 3, .window_w = 3, .padding = padding::rule::given, .top = 2, .bottom = 2},
                             floats({1, 0, 5, 1})) == fault::image_without_pixels);
 
 } // namespace
