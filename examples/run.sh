@@ -40,7 +40,7 @@ build() { # TARGET...
 }
 echo "== configuring (build/release)"
 (cd "$here" && cmake --preset release)
-echo "== building the library and the program that trains, with $jobs jobs: two minutes on two cores, nothing where ccache has it"
+echo "== building the library and the program that trains, with $jobs jobs: some minutes on two cores, nothing where ccache has it"
 build example_fashion_mnist
 program=$here/build/release/examples/fashion_mnist
 echo "== training; the weights go to $weights"

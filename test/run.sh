@@ -2,6 +2,8 @@
 # Installs what is missing, builds the release preset, and runs every test. Works again at any time.
 #
 #   test/run.sh [ctest options, such as -R core or -L fuzz]
+#   test/run.sh quick    builds and runs what breaks most often: what headers compute, graphs, every op's values, and what may include
+#                        what
 #
 # TENON_WITH_CUDA=ON in the environment: also CUDA code, where there is no GPU, on an emulated one.
 set -euo pipefail
@@ -12,9 +14,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 need "${build_packages[@]}"
 
 jobs=${TENON_JOBS:-$(nproc)}
+targets=()
+if [ "${1:-}" = quick ]; then
+    shift
+    folders=(core expr graph nn op_table)
+    echo "== quick: ${folders[*]}, layout and twins alone; all the others: test/run.sh"
+    targets=(--target test_static "${folders[@]/#/test_}")
+    set -- -R "^($(IFS='|' && echo "${folders[*]}")|layout|twins)\$" "$@"
+fi
 echo "== configuring (build/release)"
 cmake --preset release "-DTENON_WITH_CUDA=${TENON_WITH_CUDA:-AUTO}"
 echo "== building with $jobs jobs"
-cmake --build --preset release --parallel "$jobs"
+cmake --build --preset release --parallel "$jobs" "${targets[@]}"
 echo "== testing"
 ctest --preset release --parallel $((jobs + 1)) "$@" # many wait for each other rather than compute
