@@ -3,7 +3,7 @@
 #include "reference/step.hpp"
 
 /// Runs a step node by node, from the statements of SEMANTICS (13, 15, 16, 18, 20, 21) and of
-/// include/tenon/runtime/plan/rewriting.md alone:
+/// include/tenon/runtime/plan/rewrite/README.md alone:
 ///
 ///     reads       the variable before the step's updates, or, for what is made to run after updates of it, what the
 ///                 latest of those left
