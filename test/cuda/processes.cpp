@@ -8,14 +8,11 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <future>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include <net/collective/each_worker.hpp>
@@ -28,6 +25,7 @@
 #include "emulator/control.hpp"
 #include "emulator/libraries/nccl.hpp"
 #include "joint_training.hpp"
+#include "process_values.hpp"
 #include "summed_cards.hpp"
 
 using namespace all_reduce_test;
@@ -39,8 +37,6 @@ namespace {
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 
 using tn::emulator::nccl::fail;
-
-tn::device_name gpu(int i) { return tn::device_name("/gpu:" + std::to_string(i)); }
 
 // Tasks of one job.
 struct tasks {
@@ -65,26 +61,6 @@ struct tasks {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 std::string name_of(int rank) { return "/job:worker/task:" + std::to_string(rank) + " ("; }
-
-double number_at(const tn::any_array& a, std::int64_t i) {
-    switch (a.element()) {
-    case tn::element_type::float64: return a.data<double>()[i];
-    case tn::element_type::float16: return static_cast<double>(static_cast<float>(a.data<tn::half>()[i]));
-    case tn::element_type::bfloat16: return static_cast<double>(static_cast<float>(a.data<tn::bfloat16>()[i]));
-    default: return static_cast<double>(a.data<float>()[i]);
-    }
-}
-tn::any_array values_of(tn::element_type e, const tn::extents& sizes, int seed) {
-    tn::any_array a(e, sizes);
-    for (std::int64_t i = 0; i < a.elements(); ++i) {
-        const float v = seed < 0 ? NAN : std::sin(static_cast<float>(12 * i + 7 * seed + 1));
-        if (e == tn::element_type::float64) a.data<double>()[i] = static_cast<double>(v);
-        else if (e == tn::element_type::float16) a.data<tn::half>()[i] = static_cast<tn::half>(v);
-        else if (e == tn::element_type::bfloat16) a.data<tn::bfloat16>()[i] = static_cast<tn::bfloat16>(v);
-        else a.data<float>()[i] = v;
-    }
-    return a;
-}
 
 void check_close(const trained& a, const trained& b) { joint_training::check_close(a, b, 1e-4, 1e-3); }
 
@@ -138,57 +114,6 @@ struct summed {
     tn::chosen_process_sums chosen;
     tn::any_tensor x, value;
     tn::any_array fed;
-};
-
-// A group whose collectives become complete in another order in each process: the last that all have come to first, or any.
-class shuffled final : public tn::collective_group {
-public:
-    struct hub {
-        std::mutex guard;
-        std::vector<shuffled*> members;
-        std::map<std::uint64_t, std::map<int, tn::any_array>> came;                         // by number and rank
-        std::vector<std::pair<shuffled*, std::pair<std::uint64_t, tn::any_array>>> results; // to be told
-        std::mt19937 draw;
-
-        // What is there by now, in an order that is drawn.
-        void tell() {
-            std::vector<std::pair<shuffled*, std::pair<std::uint64_t, tn::any_array>>> now;
-            {
-                const std::lock_guard lock(guard);
-                now.swap(results);
-                std::shuffle(now.begin(), now.end(), draw);
-            }
-            for (auto& [to, result] : now) to->finish(result.first, std::move(result.second));
-        }
-    };
-    shuffled(hub& h, int rank, int size) :
-        collective_group("shuffled seen by " + std::to_string(rank), rank, size), hub_(h) {
-        h.members.push_back(this);
-    }
-    std::string member(int rank) const override { return "rank " + std::to_string(rank); }
-
-private:
-    void issue(std::uint64_t number, const tn::collective_signature& what, double, tn::any_array value) override {
-        const std::lock_guard lock(hub_.guard);
-        auto& came = hub_.came[number];
-        came.emplace(rank(), std::move(value));
-        if (static_cast<int>(came.size()) < size()) return;
-        tn::any_array result;
-        if (what.kind == tn::collective_kind::gather) {
-            result = tn::any_array(what.type.element, tn::extents(size(), what.type.extents[1]));
-            for (const auto& [r, v] : came)
-                std::memcpy(static_cast<char*>(result.data()) + v.bytes() * static_cast<std::size_t>(r), v.data(),
-                            v.bytes());
-        } else {
-            result = tn::any_array::zeros(tn::element_type::float64, {});
-            for (const auto& [r, v] : came) *result.data<double>() += *v.data<double>();
-        }
-        for (shuffled* to : hub_.members) hub_.results.emplace_back(to, std::pair(number, result.copy()));
-        hub_.came.erase(number);
-    }
-    void end(tn::error_code, const std::string&, tn::error_reason, bool) noexcept override {}
-    std::string missing(std::uint64_t) const override { return {}; }
-    hub& hub_;
 };
 
 } // namespace
@@ -304,63 +229,6 @@ TEST_CASE("SEMANTICS 44: each of several processes may have several GPUs") {
     check_close(r[0], alone);
     CHECK(same_bits(r[0], r[1]));
     CHECK(m.is_clean());
-}
-
-TEST_CASE("GPUs sum in the order of the group's numbers, in whichever all have come in each process") {
-    constexpr int sums = 8, steps = 10;
-    for (unsigned seed = 1; seed <= 3; ++seed) {
-        CAPTURE(seed);
-        const machine m(2);
-        shuffled::hub hub;
-        hub.draw.seed(seed);
-        const group members[] = {std::make_shared<shuffled>(hub, 0, 2), std::make_shared<shuffled>(hub, 1, 2)};
-        for (const group& g : members) tn::collective_group::enter(g);
-        std::atomic<int> running{2};
-        std::thread teller([&] {
-            while (running > 0) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                hub.tell();
-            }
-        });
-        const auto body = [&](int rank) {
-            const tn::graph own;
-            const tn::graph_scope scope(own);
-            const group& g = members[rank];
-            const auto chosen = tn::choose_process_sums(g, gpu(rank));
-            REQUIRE(chosen.by);
-            std::vector<tn::any_tensor> fed, found;
-            for (int k = 0; k < sums; ++k) {
-                const tn::device_scope on(gpu(rank));
-                fed.push_back(tn::untyped::placeholder(tn::element_type::float32, tn::extents(1 + k)));
-                found.push_back(tn::add_device_collective(g, chosen.name, tn::collective_kind::mean,
-                                                          tn::untyped::identity(fed.back())));
-            }
-            tn::session s;
-            for (int step = 0; step < steps; ++step) {
-                std::vector<tn::fed_value> f;
-                for (int k = 0; k < sums; ++k)
-                    f.push_back({fed[static_cast<std::size_t>(k)],
-                                 values_of(tn::element_type::float32, tn::extents(1 + k), 10 * k + rank)});
-                const auto got = s.run_untyped(std::move(f), found);
-                for (int k = 0; k < sums; ++k) {
-                    const auto a = values_of(tn::element_type::float32, tn::extents(1 + k), 10 * k),
-                               b = values_of(tn::element_type::float32, tn::extents(1 + k), 10 * k + 1);
-                    CHECK(number_at(got[static_cast<std::size_t>(k)], k) ==
-                          doctest::Approx((number_at(a, k) + number_at(b, k)) / 2).epsilon(1e-6).scale(1));
-                }
-            }
-        };
-        std::thread other([&] {
-            body(1);
-            --running;
-        });
-        body(0);
-        --running;
-        other.join();
-        teller.join();
-        CHECK(*m.sums_by_nccl() == sums * steps);
-        CHECK(m.is_clean());
-    }
 }
 
 TEST_CASE("strategies of one group sum side by side, each by itself") {
