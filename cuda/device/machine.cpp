@@ -42,10 +42,11 @@ machine::~machine() {
 
 void machine::tell(int card, cudaStream_t stream, cudaEvent_t event, completion& told) {
     const std::lock_guard lock(guard_);
-    auto at = std::find_if(lines_.begin(), lines_.end(), [&](const line& l) { return l.stream == stream; });
-    if (at == lines_.end())
-        at = std::find_if(lines_.begin(), lines_.end(), [](const line& l) { return !l.stream && l.events.empty(); });
-    if (at == lines_.end()) at = lines_.insert(lines_.end(), line{});
+    auto at = std::find_if(queues_.begin(), queues_.end(), [&](const stream_queue& l) { return l.stream == stream; });
+    if (at == queues_.end())
+        at = std::find_if(queues_.begin(), queues_.end(),
+                          [](const stream_queue& l) { return !l.stream && l.events.empty(); });
+    if (at == queues_.end()) at = queues_.insert(queues_.end(), stream_queue{});
     at->card = card;
     at->stream = stream;
     at->events.push_back({event, &told});
@@ -56,7 +57,7 @@ void machine::tell(int card, cudaStream_t stream, cudaEvent_t event, completion&
 // Its line stays: somebody may be looking along them.
 void machine::forget(cudaStream_t stream) noexcept {
     const std::lock_guard lock(guard_);
-    for (line& l : lines_)
+    for (stream_queue& l : queues_)
         if (l.stream == stream) l.stream = nullptr;
 }
 
@@ -135,7 +136,7 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
     looking_ = true;
     bool any = false;
     int current = -1; // a thread that asks without having chosen a card would make another one ready for use
-    for (auto l = lines_.begin(); l != lines_.end(); ++l) { // lines stay, and are added at the end only
+    for (auto l = queues_.begin(); l != queues_.end(); ++l) { // lines stay, and are added at the end only
         while (!l->events.empty()) {
             const awaited first = l->events.front();
             if (current != l->card) (void)cudaSetDevice(current = l->card);

@@ -55,7 +55,7 @@ private:
         cudaEvent_t event;
         completion* told;
     };
-    struct line { // of one stream, in order
+    struct stream_queue { // of one stream, in order
         int card;
         cudaStream_t stream; // nullptr: of none any more
         std::deque<awaited> events;
@@ -76,7 +76,7 @@ private:
 
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
-    std::list<line> lines_;
+    std::list<stream_queue> queues_;
     int outstanding_ = 0;  // events that are to be told
     int waiting_ = 0;      // threads in work_until()
     bool looking_ = false; // one of them, or the watcher, asks the driver and tells

@@ -60,19 +60,19 @@ public:
         std::optional<double> factor = {};
         completion* then = nullptr; // nullptr: not all have come yet
     };
-    using line = std::list<job>;
+    using job_queue = std::list<job>;
 
-    void enter(line& from) noexcept {
+    void enter(job_queue& from) noexcept {
         const std::lock_guard lock(guard_);
-        line_.splice(line_.end(), from);
+        jobs_.splice(jobs_.end(), from);
     }
-    void drop(line::iterator j) noexcept {
+    void drop(job_queue::iterator j) noexcept {
         const std::lock_guard lock(guard_);
         if (!j->home->empty()) return;
-        j->home->splice(j->home->end(), line_, j);
+        j->home->splice(j->home->end(), jobs_, j);
         changed_.notify_all();
     }
-    void sum(line::iterator j, std::optional<double> factor, completion& then) noexcept {
+    void sum(job_queue::iterator j, std::optional<double> factor, completion& then) noexcept {
         const std::lock_guard lock(guard_);
         j->factor = factor;
         j->then = &then;
@@ -91,11 +91,11 @@ public:
 
     void serve() noexcept {
         std::unique_lock lock(guard_);
-        const auto is_ready = [&] { return !line_.empty() && line_.front().then; };
+        const auto is_ready = [&] { return !jobs_.empty() && jobs_.front().then; };
         for (;;) {
             changed_.wait(lock, [&] { return ending_ || is_ready(); });
             if (!is_ready()) break;
-            const line::iterator j = line_.begin(); // its owner waits for it
+            const job_queue::iterator j = jobs_.begin(); // its owner waits for it
             lock.unlock();
             std::exception_ptr failure;
             try {
@@ -107,7 +107,7 @@ public:
             }
             lock.lock();
             completion* const then = std::exchange(j->then, nullptr);
-            j->home->splice(j->home->end(), line_, j);
+            j->home->splice(j->home->end(), jobs_, j);
             lock.unlock();
             then->completed(std::move(failure));
             lock.lock();
@@ -241,7 +241,7 @@ private:
     ncclUniqueId id_;
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
-    line line_; // in the order of sums
+    job_queue jobs_; // in the order of sums
     bool ending_ = false;
     int card_ = -1;
     // The thread's own:
@@ -293,8 +293,8 @@ public:
 private:
     const std::shared_ptr<communicator> by_;
     void* memory_ = nullptr;
-    communicator::line own_; // the job, or nothing while that is in the line
-    communicator::line::iterator job_;
+    communicator::job_queue own_; // the job, or nothing while that is in the line
+    communicator::job_queue::iterator job_;
 };
 
 class nccl_sums final : public process_sums {

@@ -371,7 +371,7 @@ void master::end_on_tasks(const session& s) {
         if (t.at && t.incarnation)
             t.at->call(
                 m.verb, m.body, {}, never, [](const net::answer&) {}, t.incarnation);
-    worker_.meetings().end_session(s.number);
+    worker_.all_rendezvous().end_session(s.number);
 }
 
 void master::peer_lost(link_number client) {

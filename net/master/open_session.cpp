@@ -56,7 +56,7 @@ void master::open(link_number client, const link_peer& who, const std::shared_pt
     s->settings = std::move(c.settings);
     s->opened = s->used = transport_.now();
     s->tasks = std::make_shared<master_tasks>();
-    s->tasks->meetings = &worker_.meetings();
+    s->tasks->exchanged = &worker_.all_rendezvous();
     s->tasks->time = &transport_;
     s->tasks->tasks = std::make_shared<session_tasks>();
     s->tasks->tasks->session = s->number;
@@ -163,7 +163,7 @@ void master::finish(const std::shared_ptr<opening>& o, const std::vector<std::st
         for (std::size_t t = 1; t < tasks; ++t)
             others.tasks.push_back(std::make_shared<remote_worker>(s->tasks, static_cast<int>(t), o->devices[t]));
         others.exchange = std::make_shared<master_exchange>(s->tasks);
-        worker_.meetings().begin_session(s->number, s->memory);
+        worker_.all_rendezvous().begin_session(s->number, s->memory);
         session_options options = options_of(s->settings);
         options.placement_log = [weak = std::weak_ptr(s)](const std::string& line) {
             const auto at = weak.lock();

@@ -339,16 +339,16 @@ private:
 };
 
 // A meeting that is opened for each step.
-class master_meeting final : public runtime::step_rendezvous {
+class master_rendezvous final : public runtime::step_rendezvous {
 public:
-    master_meeting(std::shared_ptr<master_tasks> all, std::shared_ptr<step_edges> edges) :
+    master_rendezvous(std::shared_ptr<master_tasks> all, std::shared_ptr<step_edges> edges) :
         all_(std::move(all)), edges_(std::move(edges)) {}
     void begin(std::uint64_t step) override {
         step_ = step;
-        open_ = all_->meetings->open(all_->tasks, step, edges_);
+        open_ = all_->exchanged->open(all_->tasks, step, edges_);
     }
     void end() noexcept override {
-        all_->meetings->close(all_->tasks->session, step_);
+        all_->exchanged->close(all_->tasks->session, step_);
         open_.reset();
     }
     void send(std::int64_t edge, any_array value) override { open_->send(edge, std::move(value)); }
@@ -360,7 +360,7 @@ private:
     const std::shared_ptr<master_tasks> all_;
     const std::shared_ptr<step_edges> edges_;
     std::uint64_t step_ = 0;
-    std::shared_ptr<step_meeting> open_; // from begin() to end()
+    std::shared_ptr<task_rendezvous> open_; // from begin() to end()
 };
 
 } // namespace
@@ -398,7 +398,7 @@ master_exchange::make_rendezvous(const std::vector<runtime::task_edge>& edges) {
         if (edges[e].to == 0 && edges[e].from != 0) ++own->arriving;
         if (edges[e].to == 0 && !edges[e].fetched) own->memory.plan(static_cast<std::int64_t>(e));
     }
-    return std::make_unique<master_meeting>(all_, std::move(own));
+    return std::make_unique<master_rendezvous>(all_, std::move(own));
 }
 
 } // namespace tenon::net

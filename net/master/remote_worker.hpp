@@ -16,7 +16,7 @@ namespace tenon::net {
 /// What a master knows of a session's tasks. Shared by what runs on them.
 struct master_tasks {
     std::shared_ptr<session_tasks> tasks; ///< the first is the master's own
-    exchange* meetings = nullptr;         ///< of that; outlives the session
+    exchange* exchanged = nullptr;        ///< of that; outlives the session
     transport* time = nullptr;
     std::atomic<std::uint64_t> parts{0}; ///< numbers that were given
 };

@@ -98,10 +98,10 @@ void peer_end::take(unsent u, time_point now, later& l) {
         return refuse(error_code::deadline_exceeded, "was not called: the call's deadline has passed");
     if (phase_ == phase::none) begin_link(now);
     if (phase_ == phase::waiting && redial_at_ <= now) dial_now(now, l);
-    line& own = lines_[u.turn.of];
+    channel& own = channels_[u.turn.of];
     if (phase_ == phase::ready && own.waiting.empty() && has_room(u, own)) {
         (void)post(u, own, l);
-        if (own.is_idle()) lines_.erase(u.turn.of);
+        if (own.is_idle()) channels_.erase(u.turn.of);
         return;
     }
     if (own.waiting.size() >= options_.waiting_messages || own.waiting_bytes + u.bytes > options_.waiting_bytes)
@@ -113,7 +113,7 @@ void peer_end::take(unsent u, time_point now, later& l) {
     own.add(std::move(u));
 }
 
-bool peer_end::has_room(const unsent& u, const line& of) const {
+bool peer_end::has_room(const unsent& u, const channel& of) const {
     if (u.m.type == message_type::call && !u.turn.may_wait && of.calls >= other_.calls) return false;
     if (u.turn.of == 0) return true;
     if (link_->kept_messages() >= options_.waiting_messages) return false;
@@ -122,7 +122,7 @@ bool peer_end::has_room(const unsent& u, const line& of) const {
 }
 
 /// To the link; says whether it could be posted, and else ends it.
-bool peer_end::post(unsent& u, line& of, later& l) {
+bool peer_end::post(unsent& u, channel& of, later& l) {
     const bool is_call = u.m.type == message_type::call;
     std::string wrong;
     error_code code = error_code::resource_exhausted;
@@ -160,7 +160,7 @@ bool peer_end::post(unsent& u, line& of, later& l) {
 }
 
 /// The first that waits in this line, where there is room for it; says whether there was.
-bool peer_end::post_first(line& of, later& l) {
+bool peer_end::post_first(channel& of, later& l) {
     if (phase_ != phase::ready || of.waiting.empty() || !has_room(of.waiting.front(), of)) return false;
     unsent u = std::move(of.waiting.front());
     of.waiting.pop_front();
@@ -173,15 +173,15 @@ bool peer_end::post_first(line& of, later& l) {
 /// Control first; of data, one of each line in turn.
 void peer_end::post_waiting(later& l) {
     if (phase_ != phase::ready) return;
-    if (const auto control = lines_.find(0); control != lines_.end())
+    if (const auto control = channels_.find(0); control != channels_.end())
         while (post_first(control->second, l)) {
         }
-    for (std::size_t in_vain = 0; in_vain < lines_.size();) {
-        auto at = lines_.upper_bound(served_);
-        if (at == lines_.end()) at = lines_.begin();
+    for (std::size_t in_vain = 0; in_vain < channels_.size();) {
+        auto at = channels_.upper_bound(served_);
+        if (at == channels_.end()) at = channels_.begin();
         served_ = at->first;
         in_vain = post_first(at->second, l) ? 0 : in_vain + 1;
-        if (at->second.is_idle()) lines_.erase(at);
+        if (at->second.is_idle()) channels_.erase(at);
     }
 }
 
@@ -193,11 +193,11 @@ std::unordered_map<std::uint64_t, peer_end::pending>::iterator peer_end::sent_as
 /// Its reply has come.
 void peer_end::count_out(const pending& p) {
     by_request_.erase(p.request);
-    const auto at = lines_.find(p.turn.of);
-    if (at == lines_.end()) return;
+    const auto at = channels_.find(p.turn.of);
+    if (at == channels_.end()) return;
     if (!p.turn.may_wait) --at->second.calls;
     at->second.bytes -= p.bytes;
-    if (at->second.is_idle()) lines_.erase(at);
+    if (at->second.is_idle()) channels_.erase(at);
 }
 
 void peer_end::end_call(std::uint64_t number, pending& p, answer a, later& l) {
@@ -215,14 +215,14 @@ bool peer_end::end_early(std::uint64_t number, pending& p, answer a, later& l) {
         tell_cancelled(p);
         return false;
     }
-    const auto own = lines_.find(p.turn.of);
-    if (own == lines_.end()) return true;
+    const auto own = channels_.find(p.turn.of);
+    if (own == channels_.end()) return true;
     std::deque<unsent>& waiting = own->second.waiting;
     const auto w = std::find_if(waiting.begin(), waiting.end(), [&](const unsent& u) { return u.m.request == number; });
     if (w != waiting.end()) {
         own->second.waiting_bytes -= w->bytes;
         waiting.erase(w);
-        if (own->second.is_idle()) lines_.erase(own);
+        if (own->second.is_idle()) channels_.erase(own);
     }
     return true;
 }
@@ -230,13 +230,13 @@ bool peer_end::end_early(std::uint64_t number, pending& p, answer a, later& l) {
 void peer_end::end_calls(std::uint64_t turn, bool all, error_code code, const std::string& why) {
     lock held(mutex_);
     later l;
-    if (const auto own = lines_.find(turn); own != lines_.end()) {
+    if (const auto own = channels_.find(turn); own != channels_.end()) {
         std::erase_if(own->second.waiting, [&](const unsent& u) {
             const bool ends = u.m.type == message_type::call && (all || u.turn.may_wait);
             if (ends) own->second.waiting_bytes -= u.bytes;
             return ends;
         });
-        if (own->second.is_idle()) lines_.erase(own);
+        if (own->second.is_idle()) channels_.erase(own);
     }
     for (auto i = calls_.begin(); i != calls_.end();) {
         pending& p = i->second;
@@ -378,7 +378,7 @@ peer::counts peer_end::count() const {
     const std::lock_guard held(mutex_);
     counts c;
     c.calls = calls_.size();
-    for (const auto& [of, own] : lines_) c.waiting += own.waiting.size(), c.waiting_bytes += own.waiting_bytes;
+    for (const auto& [of, own] : channels_) c.waiting += own.waiting.size(), c.waiting_bytes += own.waiting_bytes;
     c.kept_messages = link_ ? link_->kept_messages() : 0;
     c.kept_bytes = link_ ? link_->kept_bytes() : 0;
     c.links = links_;

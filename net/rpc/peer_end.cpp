@@ -75,13 +75,13 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
     const bool goes_on = !closed_ && (code == error_code::unavailable || code == error_code::aborted);
     // What waits for the next link: what is for a life that this one was not with, of which others have heard first; and, where this
     // life may go on, notes that do no harm twice. One link at least has been ready between: nothing waits for ever.
-    lines next, dropped;
+    channels next, dropped;
     std::set<std::uint64_t> kept;
     const auto may_repeat = [&](const net::message& m) {
         return code == error_code::unavailable && m.type == message_type::note && options_.may_repeat &&
                options_.may_repeat(m.verb);
     };
-    dropped.swap(lines_);
+    dropped.swap(channels_);
     if (goes_on && established_) {
         for (net::message& m : link_->take_kept())
             if (may_repeat(m)) {
@@ -108,7 +108,7 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
         i = kept.contains(i->first) ? std::next(i) : calls_.erase(i);
     }
     by_request_.clear();
-    lines_.swap(next);
+    channels_.swap(next);
     if (established_) l.lost.push_back(incarnation_);
     else
         for (const auto& [of, own] : dropped)
@@ -123,7 +123,7 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
     established_ = false;
     phase_ = phase::none;
     redial_at_ = handshake_until_ = refused_since_ = never;
-    if (waiters_.empty() && lines_.empty()) return;
+    if (waiters_.empty() && channels_.empty()) return;
     if (goes_on) {
         begin_link(now); // they wait for what comes after it
         trouble_ = what;

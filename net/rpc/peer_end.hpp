@@ -78,7 +78,7 @@ private:
         call_turn turn;
     };
     /// A turn's.
-    struct line {
+    struct channel {
         std::deque<unsent> waiting;
         std::size_t waiting_bytes = 0;
         std::size_t calls = 0, bytes = 0; // posted and not replied to
@@ -89,7 +89,7 @@ private:
             waiting.push_back(std::move(u));
         }
     };
-    using lines = std::map<std::uint64_t, line>;
+    using channels = std::map<std::uint64_t, channel>;
     struct waiter {
         time_point deadline;
         call_done done;
@@ -128,10 +128,10 @@ private:
     void welcomed(attempt& by, const message& m, time_point now, later& l);
     void take(unsent u, time_point now, later& l);
     unsent unsent_of(message m, time_point deadline, std::uint64_t incarnation) const;
-    bool has_room(const unsent& u, const line& of) const;
-    bool post(unsent& u, line& of, later& l);
+    bool has_room(const unsent& u, const channel& of) const;
+    bool post(unsent& u, channel& of, later& l);
     void post_waiting(later& l);
-    bool post_first(line& of, later& l);
+    bool post_first(channel& of, later& l);
     std::unordered_map<std::uint64_t, pending>::iterator sent_as(std::uint64_t request);
     void count_out(const pending& p);
     void end_call(std::uint64_t number, pending& p, answer a, later& l);
@@ -173,7 +173,7 @@ private:
     std::unordered_map<std::uint64_t, pending> calls_;
     std::unordered_map<std::uint64_t, std::uint64_t> by_request_; // calls that were sent
     std::set<std::pair<time_point, std::uint64_t>> looks_;        // at those that are not over
-    lines lines_;                                                 // that are not idle
+    channels channels_;                                           // that are not idle
     std::uint64_t served_ = 0;                                    // the turn that was last
     std::vector<waiter> waiters_;
     time_point earliest_ = never; // no deadline of waiters is before

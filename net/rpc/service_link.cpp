@@ -108,7 +108,7 @@ service_link::remains service_link::die(const std::string& why) {
     dead_ = true;
     why_dead_ = why;
     in_flight_.clear();
-    lines_.clear();
+    channels_.clear();
     early_cancels_.clear();
     r.dead = std::move(link_);
     link_.reset();
@@ -177,7 +177,7 @@ void service_link::add_to(service::counts& c) const {
     ++c.links;
     c.connections += connection_ != nullptr;
     c.calls += in_flight_.size();
-    for (const auto& [of, own] : lines_) c.call_bytes += own.bytes;
+    for (const auto& [of, own] : channels_) c.call_bytes += own.bytes;
     c.kept_messages += link_->kept_messages();
     c.kept_bytes += link_->kept_bytes();
 }
@@ -308,7 +308,7 @@ void service_link::take_call(lock& held, message m, time_point now) {
                           " ms after its deadline");
     const call_turn turn = core_->options.turn_of ? core_->options.turn_of(m.verb, m.body) : call_turn();
     const auto whose = [&] { return turn.of == 0 ? std::string("of control") : "of a session"; };
-    if (const auto own = lines_.find(turn.of); own != lines_.end()) {
+    if (const auto own = channels_.find(turn.of); own != channels_.end()) {
         if (!turn.may_wait && own->second.calls >= limits.calls)
             return refuse(error_code::resource_exhausted,
                           "answers " + std::to_string(limits.calls) + " calls " + whose() + " at a time, and no more");
@@ -320,7 +320,7 @@ void service_link::take_call(lock& held, message m, time_point now) {
         return refuse(error_code::resource_exhausted,
                       "keeps " + std::to_string(link_->kept_bytes()) + " bytes of answers that were not acknowledged");
     in_flight_.emplace(request, call_in_flight{size, turn});
-    line& own = lines_[turn.of];
+    channel& own = channels_[turn.of];
     ++own.all;
     if (!turn.may_wait) ++own.calls;
     own.bytes += size;
@@ -413,10 +413,10 @@ void service_link::answer(std::uint64_t request, std::uint8_t verb, bytes body, 
     lock held(mutex_);
     const auto found = in_flight_.find(request);
     if (dead_ || found == in_flight_.end()) return;
-    const auto own = lines_.find(found->second.turn.of);
+    const auto own = channels_.find(found->second.turn.of);
     own->second.bytes -= found->second.bytes;
     if (!found->second.turn.may_wait) --own->second.calls;
-    if (--own->second.all == 0) lines_.erase(own);
+    if (--own->second.all == 0) channels_.erase(own);
     in_flight_.erase(found);
     last_answer_ = post_reply(request, verb, std::move(body), std::move(arrays));
     send_all(held);

@@ -126,12 +126,12 @@ private:
         std::size_t bytes = 0;
         call_turn turn;
     };
-    struct line { // of a turn
+    struct channel { // of a turn
         std::size_t calls = 0, bytes = 0;
         std::size_t all = 0; // those that may wait, too
     };
     std::unordered_map<std::uint64_t, call_in_flight> in_flight_;
-    std::map<std::uint64_t, line> lines_;              // of those
+    std::map<std::uint64_t, channel> channels_;        // of those
     std::uint64_t last_request_ = 0, last_answer_ = 0; // the latter by its number on the link
     std::set<std::uint64_t> early_cancels_;            // of calls that are still to come
     std::map<std::uint64_t, std::size_t>

@@ -55,8 +55,8 @@ bool received_memory::give_back() noexcept {
     return !dropped.empty();
 }
 
-step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step,
-                           std::shared_ptr<step_edges> edges) :
+task_rendezvous::task_rendezvous(std::shared_ptr<const session_tasks> s, std::uint64_t step,
+                                 std::shared_ptr<step_edges> edges) :
     session_(std::move(s)),
     step_(step),
     edges_(std::move(edges)),
@@ -64,7 +64,7 @@ step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t
     arrived_(edges_->to.size()),
     awaited_(edges_->arriving) {}
 
-void step_meeting::send(std::int64_t edge, any_array value) {
+void task_rendezvous::send(std::int64_t edge, any_array value) {
     const int route = edges_->to[static_cast<std::size_t>(edge)];
     if (route < 0) {
         here_.send(edge, std::move(value));
@@ -82,7 +82,7 @@ void step_meeting::send(std::int64_t edge, any_array value) {
     to->size += size_of(v);
 }
 
-void step_meeting::flush(bool all) {
+void task_rendezvous::flush(bool all) {
     std::vector<outgoing> going;
     {
         const std::lock_guard lock(guard_);
@@ -93,7 +93,7 @@ void step_meeting::flush(bool all) {
     for (outgoing& to : going) post(std::move(to));
 }
 
-void step_meeting::post(outgoing&& to) const {
+void task_rendezvous::post(outgoing&& to) const {
     std::vector<edge_value>& all = to.values;
     const payer_scope nobody(nullptr); // texts are copied: what has been paid for can always be taken out
     std::sort(all.begin(), all.end(), [](const edge_value& a, const edge_value& b) { return a.edge < b.edge; });
@@ -112,7 +112,7 @@ void step_meeting::post(outgoing&& to) const {
     }
 }
 
-any_array step_meeting::place(std::int64_t edge, const tensor_type& type) {
+any_array task_rendezvous::place(std::int64_t edge, const tensor_type& type) {
     {
         const std::lock_guard lock(guard_);
         if (edge < 0 || edge >= static_cast<std::int64_t>(arrived_.size()) || arrived_[static_cast<std::size_t>(edge)])
@@ -121,7 +121,7 @@ any_array step_meeting::place(std::int64_t edge, const tensor_type& type) {
     return edges_->memory.place(edge, type);
 }
 
-void step_meeting::arrived(edge_value&& v) {
+void task_rendezvous::arrived(edge_value&& v) {
     {
         const std::lock_guard lock(guard_);
         if (v.edge < 0 || v.edge >= static_cast<std::int64_t>(arrived_.size())) return;
@@ -133,7 +133,7 @@ void step_meeting::arrived(edge_value&& v) {
     here_.send(v.edge, std::move(v.value));
 }
 
-bool step_meeting::has_all() {
+bool task_rendezvous::has_all() {
     const std::lock_guard lock(guard_);
     return awaited_ == 0;
 }
@@ -152,10 +152,10 @@ void exchange::end_session(std::uint64_t session) noexcept {
     sessions_.erase(at);
 }
 
-std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
-                                             std::shared_ptr<step_edges> edges) {
+std::shared_ptr<task_rendezvous> exchange::open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
+                                                std::shared_ptr<step_edges> edges) {
     const std::uint64_t session = s->session;
-    auto made = std::make_shared<step_meeting>(std::move(s), step, std::move(edges));
+    auto made = std::make_shared<task_rendezvous>(std::move(s), step, std::move(edges));
     std::vector<edge_value> early;
     {
         const std::lock_guard lock(guard_);
@@ -177,7 +177,7 @@ std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks
 }
 
 void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
-    std::shared_ptr<step_meeting> closed; // they end after the lock does
+    std::shared_ptr<task_rendezvous> closed; // they end after the lock does
     std::vector<edge_value> early;
     const std::lock_guard lock(guard_);
     const auto at = sessions_.find(session);
@@ -216,12 +216,12 @@ exchange::counts exchange::count() const {
     const std::lock_guard lock(guard_);
     counts c;
     c.sessions = sessions_.size();
-    for (const auto& [number, s] : sessions_) c.meetings += s.open.size(), c.early_bytes += s.early_bytes;
+    for (const auto& [number, s] : sessions_) c.open += s.open.size(), c.early_bytes += s.early_bytes;
     return c;
 }
 
 void exchange::arrived(step_values&& v) {
-    std::shared_ptr<step_meeting> open;
+    std::shared_ptr<task_rendezvous> open;
     std::vector<edge_value> dropped; // ends after the lock does
     {
         const std::lock_guard lock(guard_);
@@ -263,7 +263,7 @@ any_array exchange::place_for(const bytes& body, const tensor_type& type) {
     if (static_cast<std::size_t>(bytes_of(type)) <= most_together) return {};
     message head;
     head.body = body;
-    std::shared_ptr<step_meeting> open;
+    std::shared_ptr<task_rendezvous> open;
     std::shared_ptr<memory_client> memory;
     awaited_values awaited;
     try {

@@ -56,9 +56,9 @@ struct step_edges {
 /// Where the parts of one step meet on this task: what they send to others goes there by link, what others send arrives. What is
 /// sent to one task between two flushes goes in as few small messages as it fits in, and ahead of what is large, which goes by
 /// itself, in the order of the edges: that in which they are first read there. Thread-safe.
-class step_meeting final : public rendezvous {
+class task_rendezvous final : public rendezvous {
 public:
-    step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step, std::shared_ptr<step_edges> edges);
+    task_rendezvous(std::shared_ptr<const session_tasks> s, std::uint64_t step, std::shared_ptr<step_edges> edges);
     void send(std::int64_t edge, any_array value) override;
     void flush(bool all) override;
     void receive(std::int64_t edge, arrival& a) override { here_.receive(edge, a); }
@@ -98,8 +98,8 @@ public:
     void begin_session(std::uint64_t session, std::shared_ptr<memory_client> memory = nullptr);
     /// What is there for it is dropped.
     void end_session(std::uint64_t session) noexcept;
-    std::shared_ptr<step_meeting> open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
-                                       std::shared_ptr<step_edges> edges);
+    std::shared_ptr<task_rendezvous> open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
+                                          std::shared_ptr<step_edges> edges);
     /// The step has ended: what arrives for it from here on is dropped.
     void close(std::uint64_t session, std::uint64_t step) noexcept;
     void arrived(step_values&& v);
@@ -111,7 +111,7 @@ public:
 
     /// What it holds.
     struct counts {
-        std::size_t sessions = 0, meetings = 0;
+        std::size_t sessions = 0, open = 0;
         std::size_t early_bytes = 0;
     };
     counts count() const;
@@ -131,7 +131,7 @@ private:
     };
     struct session_state {
         std::shared_ptr<memory_client> memory;
-        std::map<std::uint64_t, std::shared_ptr<step_meeting>> open;
+        std::map<std::uint64_t, std::shared_ptr<task_rendezvous>> open;
         std::map<std::uint64_t, std::vector<edge_value>> early;
         std::size_t early_bytes = 0;
         std::map<std::uint64_t, std::string> refused; // that have not come, and why their values were not kept

@@ -20,7 +20,7 @@ void worker::run(link_number master, run_part&& m, time_point deadline, replier&
     } catch (const internal_error&) { // there is one of this number already
         throw;
     } catch (...) {
-        meetings_.close(of, step); // what came for it, and will, is not kept
+        exchange_.close(of, step); // what came for it, and will, is not kept
         throw;
     }
     bool plan_again = false;
@@ -75,7 +75,7 @@ std::shared_ptr<worker::running_part> worker::enter(link_number master, run_part
             throw resource_exhausted_error(self_.name + " has " + std::to_string(s->steps.size()) +
                                            " steps of this session under way, which is as many as it takes");
     }
-    r->meeting = meetings_.open(s->tasks, m.step, r->part->edges);
+    r->rendezvous = exchange_.open(s->tasks, m.step, r->part->edges);
     const std::pair called{master, answer.request()};
     {
         const std::lock_guard lock(guard_);
@@ -138,7 +138,7 @@ void worker::start(const std::shared_ptr<running_part>& r) {
         if (stopped) r->step->stop(stopped);
         std::optional<denormal_scope> flushed;
         if (r->session->options.flush_denormals) flushed.emplace(flushed_denormals);
-        r->step->start({&r->in, r->traced ? &*r->traced : nullptr, nullptr}, *r->meeting, r->session->in_flight,
+        r->step->start({&r->in, r->traced ? &*r->traced : nullptr, nullptr}, *r->rendezvous, r->session->in_flight,
                        [this, r] { ended(r); });
     } catch (...) {
         count(*r, std::current_exception());
@@ -153,7 +153,7 @@ void worker::count(const running_part& r, const std::exception_ptr& failed) {
 
 // It has ended: nothing arrives for it any more, nobody finds it.
 void worker::forget(const running_part& r) {
-    meetings_.close(r.session->number, r.number);
+    exchange_.close(r.session->number, r.number);
     {
         const std::lock_guard lock(r.session->guard);
         r.session->steps.erase(r.number);
@@ -278,7 +278,7 @@ void worker::answer_unsent(const std::pair<link_number, std::uint64_t>& which, s
 
 void worker::stop_one(const stop_step& m) {
     const auto r = find(m.session, m.step);
-    if (!r) return meetings_.close(m.session, m.step); // it will not begin, or has ended: what came for it is not kept
+    if (!r) return exchange_.close(m.session, m.step); // it will not begin, or has ended: what came for it is not kept
     const std::exception_ptr why = m.why.exception();
     // Who has a deadline says what it was waiting for.
     r->use(why, [&](runtime::part_step& step) {

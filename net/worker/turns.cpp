@@ -61,7 +61,7 @@ void turns::leave(running& r) noexcept {
 
 // ---- whose turn it is
 
-void turns::put_in_order(std::uint64_t session, line& l) {
+void turns::put_in_order(std::uint64_t session, session_queue& l) {
     if (l.is_in_order || l.tasks.empty() || l.running >= width_) return;
     client& c = clients_[l.client];
     c.order.push_back(session);
@@ -105,7 +105,7 @@ bool turns::find_next(next& n) {
     n.session = c.order.front();
     n.client = number;
     c.order.pop_front();
-    line& l = lines_.find(n.session)->second;
+    session_queue& l = queues_.find(n.session)->second;
     l.is_in_order = false;
     n.task = std::move(l.tasks.front());
     l.tasks.pop_front();
@@ -129,9 +129,9 @@ void turns::end(std::uint64_t number) {
 }
 
 void turns::leave(std::uint64_t session, std::uint64_t number) {
-    const auto at = lines_.find(session);
+    const auto at = queues_.find(session);
     --at->second.running;
-    if (at->second.running == 0 && at->second.tasks.empty()) lines_.erase(at);
+    if (at->second.running == 0 && at->second.tasks.empty()) queues_.erase(at);
     else put_in_order(session, at->second);
     end(number);
 }
@@ -272,8 +272,8 @@ void turns::submit(std::uint64_t session, bool is_long, pool_task task) {
     next alone;
     {
         const std::lock_guard held(guard_);
-        const auto [at, is_new] = lines_.try_emplace(session);
-        line& l = at->second;
+        const auto [at, is_new] = queues_.try_emplace(session);
+        session_queue& l = at->second;
         if (is_new) l.client = client_of(session);
         l.tasks.push_back(std::move(task));
         put_in_order(session, l);
@@ -301,7 +301,7 @@ std::uint64_t turns::client_of(std::uint64_t session) const {
 turns::counts turns::count() const {
     const std::lock_guard held(guard_);
     counts c;
-    for (const auto& [session, l] : lines_) c.waiting += l.tasks.size();
+    for (const auto& [session, l] : queues_) c.waiting += l.tasks.size();
     for (const running* r = first_; r; r = r->after) ++c.running;
     c.threads = threads_;
     c.clients = clients_.size();

@@ -53,7 +53,7 @@ public:
     counts count() const;
 
 private:
-    struct line { // of a session
+    struct session_queue { // of a session
         std::uint64_t client = 0;
         std::deque<pool_task> tasks;
         std::size_t running = 0;
@@ -78,7 +78,7 @@ private:
     // All below: locked.
     std::size_t free_slots() const noexcept;
     time_point next_slot() const noexcept;
-    void put_in_order(std::uint64_t session, line& l);
+    void put_in_order(std::uint64_t session, session_queue& l);
     void put_in_order(std::uint64_t number, client& c);
     time_point may_begin(const client& c) const;
     time_point first_held() const;
@@ -103,7 +103,7 @@ private:
     const std::size_t width_;
     mutable std::mutex guard_; // of what follows
     std::condition_variable work_came_, slice_ended_, thread_left_;
-    std::unordered_map<std::uint64_t, line> lines_;
+    std::unordered_map<std::uint64_t, session_queue> queues_;
     std::unordered_map<std::uint64_t, std::uint64_t> entered_; // by session, the client
     std::unordered_map<std::uint64_t, client> clients_;
     std::deque<std::uint64_t> order_; // clients that have a task which may begin

@@ -18,7 +18,7 @@ worker::worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<
     turns_(on),
     busy_(busy),
     limits_(limits),
-    meetings_(limits.early_bytes),
+    exchange_(limits.early_bytes),
     programs_(limits.kept_program_bytes) {
     task_->enter(*this);
 }
@@ -39,7 +39,7 @@ void worker::handle(dispatcher& calls) {
                   std::move(to));
     });
     calls.on<reset_task>([this](in, reset_task&& m) { task_->reset(m.containers); });
-    calls.on<step_values>([this](in, step_values&& m) { meetings_.arrived(std::move(m)); });
+    calls.on<step_values>([this](in, step_values&& m) { exchange_.arrived(std::move(m)); });
     calls.on<stop_step>([this](in, stop_step&& m) { stop_one(std::move(m)); });
     calls.on<settle_step>([this](in, settle_step&& m) { settle_one(std::move(m)); });
     calls.on<forget_part>([this](in, forget_part&& m) { forget_one(std::move(m)); });
@@ -65,7 +65,7 @@ void worker::refused(verb v, message&& m, const std::string& why) {
     if (v != verb::step_values) return;
     try {
         const awaited_values of = awaited_by(m);
-        if (!meetings_.refuse(of.session, of.step, why))
+        if (!exchange_.refuse(of.session, of.step, why))
             stop_one({of.session,
                       of.step,
                       {error_code::resource_exhausted, self_.name + " has no room for a value: " + why}});
@@ -112,7 +112,7 @@ void worker::begin(link_number master, begin_session&& m, time_point deadline, r
                                            " sessions, which is as many as it takes; close some");
         if (!sessions_.emplace(m.session, s).second)
             throw already_exists_error("begin_session: " + self_.name + " has this session already");
-        meetings_.begin_session(m.session, s->memory);
+        exchange_.begin_session(m.session, s->memory);
     }
     turns_.enter(m.session, s->client);
     // Its values go to the master by a link of this task's own: that there is a way is known before steps wait for them.
@@ -163,7 +163,7 @@ void worker::end(const std::shared_ptr<session>& s, const std::exception_ptr& wh
     for (const auto& r : running) r->use(why, [&](runtime::part_step& step) { step.stop(why); });
     for (const auto& [n, r] : unsettled)
         r->step->settle(true, true); // whose step has not ended, or nobody has heard of that
-    meetings_.end_session(s->number);
+    exchange_.end_session(s->number);
     for (const auto& d : task_->devices) d->resources().clear(s->container);
 }
 
@@ -235,7 +235,7 @@ void worker::task_lost(const std::string& task, std::uint64_t incarnation, error
 
 worker::counts worker::count() const {
     counts c;
-    c.meetings = meetings_.count();
+    c.exchanged = exchange_.count();
     const std::lock_guard lock(guard_);
     c.sessions = sessions_.size();
     c.requests = by_request_.size();

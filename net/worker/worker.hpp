@@ -60,7 +60,7 @@ public:
     void refused(verb v, message&& m, const std::string& why);
     /// As of a service_handler.
     any_array place_for(verb v, const bytes& body, const tensor_type& type) {
-        return v == verb::step_values ? meetings_.place_for(body, type) : any_array();
+        return v == verb::step_values ? exchange_.place_for(body, type) : any_array();
     }
     /// Its calls' steps are stopped.
     void cancelled(link_number master, std::uint64_t request);
@@ -70,12 +70,12 @@ public:
     void task_lost(const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why);
 
     /// The meetings of this task, for a master that is of the same process.
-    exchange& meetings() noexcept { return meetings_; }
+    exchange& all_rendezvous() noexcept { return exchange_; }
     std::vector<step_row> running() const;
     /// What it holds, for tests.
     struct counts {
         std::size_t sessions = 0, parts = 0, steps = 0, requests = 0;
-        exchange::counts meetings;
+        exchange::counts exchanged;
     };
     counts count() const;
     /// How its parts of steps have ended.
@@ -126,7 +126,7 @@ private:
     turns& turns_;
     users& busy_;
     const worker_limits limits_;
-    exchange meetings_;
+    exchange exchange_;
     programs programs_;
     step_counts ended_;
     mutable std::mutex guard_; // of what follows

@@ -90,7 +90,7 @@ struct worker::running_part {
     std::shared_ptr<program_part> program;
     std::shared_ptr<runtime::part_plan> plan;
     std::unique_ptr<runtime::part_step> step; // of the plan
-    std::shared_ptr<step_meeting> meeting;
+    std::shared_ptr<task_rendezvous> rendezvous;
     tenon::step in;
     std::string limit_source;
     std::optional<trace> traced;

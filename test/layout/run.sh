@@ -84,13 +84,5 @@ too_large=$(
             "give a subject of its own a file (of X.ipp or of a family of ops X.hpp: NAME.inl, which X includes)" }'
 )
 [ -z "$too_large" ] || { echo "$too_large"; status=1; }
-# Words that do not say what a file holds.
-names=$(find include net cuda test benchmarks examples -type f | grep -E '[/_](told|meeting|kept_back|waiting_line|aside)[._][^/]*$' || true)
-if [ -n "$names" ]; then
-    echo "$names"
-    echo "these files are not called by the field's words for what they hold (docs/glossary.md): rename them"
-    status=1
-fi
-
 [ $status -ne 0 ] || echo "$(wc -l <<<"$includes") includes, all one way"
 exit $status

@@ -114,7 +114,7 @@ graphs_outcome run_graphs(std::uint64_t seed, bool faults, std::size_t lines) {
     }
     for (int i = 0; i < 2 && told.wrong.empty(); ++i) {
         const auto c = servers[i]->count();
-        if (c.sessions + c.steps + c.of_masters.sessions + c.of_masters.steps + c.of_masters.meetings.sessions +
+        if (c.sessions + c.steps + c.of_masters.sessions + c.of_masters.steps + c.of_masters.exchanged.sessions +
             c.calling.calls)
             told.wrong = "worker" + std::to_string(i) + " still holds something of a program that has ended";
     }

@@ -382,9 +382,9 @@ void world::check_end() {
         none(c.of_masters.parts, "parts");
         none(c.of_masters.steps, "steps of masters");
         none(c.of_masters.requests, "requests of masters");
-        none(c.of_masters.meetings.sessions, "sessions of values");
-        none(c.of_masters.meetings.meetings, "meetings");
-        none(c.of_masters.meetings.early_bytes, "bytes that came early");
+        none(c.of_masters.exchanged.sessions, "sessions of values");
+        none(c.of_masters.exchanged.open, "meetings");
+        none(c.of_masters.exchanged.early_bytes, "bytes that came early");
         none(c.called.calls, "calls in flight");
         none(c.called.kept_bytes, "bytes of replies");
         none(c.called.handshakes, "handshakes");

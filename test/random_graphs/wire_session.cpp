@@ -142,7 +142,7 @@ std::vector<tn::any_array> wire_session::run_untyped(std::vector<tn::fed_value> 
     in.pool = s.tasks[0]->pool;
     const rt::run_environment e{&in, nullptr, nullptr};
     rt::steps_in_flight among;
-    rt::parted_step step(*first, std::move(others), rt::make_local_meeting(cut.edges.size()), changes);
+    rt::parted_step step(*first, std::move(others), rt::make_local_rendezvous(cut.edges.size()), changes);
     std::vector<tn::any_array> fetched(fetches.size() + 1);
     step.run(fed.data(), fetched.data(), e, among);
     fetched.pop_back();

@@ -229,7 +229,7 @@ private:
     }
 
     // What one connection alone brings is bounded by more than its ends' work, which is with each frame's way.
-    net::simulated_line line(double stream, double byte_cost) const {
+    net::simulated_direction line(double stream, double byte_cost) const {
         const double left = 1 / stream - byte_cost / 4; // of a long message's frames, the first and the last one's work
         return {net::seconds_of(network_.latency), {}, left > 0 ? 1 / left : 1e15};
     }

@@ -52,17 +52,17 @@ struct softmax_gradient_kernel final : lines_kernel {
 struct sparse_cross_entropy_kernel final : lines_kernel {
     explicit sparse_cross_entropy_kernel(const kernel_setup& s) :
         lines_kernel(s, -1), wide_labels(s.inputs[1].element == element_type::int64), node_name(s.node.name) {}
-    std::size_t told_bytes() const override { return told_indices::bytes; }
-    void tell(std::byte* to) override { told_indices::tell(to); }
+    std::size_t told_bytes() const override { return refusable_indices::bytes; }
+    void tell(std::byte* to) override { refusable_indices::tell(to); }
     bool may_refuse() const override { return true; }
     void refuse(const std::byte* told) const override {
-        if (const bad_index* const first = told_indices::first_of(told))
+        if (const bad_index* const first = refusable_indices::first_of(told))
             throw invalid_argument_error(
                 sparse_softmax_cross_entropy_op::refusal(node_name, first->value, first->place, lines.n));
     }
     void run(const kernel_run& r) override {
         sparse_cross_entropy(element, r.in[0], r.in[1], wide_labels, r.out[0], r.out[1], lines,
-                             told_indices::found(r.told), r.stream);
+                             refusable_indices::found(r.told), r.stream);
     }
     bool may_share(int i, int o) const override { return i == 0 && o == 1; }
 

@@ -22,11 +22,11 @@ public:
         for (int i = axis_ + 1; i < x.rank(); ++i) inner_ *= x[i].size;
     }
     bool may_refuse() const override { return true; }
-    std::size_t told_bytes() const override { return told_indices::bytes; }
-    void tell(std::byte* to) override { told_indices::tell(to); }
+    std::size_t told_bytes() const override { return refusable_indices::bytes; }
+    void tell(std::byte* to) override { refusable_indices::tell(to); }
     void refuse(const std::byte* told) const override {
-        told_indices::check(told, indices_,
-                            [&](const std::string& shown) { return detail::outside_axis(node_, shown, axis_, size_); });
+        refusable_indices::check(
+            told, indices_, [&](const std::string& shown) { return detail::outside_axis(node_, shown, axis_, size_); });
     }
 
 protected:
@@ -43,7 +43,7 @@ public:
         row_bytes_(static_cast<std::size_t>(inner_) * size_of(s.inputs[0].element)) {}
     void run(const kernel_run& r) override {
         const index_list list = list_of(indices_, r.in[1]);
-        check_indices(list, size_, told_indices::found(r.told), nullptr, r.stream);
+        check_indices(list, size_, refusable_indices::found(r.told), nullptr, r.stream);
         if (r.out[0]) gather_rows(r.in[0], list, r.out[0], outer_, size_, row_bytes_, r.stream);
     }
 
@@ -58,7 +58,7 @@ public:
     std::size_t scratch_bytes() const override { return sort_.bytes(); }
     void run(const kernel_run& r) override {
         memory_pieces scratch(r.scratch);
-        const sorted_rows rows = sort_.sort(scratch, r.in[1], told_indices::found(r.told), nullptr, r.stream);
+        const sorted_rows rows = sort_.sort(scratch, r.in[1], refusable_indices::found(r.told), nullptr, r.stream);
         if (r.out[0]) add_rows(element_, r.in[0], rows, r.out[0], outer_, size_, inner_, r.stream);
     }
 

@@ -20,7 +20,7 @@ inline index_list list_of(const detail::row_indices& indices, const void* data) 
 }
 
 /// What is told of indices that must be in range: where the device writes those that are not.
-class told_indices {
+class refusable_indices {
 public:
     static constexpr std::size_t bytes = index_parts * sizeof(bad_index);
     static void tell(std::byte* to) {

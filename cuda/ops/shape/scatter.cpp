@@ -45,15 +45,15 @@ public:
                         "cudaMemcpyAsync");
         memory_pieces scratch(r.scratch);
         auto* const refused = scratch.take<unsigned>(index_parts * sizeof(unsigned));
-        const sorted_rows rows = sort_.sort(scratch, r.in[1], told_indices::found(r.told), refused, r.stream);
+        const sorted_rows rows = sort_.sort(scratch, r.in[1], refusable_indices::found(r.told), refused, r.stream);
         scatter_rows(update_of(how_), element_, r.out[0], rows, r.in[2], one_for_all_, inner_,
                      {refused, index_parts_of(indices_.count)}, r.stream);
     }
     bool may_refuse() const override { return true; }
-    std::size_t told_bytes() const override { return told_indices::bytes; }
-    void tell(std::byte* to) override { told_indices::tell(to); }
+    std::size_t told_bytes() const override { return refusable_indices::bytes; }
+    void tell(std::byte* to) override { refusable_indices::tell(to); }
     void refuse(const std::byte* told) const override {
-        told_indices::check(told, indices_, [&](const std::string& shown) {
+        refusable_indices::check(told, indices_, [&](const std::string& shown) {
             return detail::outside_variable(name_, shown, size_, variable_);
         });
     }

@@ -29,7 +29,7 @@ TENON_INLINE std::string to_string(const queue_description& d) {
 }
 
 struct queue_resource::state {
-    using line = detail::intrusive_list<queue_attempt, &queue_attempt::links_>;
+    using attempts = detail::intrusive_list<queue_attempt, &queue_attempt::links_>;
 
     state(const std::string& n, const queue_description& d) : name(n), description(d) {
         if (d.order == queue_order::shuffled) elements = std::make_unique<detail::shuffled_elements>(d.key);
@@ -41,14 +41,14 @@ struct queue_resource::state {
     const queue_description& description;
     mutable std::mutex guard; // of what follows
     std::unique_ptr<detail::queue_elements> elements;
-    line enqueuers, dequeuers, done;
+    attempts enqueuers, dequeuers, done;
     std::uint64_t came = 0;
     std::atomic<std::size_t> held{0}; // taken, and not let go of; those that are need no lock
     bool closed = false;
     std::exception_ptr failed;
 
     static bool enqueues(const queue_attempt& a) { return a.what_ == queue_attempt::kind::enqueue; }
-    line& line_of(const queue_attempt& a) { return enqueues(a) ? enqueuers : dequeuers; }
+    attempts& queue_of(const queue_attempt& a) { return enqueues(a) ? enqueuers : dequeuers; }
     std::int64_t count() const { return static_cast<std::int64_t>(elements->size()); }
     std::int64_t takeable() const {
         const std::int64_t kept = closed ? 0 : description.min_after_dequeue;
@@ -56,7 +56,7 @@ struct queue_resource::state {
     }
 
     void end(queue_attempt& a, std::exception_ptr why = nullptr) {
-        line_of(a).remove(a);
+        queue_of(a).remove(a);
         a.waits_ = false;
         a.failure_ = std::move(why);
         done.push(a);
@@ -151,7 +151,7 @@ struct queue_resource::state {
             }
         while (serve_dequeuer());
     }
-    void complete(line ended) noexcept; // not under the guard
+    void complete(attempts ended) noexcept; // not under the guard
     std::vector<any_array> batch(const std::vector<detail::queue_element>& taken) const;
 };
 
@@ -177,7 +177,7 @@ TENON_INLINE queue_resource::~queue_resource() = default;
 
 // Does something under the lock, and completes outside of it what that made possible.
 TENON_INLINE void queue_resource::change(function_ref<void()> what) {
-    state::line done;
+    state::attempts done;
     {
         const std::lock_guard lock(state_->guard);
         what();
@@ -190,7 +190,7 @@ TENON_INLINE void queue_resource::ask(queue_attempt& a) {
     change([&] {
         a.moved_ = 0;
         a.waits_ = true;
-        state_->line_of(a).push(a);
+        state_->queue_of(a).push(a);
         if (state_->failed) state_->end(a, state_->failed);
         else if (state_->closed && state::enqueues(a)) state_->end(a, state_->closed_to_enqueuers());
         else state_->serve();
@@ -199,9 +199,9 @@ TENON_INLINE void queue_resource::ask(queue_attempt& a) {
     });
 }
 
-TENON_INLINE void queue_resource::state::complete(line ended) noexcept {
+TENON_INLINE void queue_resource::state::complete(attempts ended) noexcept {
     ended.for_each([&](queue_attempt& a) {
-        line more;
+        attempts more;
         if (!a.failure_ && !enqueues(a)) {
             try {
                 if (a.what_ != queue_attempt::kind::dequeue) a.tuple = batch(a.elements_);
@@ -317,7 +317,7 @@ TENON_INLINE bool queue_resource::stop(queue_attempt& a) noexcept {
     change([&] {
         waited = std::exchange(a.waits_, false);
         if (!waited) return;
-        state_->line_of(a).remove(a);
+        state_->queue_of(a).remove(a);
         if (!state::enqueues(a)) state_->put_back(a);
         else if (a.moved_ > 0) state_->elements->withdraw(a.first_);
         a.elements_.clear();
@@ -353,7 +353,7 @@ TENON_INLINE void queue_resource::forgotten() noexcept {
 TENON_INLINE void queue_resource::fail(std::exception_ptr why) noexcept {
     change([&] {
         state_->failed = why;
-        for (state::line* l : {&state_->enqueuers, &state_->dequeuers})
+        for (state::attempts* l : {&state_->enqueuers, &state_->dequeuers})
             while (l->first) state_->end(*l->first, why);
     });
 }

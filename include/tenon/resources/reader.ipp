@@ -16,7 +16,7 @@ namespace tenon {
 // first in line leaves its attempt there, and the name goes to the reader, not to the attempt, so that one who is stopped
 // meanwhile takes nothing with it.
 struct reader_resource::state {
-    struct line : detail::intrusive_list<read_attempt, &read_attempt::links_> {
+    struct attempts : detail::intrusive_list<read_attempt, &read_attempt::links_> {
         void complete() noexcept {
             for_each([](read_attempt& a) { a.completed(std::exchange(a.failure_, nullptr)); });
         }
@@ -39,7 +39,7 @@ struct reader_resource::state {
     std::exception_ptr damage;         // is told when what was read before it is given out
 
     mutable std::mutex guard; // of what follows
-    line all;
+    attempts all;
     std::list<detail::numbered_record> left; // records of those who were stopped, by number
     std::uint64_t numbers = 0;               // of records that were read
     std::int64_t produced = 0, files = 0, ignored = 0;
@@ -119,7 +119,7 @@ TENON_INLINE void reader_resource::read_up_to(read_attempt& a, std::int64_t n) {
 // Gives those in line what there is, and has the queue asked where the first of them needs a file.
 TENON_INLINE void reader_resource::serve() noexcept {
     for (;;) {
-        state::line done;
+        state::attempts done;
         bool asks = false, withdraws = false;
         {
             const std::lock_guard reading(state_->reading);
@@ -304,7 +304,7 @@ TENON_INLINE void reader_resource::give_back(read_attempt& a) noexcept {
 }
 
 TENON_INLINE void reader_resource::fail(std::exception_ptr why) noexcept {
-    state::line done;
+    state::attempts done;
     bool withdraws = false;
     {
         const std::lock_guard lock(state_->guard);

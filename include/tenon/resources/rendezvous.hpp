@@ -54,13 +54,13 @@ public:
     void clear() noexcept;
 
 private:
-    struct meeting {
+    struct slot {
         any_array value{};
         bool sent = false;
         arrival* waiting = nullptr;
     };
     std::mutex guard_; // of what follows
-    std::vector<meeting> edges_;
+    std::vector<slot> edges_;
 };
 
 } // namespace tenon

@@ -10,7 +10,7 @@ TENON_INLINE void local_rendezvous::send(std::int64_t edge, any_array value) {
     arrival* waiting = nullptr;
     {
         const std::lock_guard lock(guard_);
-        meeting& m = edges_.at(static_cast<std::size_t>(edge));
+        slot& m = edges_.at(static_cast<std::size_t>(edge));
         waiting = std::exchange(m.waiting, nullptr);
         if (!waiting) {
             m.value = std::move(value);
@@ -25,7 +25,7 @@ TENON_INLINE void local_rendezvous::send(std::int64_t edge, any_array value) {
 TENON_INLINE void local_rendezvous::receive(std::int64_t edge, arrival& a) {
     {
         const std::lock_guard lock(guard_);
-        meeting& m = edges_.at(static_cast<std::size_t>(edge));
+        slot& m = edges_.at(static_cast<std::size_t>(edge));
         if (!m.sent) {
             m.waiting = &a;
             return;
@@ -38,7 +38,7 @@ TENON_INLINE void local_rendezvous::receive(std::int64_t edge, arrival& a) {
 TENON_INLINE bool local_rendezvous::stop(std::int64_t edge, arrival& a) noexcept {
     const std::lock_guard lock(guard_);
     if (static_cast<std::size_t>(edge) >= edges_.size()) return false; // which receive() has refused
-    meeting& m = edges_[static_cast<std::size_t>(edge)];
+    slot& m = edges_[static_cast<std::size_t>(edge)];
     if (m.waiting != &a) return false;
     m.waiting = nullptr;
     return true;
@@ -46,7 +46,7 @@ TENON_INLINE bool local_rendezvous::stop(std::int64_t edge, arrival& a) noexcept
 
 TENON_INLINE void local_rendezvous::clear() noexcept {
     const std::lock_guard lock(guard_);
-    for (meeting& m : edges_) m = meeting{};
+    for (slot& m : edges_) m = slot{};
 }
 
 } // namespace tenon

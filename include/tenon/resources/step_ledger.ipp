@@ -33,7 +33,7 @@ TENON_INLINE std::string difference(const step_ledger_description& one, const st
 }
 
 struct step_ledger::book {
-    using line = detail::intrusive_list<ledger_attempt, &ledger_attempt::links_>;
+    using attempts = detail::intrusive_list<ledger_attempt, &ledger_attempt::links_>;
     struct replica {
         std::int64_t process = 0;
         std::vector<std::int64_t> former; // processes that it was, the last of them
@@ -68,7 +68,7 @@ struct step_ledger::book {
     std::vector<committed> commits;    // of this step, first come first
     std::vector<committed> chosen;     // of them, by replica: what is applied. Empty: nothing yet
     ledger_attempt* applier = nullptr; // has been given them
-    line tokens, appliers, pauses, done;
+    attempts tokens, appliers, pauses, done;
     std::exception_ptr failed;
     std::int64_t present = 0, finished = 0; // replicas
     std::int64_t events = 0;
@@ -124,7 +124,7 @@ struct step_ledger::book {
     void enter_again(replica& r) noexcept {
         if (r.attendance || !r.attended) enter(r);
     }
-    void end(line& from, ledger_attempt& a, std::exception_ptr why = nullptr) noexcept {
+    void end(attempts& from, ledger_attempt& a, std::exception_ptr why = nullptr) noexcept {
         from.remove(a);
         a.waits_ = false;
         a.failure_ = std::move(why);
@@ -175,7 +175,7 @@ struct step_ledger::book {
         if (r.since == clock::time_point{}) r.since = clock::now();
         return clock::now() - r.since >= grace;
     }
-    line& line_of(const ledger_attempt& a) noexcept {
+    attempts& queue_of(const ledger_attempt& a) noexcept {
         return a.what_ == ledger_attempt::kind::token   ? tokens
                : a.what_ == ledger_attempt::kind::apply ? appliers
                                                         : pauses;
@@ -253,7 +253,7 @@ struct step_ledger::book {
     }
 
     template <class What> void change(const What& what) {
-        line ended;
+        attempts ended;
         {
             const std::lock_guard lock(guard);
             what();
@@ -385,7 +385,7 @@ TENON_INLINE bool step_ledger::stop(ledger_attempt& a) noexcept {
     book_->change([&] {
         waited = std::exchange(a.waits_, false);
         if (!waited) return;
-        book_->line_of(a).remove(a);
+        book_->queue_of(a).remove(a);
     });
     return waited;
 }
@@ -477,7 +477,7 @@ TENON_INLINE void step_ledger::forgotten() noexcept {
         failure_of([&] { return aborted_error(book_->shown + ": its container was reset."); });
     book_->change([&] {
         book_->failed = why;
-        for (book::line* l : {&book_->tokens, &book_->appliers, &book_->pauses})
+        for (book::attempts* l : {&book_->tokens, &book_->appliers, &book_->pauses})
             while (l->first) book_->end(*l, *l->first, why);
     });
 }

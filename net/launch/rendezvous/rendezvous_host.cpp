@@ -40,14 +40,14 @@ std::string random_word(transport& t, int numbers) {
 
 // What rank 0 keeps where no other user reads it, of a run that has a token of its own, until it ends: killed and started again it is
 // the rank 0 of those that have met, who do not come again.
-struct kept_meeting {
+struct kept_rendezvous {
     std::string path; // empty: nothing is kept
     pid_t process = 0;
     std::string run; // its own name
     std::vector<joining> ranks;
 
-    kept_meeting() = default;
-    kept_meeting(const rendezvous_point& p, const std::string& token) {
+    kept_rendezvous() = default;
+    kept_rendezvous(const rendezvous_point& p, const std::string& token) {
         if (token.empty()) return;
         std::string all = p.run + "\n" + token;
         for (const std::string& at : p.listen) all += "\n" + at;
@@ -136,7 +136,7 @@ public:
             const std::lock_guard lock(mutex_);
             if (point.addresses.empty()) own_host_ = host_of(address_); // which nobody knows yet
             me.address = options_.serve.starts_with(':') ? own_host_ + options_.serve : options_.serve;
-            kept_ = kept_meeting(point, options_.token);
+            kept_ = kept_rendezvous(point, options_.token);
             if (kept_.read(point.run, point.size)) {
                 own_name_ = kept_.run;
                 for (const joining& who : kept_.ranks)
@@ -364,7 +364,7 @@ private:
     const std::string word_;
     std::string own_name_;         // of this run, from begin() on
     const std::string made_token_; // of this run
-    kept_meeting kept_;            // with the mutex
+    kept_rendezvous kept_;         // with the mutex
     std::string address_, file_;   // the thread of begin() and end()
 
     mutable std::mutex mutex_; // of all below but the service

@@ -17,7 +17,7 @@ const char* name_of(message_type type) noexcept {
     return i < std::size(names) ? names[i] : "unknown";
 }
 
-simulated_network::simulated_network(std::uint64_t seed, simulated_line line) : state_(std::make_shared<state>()) {
+simulated_network::simulated_network(std::uint64_t seed, simulated_direction line) : state_(std::make_shared<state>()) {
     state_->random.seed(seed);
     state_->usual = line;
 }
@@ -82,7 +82,7 @@ void simulated_network::mend(const std::string& from, const std::string& to) {
     state_->deliver_held(&a, &b);
 }
 
-void simulated_network::set_line(const std::string& from, const std::string& to, simulated_line line) {
+void simulated_network::set_line(const std::string& from, const std::string& to, simulated_direction line) {
     const std::lock_guard lock(state_->mutex);
     state_->between(&state_->host(from), &state_->host(to)).line = line;
 }

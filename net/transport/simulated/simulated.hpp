@@ -15,7 +15,7 @@
 namespace tenon::net {
 
 /// One direction between two hosts.
-struct simulated_line {
+struct simulated_direction {
     duration latency = std::chrono::microseconds(100);
     duration jitter = std::chrono::microseconds(50); ///< at most so much is added, at random
     double bytes_per_second = 1e9;
@@ -54,7 +54,7 @@ struct simulated_faults {
 /// Over a cut line nothing is lost: as TCP does, it waits until the line is whole, or its connection is closed.
 class simulated_network {
 public:
-    explicit simulated_network(std::uint64_t seed, simulated_line line = {});
+    explicit simulated_network(std::uint64_t seed, simulated_direction line = {});
     ~simulated_network();
     simulated_network(const simulated_network&) = delete;
 
@@ -73,7 +73,7 @@ public:
     /// Nothing arrives in this direction until it is mended.
     void cut(const std::string& from, const std::string& to);
     void mend(const std::string& from, const std::string& to);
-    void set_line(const std::string& from, const std::string& to, simulated_line line);
+    void set_line(const std::string& from, const std::string& to, simulated_direction line);
     /// Of a host, from now on; at first it is none that anybody notices.
     void set_card(const std::string& host, simulated_card card);
     /// Arrays arrive as they were sent, neither read nor copied, and no place for them is asked for: for programs to which only their

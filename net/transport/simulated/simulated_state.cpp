@@ -31,7 +31,7 @@ state::direction& state::between(const simulated_host* from, const simulated_hos
 }
 
 duration state::way(const simulated_host* from, const simulated_host* to) {
-    const simulated_line& line = between(from, to).line;
+    const simulated_direction& line = between(from, to).line;
     const auto most = static_cast<std::size_t>(line.jitter.count());
     return line.latency + duration(most ? static_cast<duration::rep>(below(most)) : 0);
 }

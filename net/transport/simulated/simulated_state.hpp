@@ -50,7 +50,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
     };
     /// One direction between two hosts.
     struct direction {
-        simulated_line line;
+        simulated_direction line;
         bool cut = false;
     };
 
@@ -59,7 +59,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
     std::uint64_t wakes = 0;
     std::atomic<time_point> now{time_point(std::chrono::hours(1))};
     std::mt19937_64 random;
-    simulated_line usual;
+    simulated_direction usual;
     simulated_faults faults;
     std::uint64_t fault_epoch = 0;
     bool is_private = true, shares_arrays = false;

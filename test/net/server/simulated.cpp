@@ -78,7 +78,7 @@ TEST_CASE("A client that leaves while its session is opened leaves nothing of it
         all.network.work_for(1s);
         for (const auto& s : all.servers) {
             const auto c = s->count();
-            CHECK(c.sessions + c.of_masters.sessions + c.of_masters.meetings.sessions == 0);
+            CHECK(c.sessions + c.of_masters.sessions + c.of_masters.exchanged.sessions == 0);
         }
     }
 }
@@ -107,7 +107,7 @@ TEST_CASE("SEMANTICS 24: a task that is lost while a session is opened is waited
         all.network.work_for(1s);
         for (const auto& s : all.servers) {
             const auto left = s->count();
-            CHECK(left.sessions + left.of_masters.sessions + left.of_masters.meetings.sessions == 0);
+            CHECK(left.sessions + left.of_masters.sessions + left.of_masters.exchanged.sessions == 0);
         }
     }
     CHECK(waited > 50);
@@ -176,7 +176,7 @@ TEST_CASE("What came for a step that is stopped before it begins on a task is no
     const auto kept_after = [&](const auto& note) {
         net::note(*to, note);
         all.network.work_for(100ms);
-        return all.servers[0]->count().of_masters.meetings.early_bytes;
+        return all.servers[0]->count().of_masters.exchanged.early_bytes;
     };
     net::step_values values;
     values.session = 7;
@@ -264,8 +264,8 @@ TEST_CASE(
         all.network.work_for(10s);
         for (const auto& server : all.servers) {
             const auto c = server->count();
-            CHECK(c.steps + c.of_masters.steps + c.of_masters.meetings.meetings == 0);
-            CHECK(c.of_masters.meetings.early_bytes == 0);
+            CHECK(c.steps + c.of_masters.steps + c.of_masters.exchanged.open == 0);
+            CHECK(c.of_masters.exchanged.early_bytes == 0);
         }
         sum->start({}, 0)->get(fetched);
         CHECK(*static_cast<const float*>(fetched[0].data()) == 1000000.0f);

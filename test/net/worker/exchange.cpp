@@ -30,7 +30,7 @@ struct one_session {
         e.value = tn::any_array(tn::element_type::uint8, {size});
         all.arrived(std::move(v));
     }
-    std::shared_ptr<step_meeting> begin(std::uint64_t step) { return all.open(tasks, step, edges); }
+    std::shared_ptr<task_rendezvous> begin(std::uint64_t step) { return all.open(tasks, step, edges); }
     std::size_t kept() const { return all.count().early_bytes; }
 
     exchange all{std::size_t{1} << 20};
@@ -71,5 +71,5 @@ TEST_CASE("what comes early is kept for its step; what comes late for one that w
     CHECK(s.kept() == 0);
     s.arrives(50'000, 0);
     CHECK(s.kept() == size);
-    CHECK(s.all.count().meetings == 0);
+    CHECK(s.all.count().open == 0);
 }

@@ -97,7 +97,7 @@ public:
     // What is summed is the weights: the group has all come, or says who does not.
     void start(const step& in, completion& then) override {
         kept_ = value_kept(&in, a_.place);
-        now_ = phase::meeting;
+        now_ = phase::gathering;
         summed_as_ = name_of(a_.kind) + (" " + name_) + " on GPUs, " + to_string(kept_->type);
         what.name = "of weights for " + summed_as_;
         own_ = own_weight();
@@ -121,11 +121,11 @@ public:
     }
 
 private:
-    enum class phase { meeting, summing, over };
+    enum class phase { gathering, summing, over };
     void numbered() noexcept override { kept_->enter(); }
     // Told by the group, and then by who sums.
     void completed(std::exception_ptr failure) noexcept override {
-        if (now_ == phase::meeting && !failure) {
+        if (now_ == phase::gathering && !failure) {
             now_ = phase::summing;
             const double total = *value.data<double>();
             std::optional<double> share;
@@ -134,7 +134,7 @@ private:
             kept->sum(share, summed_);
             return;
         }
-        if (now_.exchange(phase::over) == phase::meeting) kept_->drop();
+        if (now_.exchange(phase::over) == phase::gathering) kept_->drop();
         kept_.reset();
         end(std::move(failure));
     }

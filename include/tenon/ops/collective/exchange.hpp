@@ -75,7 +75,7 @@ namespace tenon {
 
 namespace detail {
 
-inline rendezvous& meeting_of(const step& in) {
+inline rendezvous& rendezvous_of(const step& in) {
     if (!in.values)
         throw internal_error("a step that is no part of another one has nowhere to send to or receive from");
     return *in.values;
@@ -85,7 +85,7 @@ class sending final : public wait {
 public:
     explicit sending(std::int64_t edge) : edge_(edge) {}
     void start(const step& in, completion& then) override {
-        meeting_of(in).send(edge_, values.empty() ? any_array() : std::move(values[0]));
+        rendezvous_of(in).send(edge_, values.empty() ? any_array() : std::move(values[0]));
         values.clear();
         then.completed(nullptr);
     }
@@ -101,10 +101,10 @@ public:
     explicit receiving(const receive_op::attributes& a) : a_(a) {}
     void start(const step& in, completion& then) override {
         then_ = &then;
-        meeting_ = &meeting_of(in);
-        meeting_->receive(a_.edge, *this);
+        rendezvous_ = &rendezvous_of(in);
+        rendezvous_->receive(a_.edge, *this);
     }
-    bool stop() noexcept override { return meeting_ && meeting_->stop(a_.edge, *this); }
+    bool stop() noexcept override { return rendezvous_ && rendezvous_->stop(a_.edge, *this); }
     std::string awaited() const override {
         return (a_.tensor.empty() ? std::string("what it runs after") : "tensor " + a_.tensor) + " from " + a_.from +
                " to " + a_.to;
@@ -118,7 +118,7 @@ private:
     }
     const receive_op::attributes a_;
     completion* then_ = nullptr;
-    rendezvous* meeting_ = nullptr;
+    rendezvous* rendezvous_ = nullptr;
 };
 
 class send_kernel final : public waiting_kernel {

@@ -13,13 +13,13 @@ namespace tenon {
 
 namespace detail {
 
-struct open_meetings {
+struct open_gatherings {
     std::mutex guard;
     std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::optional<participant>>>
         all;                                  // by step and meeting
     static constexpr std::size_t most = 1024; // steps that were stopped leave theirs open
-    static open_meetings& get() {
-        static auto& m = *new open_meetings;
+    static open_gatherings& get() {
+        static auto& m = *new open_gatherings;
         return m;
     }
 };
@@ -33,10 +33,10 @@ inline std::uint64_t number_of_step(const step* in) {
 
 TENON_INLINE std::vector<participant> join_participants(const step* in, std::int64_t meeting, int number, int all,
                                                         const participant& p) {
-    detail::open_meetings& open = detail::open_meetings::get();
+    detail::open_gatherings& open = detail::open_gatherings::get();
     const std::pair key(detail::number_of_step(in), meeting);
     const std::lock_guard lock(open.guard);
-    while (open.all.size() >= detail::open_meetings::most && open.all.begin()->first != key)
+    while (open.all.size() >= detail::open_gatherings::most && open.all.begin()->first != key)
         open.all.erase(open.all.begin());
     auto at = open.all.try_emplace(key).first;
     at->second.resize(static_cast<std::size_t>(all));
@@ -54,7 +54,7 @@ TENON_INLINE std::vector<participant> join_participants(const step* in, std::int
 }
 
 TENON_INLINE void require_all_joined(const step* in, std::int64_t meeting) {
-    detail::open_meetings& open = detail::open_meetings::get();
+    detail::open_gatherings& open = detail::open_gatherings::get();
     const std::pair key(detail::number_of_step(in), meeting);
     const std::lock_guard lock(open.guard);
     const auto at = open.all.find(key);

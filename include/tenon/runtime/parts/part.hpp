@@ -61,7 +61,7 @@ public:
     virtual void when_known(std::function<void()> then) { then(); }
     virtual std::vector<std::string> order() const = 0;
     virtual std::size_t kept_bytes() const = 0;
-    virtual told_sizes last_told() const { return {}; } ///< as of a staged_plan; none where that is not known here
+    virtual given_sizes last_told() const { return {}; } ///< as of a staged_plan; none where that is not known here
 };
 
 /// Of a part on a task of this process, whose devices are those of o. The pool outlives it.
@@ -86,7 +86,7 @@ public:
 };
 
 /// Of parts that are all of this process.
-std::unique_ptr<step_rendezvous> make_local_meeting(std::size_t edges);
+std::unique_ptr<step_rendezvous> make_local_rendezvous(std::size_t edges);
 
 /// Makes them, where some tasks are of other processes. Thread-safe.
 class step_exchange {

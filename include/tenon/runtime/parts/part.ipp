@@ -11,9 +11,9 @@ namespace tenon::runtime {
 namespace detail {
 
 // Where all parts are of this process.
-class local_meeting final : public step_rendezvous {
+class local_step_rendezvous final : public step_rendezvous {
 public:
-    explicit local_meeting(std::size_t edges) : values_(static_cast<std::int64_t>(edges)) {}
+    explicit local_step_rendezvous(std::size_t edges) : values_(static_cast<std::int64_t>(edges)) {}
     void begin(std::uint64_t) override { values_.clear(); }
     void end() noexcept override {}
     void send(std::int64_t edge, any_array value) override { values_.send(edge, std::move(value)); }
@@ -70,7 +70,7 @@ public:
     plan_summary summary() const override { return plan_.summary(); }
     std::vector<std::string> order() const override { return plan_.order(); }
     std::size_t kept_bytes() const override { return plan_.kept_bytes(); }
-    told_sizes last_told() const override { return plan_.last_told(); }
+    given_sizes last_told() const override { return plan_.last_told(); }
 
 private:
     const std::string changes_;
@@ -88,8 +88,8 @@ TENON_INLINE std::string task_changed_by(const program& part, const plan_options
     return "/job:" + on.job.str() + "/task:" + std::to_string(on.task);
 }
 
-TENON_INLINE std::unique_ptr<step_rendezvous> make_local_meeting(std::size_t edges) {
-    return std::make_unique<detail::local_meeting>(edges);
+TENON_INLINE std::unique_ptr<step_rendezvous> make_local_rendezvous(std::size_t edges) {
+    return std::make_unique<detail::local_step_rendezvous>(edges);
 }
 
 TENON_INLINE std::unique_ptr<part_plan> make_local_part(program&& part, const plan_options& o, thread_pool& pool) {

@@ -38,7 +38,7 @@ public:
     std::vector<std::string> order() const;            ///< part by part
     std::size_t kept_bytes() const;
     /// As of a staged_plan, of all parts of this process.
-    told_sizes last_told() const;
+    given_sizes last_told() const;
 
     /// A plan and what one step in flight needs of it; both stay while it lives.
     class lease {

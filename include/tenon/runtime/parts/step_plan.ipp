@@ -90,10 +90,10 @@ TENON_INLINE std::size_t step_plan::kept_bytes() const {
     return sum;
 }
 
-TENON_INLINE told_sizes step_plan::last_told() const {
-    told_sizes all = first_->last_told();
+TENON_INLINE given_sizes step_plan::last_told() const {
+    given_sizes all = first_->last_told();
     for (const part& p : others_) {
-        const told_sizes more = p.plan->last_told();
+        const given_sizes more = p.plan->last_told();
         all.insert(all.end(), more.begin(), more.end());
     }
     return all;
@@ -112,7 +112,7 @@ TENON_INLINE std::unique_ptr<parted_step> step_plan::take_step() {
     for (const part& p : others_) others.push_back(p.plan->make_step());
     std::unique_ptr<step_rendezvous> values;
     if (!others.empty() && exchange_) values = exchange_->make_rendezvous(edges_);
-    else if (!others.empty()) values = make_local_meeting(edges_.size());
+    else if (!others.empty()) values = make_local_rendezvous(edges_.size());
     return std::make_unique<parted_step>(*first_, std::move(others), std::move(values), own_changes_);
 }
 

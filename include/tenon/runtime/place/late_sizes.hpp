@@ -16,7 +16,7 @@ struct late_sizes {
 
 /// By value. Where ops that wait tell sizes, those are what `told` has of them, which a step told; else the most that they can
 /// be (op_definition::at_most). What follows of them is told by the rules of the other ops, asked again.
-std::vector<late_sizes> sizes_of_step(const program& p, const told_sizes& told);
+std::vector<late_sizes> sizes_of_step(const program& p, const given_sizes& told);
 
 } // namespace tenon::runtime
 

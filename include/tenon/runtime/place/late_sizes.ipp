@@ -12,7 +12,7 @@ namespace detail {
 
 class size_estimate {
 public:
-    size_estimate(const program& p, const told_sizes& told) : p_(p), told_(told), bound_(p.sizes) {
+    size_estimate(const program& p, const given_sizes& told) : p_(p), told_(told), bound_(p.sizes) {
         for (const program_value& v : p.values) all_.push_back({v.type.extents, bytes_known::exactly});
     }
     std::vector<late_sizes> all() && {
@@ -64,7 +64,7 @@ private:
     }
 
     const program& p_;
-    const told_sizes& told_;
+    const given_sizes& told_;
     size_bindings bound_;
     bytes_known tells_ = bytes_known::exactly; // the least of what names were told from
     std::vector<late_sizes> all_;
@@ -72,7 +72,7 @@ private:
 
 } // namespace detail
 
-TENON_INLINE std::vector<late_sizes> sizes_of_step(const program& p, const told_sizes& told) {
+TENON_INLINE std::vector<late_sizes> sizes_of_step(const program& p, const given_sizes& told) {
     return detail::size_estimate(p, told).all();
 }
 

@@ -27,7 +27,7 @@ void place(program& p, const plan_options& o, placer& by, placement_strategy* st
 /// Of a program that was placed: each node, and each tensor that one reads from another. `told`: what is known of sizes that only
 /// a step tells.
 placement_explanation explain(const program& p, const plan_options& o, const placer& by, placement_strategy* strategy,
-                              const told_sizes& told = {});
+                              const given_sizes& told = {});
 
 } // namespace tenon::runtime
 

@@ -41,7 +41,7 @@ TENON_INLINE void place(program& p, const plan_options& o, placer& by, placement
 }
 
 TENON_INLINE placement_explanation explain(const program& p, const plan_options& o, const placer& by,
-                                           placement_strategy* strategy, const told_sizes& told) {
+                                           placement_strategy* strategy, const given_sizes& told) {
     placement_explanation e;
     const std::vector<late_sizes> sizes = sizes_of_step(p, told);
     std::set<std::pair<int, int>> crossed; // value, device

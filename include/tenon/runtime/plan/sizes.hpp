@@ -39,7 +39,7 @@ tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size
 bool all_static(const std::vector<tensor_type>& types);
 
 /// Sizes that only values tell, as they were in a step.
-using told_sizes = std::vector<std::pair<node_output, extents>>;
+using given_sizes = std::vector<std::pair<node_output, extents>>;
 
 } // namespace tenon::runtime
 

@@ -36,7 +36,7 @@ public:
     std::vector<std::string> order() const; ///< "name (op)", stage by stage
     std::size_t kept_bytes() const;
     /// Of what ops that wait gave in the last step, or in one of those that run: the sizes that only they tell.
-    told_sizes last_told() const;
+    given_sizes last_told() const;
 
 private:
     friend class staged_step;
@@ -111,7 +111,7 @@ private:
     bool sizes_matter_ = false; // some op that waits tells sizes
     mutable std::mutex guard_;
     std::uint64_t requests_ = 0; // for plans of late sizes; under the guard
-    told_sizes told_;            // an entry for each, open until a step has told it; under the guard
+    given_sizes told_;           // an entry for each, open until a step has told it; under the guard
 };
 
 } // namespace tenon::runtime

@@ -304,9 +304,9 @@ TENON_INLINE void staged_plan::note_told(const unit& u, const std::vector<any_ar
         if (!u.given[o].extents.is_static()) told_[at++].second = given[o].extents();
 }
 
-TENON_INLINE told_sizes staged_plan::last_told() const {
+TENON_INLINE given_sizes staged_plan::last_told() const {
     const std::lock_guard lock(guard_);
-    told_sizes told = told_;
+    given_sizes told = told_;
     std::erase_if(told, [](const auto& t) { return !t.second.is_static(); });
     return told;
 }

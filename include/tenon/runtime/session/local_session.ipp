@@ -426,7 +426,7 @@ TENON_INLINE placement_explanation local_session::explained(const run_request& a
     const fed_tensors fed = checked(asked);
     const runtime::plan_options o = planning(graph.seed(), false);
     const runtime::program p = placed(planned(fed.tensors, fed.values.data(), asked), o);
-    runtime::told_sizes told; // by the last step of this request
+    runtime::given_sizes told; // by the last step of this request
     {
         const auto key = key_of(fed.tensors, fed.values.data(), asked, graph.seed(), is_measuring());
         const std::lock_guard lock(guard_);

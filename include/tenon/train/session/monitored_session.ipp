@@ -186,17 +186,17 @@ TENON_INLINE monitored_session::state::state(monitored_session_options o) :
 
 TENON_INLINE void monitored_session::state::save() {
     saved_checkpoint s;
-    struct told {
-        explicit told(state& of) : of_(of) {
+    struct hooks_scope {
+        explicit hooks_scope(state& of) : of_(of) {
             for (const auto& h : of_.options.hooks) h->saving(of_);
         }
-        ~told() {
+        ~hooks_scope() {
             for (const auto& h : of_.options.hooks) h->saved(of_);
         }
         state& of_;
     };
     try {
-        const told hooks(*this);
+        const hooks_scope hooks(*this);
         s = saves->save(*open, global.empty() ? steps : -1);
     } catch (const aborted_error& e) {
         if (!leads || is_chief() || e.reason() != error_reason::none) throw;

@@ -80,7 +80,7 @@ TEST_CASE("A client may not call what tasks call: permission_denied_error names 
     values.session = 7;
     values.step = 3;
     values.values.push_back({0, tn::any_array(tn::element_type::float32, tn::extents{100})});
-    const auto kept = [&] { return all.servers[0]->count().of_masters.meetings.early_bytes; };
+    const auto kept = [&] { return all.servers[0]->count().of_masters.exchanged.early_bytes; };
     net::note(*to, values);
     all.network.work_for(100ms);
     CHECK(kept() == 0);

@@ -76,7 +76,7 @@ struct three_tasks {
         std::size_t sum = 0;
         for (const auto& s : all.servers) {
             const auto c = s->count();
-            sum += c.steps + c.of_masters.steps + c.of_masters.meetings.meetings + c.called.calls;
+            sum += c.steps + c.of_masters.steps + c.of_masters.exchanged.open + c.called.calls;
         }
         return sum;
     }
