@@ -53,16 +53,17 @@ inline std::vector<any_array> scaled_sum(const accumulator_description& d,
         ordered_sum(d.type.element, from, factors, to.data(), to.elements());
         return sum;
     }
-    struct place {
+    struct named_row {
         std::int64_t index;
         const any_array* rows;
         std::int64_t row;
     };
-    std::vector<place> places;
+    std::vector<named_row> places;
     for (const auto* g : gradients)
         for (std::int64_t r = 0; r < (*g)[0].elements(); ++r)
             places.push_back({(*g)[0].data<std::int64_t>()[r], &(*g)[1], r});
-    std::stable_sort(places.begin(), places.end(), [](const place& a, const place& b) { return a.index < b.index; });
+    std::stable_sort(places.begin(), places.end(),
+                     [](const named_row& a, const named_row& b) { return a.index < b.index; });
     std::int64_t count = 0;
     for (std::size_t i = 0; i < places.size(); ++i) count += i == 0 || places[i].index != places[i - 1].index;
     extents sizes = d.type.extents;
