@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2016 # quotes of Markdown
 # Pages stay true where a program can tell: links between them lead to what is there, and what docs/glossary.md says carries a word is
 # in the code, where no type and no file is called by what are only words of sentences.
 #
