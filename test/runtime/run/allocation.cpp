@@ -100,6 +100,25 @@ TEST_CASE("a training step in steady state takes no memory from the system") {
           }) == 10);
 }
 
+TEST_CASE("nodes side by side take no memory in steady state either") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 256>>("x");
+    const auto w = tn::variable<float, tn::shape<256>>("w", tn::constant_value(0.01));
+    const auto branch = [&](float k) { return sum(tanh(exp(sin(tanh(x * k) * w)))); };
+    const auto loss = branch(1) + branch(2) + branch(3);
+    const tn::operation train = tn::group(w.assign_sub(tn::zeros_like(w) + loss * 1e-9f));
+    tn::session s(tn::session_options{.intra_op_threads = 2, .inter_op_threads = 2, .use_per_session_threads = true});
+    s.run(tn::initialize_variables());
+    tn::array<float, tn::shape<batch, 256>> v(512);
+    v.fill(1);
+    const auto step = s.callable(tn::feeds(x), tn::fetches(train));
+    for (int warm = 0; warm < 20; ++warm) step(v);
+    CHECK(taken_by([&] {
+              for (int i = 0; i < 20; ++i) step(v);
+          }) == 0);
+}
+
 TEST_CASE("products take no memory for tensors in steady state") {
     // oneDNN makes small lists of arguments for each call; nothing of a tensor's size.
     const tn::graph g;
