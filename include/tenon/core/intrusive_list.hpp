@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::detail {
 
 /// A member of what is in an intrusive_list: its neighbours there.

@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <tenon/core/config.hpp>
+
 /// The members of a struct, in order, and their names, so that nothing has to list them beside it: op attributes and the
 /// protocol's messages are read and written by these. The struct is an aggregate without base classes, of at most 24 members,
 /// none of which is an array of C.

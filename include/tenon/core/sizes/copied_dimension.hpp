@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::detail {
 
 /// A dimension of two views of memory, one copied to the other: its size, and the steps from one index to the next, in elements. In the

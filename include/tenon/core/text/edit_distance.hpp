@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::detail {
 
 /// How many letters must be changed, put in or taken out to make one word of the other (Levenshtein's distance).
