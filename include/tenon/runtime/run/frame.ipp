@@ -42,28 +42,20 @@ TENON_INLINE frame::frame(const frozen_plan& p, shared_arenas* shared) :
 }
 
 TENON_INLINE void frame::make_arenas() {
-    if (shared_) {
+    const auto make = [&](std::size_t d, const auto& take) {
         try {
-            taken_ = shared_->take();
-        } catch (const resource_exhausted_error& e) {
-            throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) +
-                                           "; the largest tensors:" + p_.largest_holders(0) +
-                                           "\nfeed smaller batches, or use a device with more memory");
-        }
-        return;
-    }
-    arenas_.resize(p_.devices.size());
-    for (std::size_t d = 0; d < p_.devices.size(); ++d) {
-        const std::size_t bytes = p_.scheduled.memory.devices[d].arena_bytes;
-        if (bytes == 0) continue;
-        try {
-            arenas_[d] = device_memory(*p_.devices[d], bytes);
+            take();
         } catch (const resource_exhausted_error& e) {
             throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) +
                                            "; the largest tensors:" + p_.largest_holders(d) +
                                            "\nfeed smaller batches, or use a device with more memory");
         }
-    }
+    };
+    if (shared_) return make(0, [&] { taken_ = shared_->take(); });
+    arenas_.resize(p_.devices.size());
+    for (std::size_t d = 0; d < p_.devices.size(); ++d)
+        if (const std::size_t bytes = p_.scheduled.memory.devices[d].arena_bytes; bytes > 0)
+            make(d, [&] { arenas_[d] = device_memory(*p_.devices[d], bytes); });
 }
 
 TENON_INLINE void frame::take_arenas() {
