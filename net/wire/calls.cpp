@@ -6,6 +6,25 @@
 
 namespace tenon::net {
 
+namespace {
+
+// f(option, setting) of each that is the same for a session on a server.
+template <class Options, class Settings, class F> void each_setting(Options& o, Settings& s, const F& f) {
+    f(o.operation_timeout, s.operation_timeout);
+    f(o.inter_op_threads, s.inter_op_threads);
+    f(o.kept_plans, s.kept_plans);
+    f(o.check_numerics, s.check_numerics);
+    f(o.flush_denormals, s.flush_denormals);
+    f(o.allow_tf32, s.allow_tf32);
+    f(o.allow_soft_placement, s.allow_soft_placement);
+    f(o.log_device_placement, s.log_device_placement);
+    f(o.fold_constants, s.fold_constants);
+    f(o.fuse, s.fuse);
+    f(o.wire_type, s.wire_type);
+}
+
+} // namespace
+
 session_settings settings_of(const session_options& o) {
     const auto require = [](bool left, const char* name) {
         if (!left)
@@ -21,17 +40,7 @@ session_settings settings_of(const session_options& o) {
     require(o.gpu_memory == memory_policy{}, "gpu_memory");
     require(o.gpu_devices == gpu_selection{}, "gpu_devices");
     session_settings s;
-    s.operation_timeout = o.operation_timeout;
-    s.inter_op_threads = o.inter_op_threads;
-    s.kept_plans = o.kept_plans;
-    s.check_numerics = o.check_numerics;
-    s.flush_denormals = o.flush_denormals;
-    s.allow_tf32 = o.allow_tf32;
-    s.allow_soft_placement = o.allow_soft_placement;
-    s.log_device_placement = o.log_device_placement;
-    s.fold_constants = o.fold_constants;
-    s.fuse = o.fuse;
-    s.wire_type = o.wire_type;
+    each_setting(o, s, [](const auto& from, auto& to) { to = from; });
     for (const std::string& f : o.device_filters) {
         device_name name;
         try {
@@ -50,17 +59,7 @@ session_settings settings_of(const session_options& o) {
 
 session_options options_of(const session_settings& s) {
     session_options o;
-    o.operation_timeout = s.operation_timeout;
-    o.inter_op_threads = s.inter_op_threads;
-    o.kept_plans = s.kept_plans;
-    o.check_numerics = s.check_numerics;
-    o.flush_denormals = s.flush_denormals;
-    o.allow_tf32 = s.allow_tf32;
-    o.allow_soft_placement = s.allow_soft_placement;
-    o.log_device_placement = s.log_device_placement;
-    o.fold_constants = s.fold_constants;
-    o.fuse = s.fuse;
-    o.wire_type = s.wire_type;
+    each_setting(o, s, [](auto& to, const auto& from) { to = from; });
     if (!s.cost_measurements.empty())
         o.cost_measurements =
             std::make_shared<const cost_measurements>(cost_measurements::from_json(s.cost_measurements));
