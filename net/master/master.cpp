@@ -71,29 +71,73 @@ std::shared_ptr<master::session> master::find(link_number client, std::uint64_t 
     return s;
 }
 
+// f(session, C) gives the reply: in the session's order, and where there is much to read, in its turn.
+template <Call C, class F> void master::on_change(dispatcher& calls, F f) {
+    calls.on<C>([this, f](const call_context& in, message&& m, replier&& answer) {
+        const auto s = find(in.link, session_of(m.body));
+        const bool is_long = m.body.size() + m.payload_bytes() > long_change;
+        in_order(s, is_long,
+                 [token = busy_.enter(), s, f, held = std::make_shared<message>(std::move(m)),
+                  to = std::make_shared<replier>(std::move(answer))] {
+                     if (s->is_closed()) return to->fail(error_code::cancelled, "session: it was closed");
+                     const payer_scope pays(s->memory.get());
+                     answer_at_once<C>(*held, *to, [&](C&& c) { return f(*s, std::move(c)); });
+                 });
+    });
+}
+
+// f(session, C, replier) answers: it plans, which is long.
+template <Call C, class F> void master::on_plan(dispatcher& calls, F f) {
+    calls.on<C>([this, f](const call_context& in, message&& m, replier&& answer) {
+        const auto s = find(in.link, session_of(m.body));
+        const auto work = [token = busy_.enter(), s, f, held = std::make_shared<message>(std::move(m)),
+                           to = std::make_shared<replier>(std::move(answer))] {
+            const payer_scope pays(s->memory.get());
+            answer_later<C>(*held, std::move(*to), [&](C&& c, replier& later) { f(*s, std::move(c), later); });
+        };
+        in_order(s, false, [this, s, work] { turns_.submit(s->number, true, work); });
+    });
+}
+
 void master::handle(dispatcher& calls, std::function<linked_client(link_number)> client_of) {
     using in = const call_context&;
     calls.on<open_session>([this, client_of = std::move(client_of)](in c, open_session&& m, replier& to) {
         const linked_client from = client_of(c.link);
         open(c.link, from.who, from.memory, std::move(m), c.deadline, std::move(to));
     });
-    const auto changes = [this](verb v) {
-        return [this, v](in c, message&& m, replier&& to) {
-            change(find(c.link, session_of(m.body)), v, std::move(m), std::move(to));
-        };
-    };
-    calls.on<extend_graph>(changes(verb::extend_graph));
-    calls.on<make_callable>(changes(verb::make_callable));
+    on_change<extend_graph>(calls, [this](session& of, extend_graph&& m) { return extend(of, std::move(m)); });
+    on_change<make_callable>(calls, [this](session& of, make_callable&& m) { return make(of, m); });
     calls.on<run_step>([this](in c, run_step&& m, replier& to) {
         run(find(c.link, m.session), std::move(m), c.deadline, std::move(to));
     });
-    const auto plans = [this](verb v) {
-        return [this, v](in c, message&& m, replier&& to) {
-            plan(find(c.link, session_of(m.body)), v, std::move(m), std::move(to));
-        };
+    const auto request = [](session& of, std::uint64_t callable, const std::vector<tensor_type>& types) {
+        alignas(64) static char nowhere[64]; // only types matter
+        const auto c = of.find_callable(callable)->steps;
+        run_request r;
+        if (types.size() != c->feeds().size())
+            throw invalid_argument_error("session: there are " + std::to_string(types.size()) + " types for " +
+                                         std::to_string(c->feeds().size()) + " feeds");
+        for (std::size_t i = 0; i < types.size(); ++i)
+            r.feeds.push_back({c->feeds()[i], any_array::view(nowhere, types[i].element, types[i].extents)});
+        r.fetches = c->request().fetches;
+        r.targets = c->request().targets;
+        return r;
     };
-    calls.on<report_step>(plans(verb::report_step));
-    calls.on<explain_step>(plans(verb::explain_step));
+    // Other tasks say what is theirs when they have planned it.
+    on_plan<report_step>(calls, [this, request](session& of, report_step&& m, replier& to) {
+        const auto later = std::make_shared<replier>(std::move(to));
+        answering(*later, [&] {
+            of.steps->report_later(request(of, m.callable, m.fed), [token = busy_.enter(), later](auto report) {
+                answering(*later, [&] { reply<report_step>(*later, report()); });
+            });
+        });
+    });
+    on_plan<explain_step>(calls, [request](session& of, explain_step&& m, replier& to) {
+        explain_step::reply r;
+        r.explanation = of.steps->explain(request(of, m.callable, m.fed));
+        r.placed = of.take_placed();
+        reply<explain_step>(to, r);
+    });
     calls.on<list_devices>(
         [this](in c, list_devices&& m) { return list_devices::reply{find(c.link, m.session)->steps->list_devices()}; });
     calls.on<ask_memory>([this](in c, ask_memory&& m, replier& to) {
@@ -170,65 +214,6 @@ void master::stop_one(session& s, std::uint64_t request) {
 // What a session asks for is done in its order as far as it needs it.
 void master::in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task) {
     s->changes->post(turns_, s->number, is_long, std::move(task));
-}
-
-void master::change(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer) {
-    const bool is_long = m.body.size() + m.payload_bytes() > long_change;
-    in_order(s, is_long,
-             [this, token = busy_.enter(), s, v, held = std::make_shared<message>(std::move(m)),
-              to = std::make_shared<replier>(std::move(answer))] {
-                 if (s->is_closed()) return to->fail(error_code::cancelled, "session: it was closed");
-                 const payer_scope pays(s->memory.get());
-                 if (v == verb::extend_graph)
-                     answer_at_once<extend_graph>(*held, *to,
-                                                  [&](extend_graph&& c) { return extend(*s, std::move(c)); });
-                 else answer_at_once<make_callable>(*held, *to, [&](make_callable&& c) { return make(*s, c); });
-             });
-}
-
-// It plans, which is long.
-void master::plan(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer) {
-    const auto request = [](session& of, std::uint64_t callable, const std::vector<tensor_type>& types) {
-        alignas(64) static char nowhere[64]; // only types matter
-        const auto c = of.find_callable(callable)->steps;
-        run_request r;
-        if (types.size() != c->feeds().size())
-            throw invalid_argument_error("session: there are " + std::to_string(types.size()) + " types for " +
-                                         std::to_string(c->feeds().size()) + " feeds");
-        for (std::size_t i = 0; i < types.size(); ++i)
-            r.feeds.push_back({c->feeds()[i], any_array::view(nowhere, types[i].element, types[i].extents)});
-        r.fetches = c->request().fetches;
-        r.targets = c->request().targets;
-        return r;
-    };
-    const auto work = [token = busy_.enter(), s, v, request, held = std::make_shared<message>(std::move(m)),
-                       to = std::make_shared<replier>(std::move(answer))] {
-        const payer_scope pays(s->memory.get());
-        if (v == verb::report_step)
-            answer_later<report_step>(*held, std::move(*to), [&](report_step&& c, replier& to_answer) {
-                // Other tasks say what is theirs when they have planned it.
-                const auto later = std::make_shared<replier>(std::move(to_answer));
-                try {
-                    s->steps->report_later(request(*s, c.callable, c.fed), [token, later](auto report) {
-                        try {
-                            reply<report_step>(*later, report());
-                        } catch (...) {
-                            fail(*later, std::current_exception());
-                        }
-                    });
-                } catch (...) {
-                    fail(*later, std::current_exception());
-                }
-            });
-        else
-            answer_at_once<explain_step>(*held, *to, [&](explain_step&& c) {
-                explain_step::reply r;
-                r.explanation = s->steps->explain(request(*s, c.callable, c.fed));
-                r.placed = s->take_placed();
-                return r;
-            });
-    };
-    in_order(s, false, [this, s, work] { turns_.submit(s->number, true, work); });
 }
 
 extend_graph::reply master::extend(session& s, extend_graph&& c) {

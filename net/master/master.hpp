@@ -77,8 +77,8 @@ private:
     void begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::string> missing);
     void finish(const std::shared_ptr<opening>& o, const std::vector<std::string>& missing);
     void in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task);
-    void change(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer);
-    void plan(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer);
+    template <Call C, class F> void on_change(dispatcher& calls, F f);
+    template <Call C, class F> void on_plan(dispatcher& calls, F f);
     extend_graph::reply extend(session& s, extend_graph&& c);
     make_callable::reply make(session& s, const make_callable& c);
     void run(const std::shared_ptr<session>& s, run_step&& c, time_point deadline, replier&& answer);

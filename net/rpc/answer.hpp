@@ -20,26 +20,29 @@ template <Call C> void reply(replier& to, const typename C::reply& r) {
     to.reply(std::move(m.body), std::move(m.arrays));
 }
 
+/// f(), of which what it throws is the answer, if it has not answered, nor moved the replier away.
+template <class F> void answering(replier& to, F&& f) {
+    try {
+        f();
+    } catch (...) {
+        if (to) fail(to, std::current_exception());
+    }
+}
+
 /// Reads a call and answers what f(call) returns, or throws.
 template <Call C, class F> void answer_at_once(message& m, replier& to, F&& f) {
-    try {
+    answering(to, [&] {
         C call = read<C>(m);
         if constexpr (std::is_void_v<decltype(f(std::move(call)))>) {
             f(std::move(call));
             reply<C>(to, {});
         } else reply<C>(to, f(std::move(call)));
-    } catch (...) {
-        fail(to, std::current_exception());
-    }
+    });
 }
 /// The same for what is answered later: f(call, replier). What it throws is the answer, if it has not moved the replier away: so it
 /// hands it on by reference to what may throw.
 template <Call C, class F> void answer_later(message& m, replier to, F&& f) {
-    try {
-        f(read<C>(m), to);
-    } catch (...) {
-        if (to) fail(to, std::current_exception());
-    }
+    answering(to, [&] { f(read<C>(m), to); });
 }
 
 } // namespace tenon::net

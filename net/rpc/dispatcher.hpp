@@ -26,13 +26,9 @@ public:
     /// later (answer_later); f(context, message, replier) reads the call itself, as large ones are read in their session's turn.
     template <Call C, class F> void on(F f) {
         calls_[index<C>] = [f = std::move(f)](const call_context& in, message&& m, replier&& to) {
-            if constexpr (std::is_invocable_v<const F&, const call_context&, message&&, replier&&>) {
-                try {
-                    f(in, std::move(m), std::move(to));
-                } catch (...) {
-                    if (to) fail(to, std::current_exception());
-                }
-            } else if constexpr (std::is_invocable_v<const F&, const call_context&, C&&, replier&>)
+            if constexpr (std::is_invocable_v<const F&, const call_context&, message&&, replier&&>)
+                answering(to, [&] { f(in, std::move(m), std::move(to)); });
+            else if constexpr (std::is_invocable_v<const F&, const call_context&, C&&, replier&>)
                 answer_later<C>(m, std::move(to), [&](C&& c, replier& later) { f(in, std::move(c), later); });
             else answer_at_once<C>(m, to, [&](C&& c) { return f(in, std::move(c)); });
         };

@@ -216,26 +216,16 @@ void server_core::handle() {
     master_->handle(calls_, [this](link_number link) { return client_of(link); });
     asked_.handle(calls_);
     // With many steps there is much to tell.
-    const auto in_turn = [this](auto then) {
-        turns_->submit(0, false, [token = busy_.enter(), then = std::move(then)] { then(); });
+    const auto in_turn = [this](replier& answer, auto then) {
+        turns_->submit(0, false,
+                       [token = busy_.enter(), then = std::move(then),
+                        to = std::make_shared<replier>(std::move(answer))] { answering(*to, [&] { then(*to); }); });
     };
     calls_.on<ask_task_status>([this, in_turn](in, ask_task_status&&, replier& later) {
-        in_turn([this, to = std::make_shared<replier>(std::move(later))] {
-            try {
-                reply<ask_task_status>(*to, status());
-            } catch (...) {
-                fail(*to, std::current_exception());
-            }
-        });
+        in_turn(later, [this](replier& to) { reply<ask_task_status>(to, status()); });
     });
     calls_.on<ask_status>([this, in_turn](in c, ask_status&& m, replier& later) {
-        in_turn([this, m, deadline = c.deadline, to = std::make_shared<replier>(std::move(later))] {
-            try {
-                answer_status(m, deadline, *to);
-            } catch (...) {
-                if (*to) fail(*to, std::current_exception());
-            }
-        });
+        in_turn(later, [this, m, deadline = c.deadline](replier& to) { answer_status(m, deadline, to); });
     });
     calls_.on<stop_server>([this](in c, stop_server&& m, replier& to) { answer_stop(m, c.deadline, to); });
     calls_.on<attend_run>([this](in c, attend_run&&) {
