@@ -38,15 +38,11 @@ int main(int argc, char** argv) {
         int done = 0;
         const tn::fifo_queue<float> never(1, {.shared_name = "never"});
         const auto waits = never.dequeue();
-        if (steps < 0)
-            s.loop([&] {
-                if (done++ == 0) s.run(train, count);
-                else s.run(waits);
-            });
-        while (!s.should_stop() && (steps == 0 || done < steps)) {
-            s.run(train, count);
-            ++done;
-        }
+        s.loop([&] { // whose steps may be lost with the parameter server
+            if (steps < 0 && done > 0) s.run(waits);
+            else s.run(train, count);
+            if (++done == steps) s.request_stop();
+        });
         const auto all = s.session().run(counted).item();
         if (argc > 3 && self.replica() == std::atoi(argv[2])) std::exit(std::atoi(argv[3]));
         s.close();
