@@ -1,7 +1,7 @@
 // What planning takes beside building the graph: graphs of 10,000 and 20,000 nodes of several kinds. The first report of a
 // step plans it; that time, without what the report itself takes, should be at most twice that of building the graph, and
 // at most 2.2 times as long for twice the nodes. Times are those of the thread, which does all of it, so that what else runs on the machine
-// matters little. Of steps of many stages also the first run, in which the stages whose sizes are known late are planned, and the second.
+// matters little. Of steps of many segments also the first run, in which the segments whose sizes are known late are planned, and the second.
 // Then what large graphs take: a chain of 100,000 nodes with its gradient, 4,000 variables under Adam,
 // and 1,000,000 nodes with gradients and updates.
 
@@ -101,7 +101,7 @@ wanted readers(int nodes) {
     return {v[0], tn::group(updates)};
 }
 
-// Each is of a size that the one before tells: a chain of ops that wait, and of stages that are planned when they run.
+// Each is of a size that the one before tells: a chain of ops that wait, and of segments that are planned when they run.
 wanted selections(int nodes) {
     using some = tn::tensor<float, tn::shape<tn::dyn>>;
     some h = tn::variable<float, tn::shape<8>>("x", tn::ones());
@@ -165,7 +165,7 @@ times measure(wanted (*build)(int), int nodes) {
     return result;
 }
 
-// The first run of a step whose stages are planned then, and the second.
+// The first run of a step whose segments are planned then, and the second.
 void print_runs(const char* title, wanted (*build)(int)) {
     double first[2], second[2];
     for (int size = 0; size < 2; ++size) {

@@ -47,9 +47,9 @@ void member::state::attend() {
 }
 
 int member::state::wait_for_others(bool until_asked) {
-    roll& others = core_of(*own).attending();
+    membership& others = core_of(*own).attending();
     const tenon::detail::stop_listener on_stop([&](int) { others.ask_to_stop(grace); });
-    roll_limits l = limits;
+    membership_limits l = limits;
     l.until_asked = l.until_asked || until_asked;
     const int status = others.wait_until_over(l);
     is_over = true;

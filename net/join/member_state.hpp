@@ -12,7 +12,7 @@
 
 #include <net/launch/rendezvous/rendezvous.hpp>
 #include <net/launch/run_files.hpp>
-#include <net/server/roll.hpp>
+#include <net/server/membership.hpp>
 #include <tenon/net/join.hpp>
 #include <tenon/train/session/stop_signal.hpp>
 
@@ -27,7 +27,7 @@ struct member::state {
     std::vector<std::pair<std::string, int>>
         holders;        ///< those that hold variables: the parameter servers, or the first task
     bool holds = false; ///< it is one of them
-    roll_limits limits;
+    membership_limits limits;
     duration grace{};
     duration timeout{};
     std::function<void(const std::string& line)> log;

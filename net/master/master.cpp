@@ -41,7 +41,7 @@ bool is_staleness(const any_tensor& t) {
 } // namespace
 
 master::master(transport& t, std::shared_ptr<tenon::detail::task_state> task, task_identity self, cluster c,
-               peers& others, worker& own, turns& on, users& busy, master_limits limits) :
+               peers& others, worker& own, fair_scheduler& on, work_counter& busy, master_limits limits) :
     transport_(t),
     task_(std::move(task)),
     self_(std::move(self)),
@@ -212,7 +212,7 @@ void master::stop_one(session& s, std::uint64_t request) {
 }
 
 // What a session asks for is done in its order as far as it needs it.
-void master::in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task) {
+void master::in_order(const std::shared_ptr<session>& s, bool is_long, work_item task) {
     s->changes->post(turns_, s->number, is_long, std::move(task));
 }
 

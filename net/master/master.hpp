@@ -11,9 +11,9 @@
 #include <net/master/remote_worker.hpp>
 #include <net/rpc/dispatcher.hpp>
 #include <net/rpc/service.hpp>
+#include <net/worker/fair_scheduler.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/step_counts.hpp>
-#include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
 #include <tenon/cluster/cluster.hpp>
 #include <tenon/runtime/session/task_state.hpp>
@@ -39,7 +39,7 @@ class master {
 public:
     /// What runs for it is counted by `busy`.
     master(transport& t, std::shared_ptr<tenon::detail::task_state> task, task_identity self, cluster c, peers& others,
-           worker& own, turns& on, users& busy, master_limits limits);
+           worker& own, fair_scheduler& on, work_counter& busy, master_limits limits);
     ~master();
     master(const master&) = delete;
     master& operator=(const master&) = delete;
@@ -76,7 +76,7 @@ private:
     void ask_tasks(const std::shared_ptr<opening>& o);
     void begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::string> missing);
     void finish(const std::shared_ptr<opening>& o, const std::vector<std::string>& missing);
-    void in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task);
+    void in_order(const std::shared_ptr<session>& s, bool is_long, work_item task);
     template <Call C, class F> void on_change(dispatcher& calls, F f);
     template <Call C, class F> void on_plan(dispatcher& calls, F f);
     extend_graph::reply extend(session& s, extend_graph&& c);
@@ -102,8 +102,8 @@ private:
     const cluster cluster_;
     peers& others_;
     worker& worker_;
-    turns& turns_;
-    users& busy_;
+    fair_scheduler& turns_;
+    work_counter& busy_;
     const master_limits limits_;
     const std::shared_ptr<step_counts> ended_ = std::make_shared<step_counts>(); // timers may outlive this
     staleness_counts stale_;

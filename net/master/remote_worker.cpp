@@ -8,8 +8,8 @@
 #include <net/rpc/asking.hpp>
 #include <net/wire/program_codec.hpp>
 #include <net/wire/trace_rows.hpp>
-#include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
+#include <tenon/runtime/run/subgraph_run.hpp>
 
 namespace tenon::net {
 
@@ -108,9 +108,9 @@ constexpr duration of_late_parts = std::chrono::milliseconds(500);
 constexpr duration of_stopped_parts = std::chrono::hours(24); // nobody's time is over
 
 // Where the caller is no more, what comes late finds nobody.
-class remote_step final : public runtime::part_step {
+class remote_run final : public runtime::task_run {
 public:
-    explicit remote_step(std::shared_ptr<registered_part> p) : part_(std::move(p)) {}
+    explicit remote_run(std::shared_ptr<registered_part> p) : part_(std::move(p)) {}
 
     void arm() noexcept override {
         const std::lock_guard lock(state_->guard);
@@ -156,7 +156,7 @@ public:
             *part_->at().at, c, until,
             [state, traced, began, number = step_, limit = c.limit, source = e.in->limit_source, part = part_,
              then = std::move(ended)](answer a) {
-                runtime::part_end became;
+                runtime::run_end became;
                 bool took = false;
                 std::exception_ptr failed;
                 try {
@@ -204,7 +204,7 @@ public:
         const std::lock_guard lock(state_->guard);
         return state_->failed;
     }
-    runtime::part_end end() const override {
+    runtime::run_end end() const override {
         const std::lock_guard lock(state_->guard);
         return state_->became;
     }
@@ -287,7 +287,7 @@ private:
     struct shared_state {
         std::mutex guard; // of what follows
         std::exception_ptr failed;
-        runtime::part_end became;
+        runtime::run_end became;
         std::uint64_t call = 0; // 0: it has not begun
         time_point since{};     // it has
         bool ended = false;
@@ -299,10 +299,10 @@ private:
     std::uint64_t step_ = 0;
 };
 
-class remote_part final : public runtime::part_plan {
+class remote_subgraph final : public runtime::task_subgraph {
 public:
-    explicit remote_part(std::shared_ptr<registered_part> p) : part_(std::move(p)) {}
-    std::unique_ptr<runtime::part_step> make_step() override { return std::make_unique<remote_step>(part_); }
+    explicit remote_subgraph(std::shared_ptr<registered_part> p) : part_(std::move(p)) {}
+    std::unique_ptr<runtime::task_run> make_step() override { return std::make_unique<remote_run>(part_); }
     runtime::plan_summary summary() const override {
         const std::lock_guard lock(part_->guard);
         const step_report& r = part_->report;
@@ -372,8 +372,9 @@ remote_worker::remote_worker(std::shared_ptr<master_tasks> all, int number,
         devices_.push_back({d, d.name.type == "GPU", static_cast<std::size_t>(d.memory), 0});
 }
 
-std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& part, const runtime::plan_options& o,
-                                                             const std::vector<runtime::task_edge>& edges) {
+std::unique_ptr<runtime::task_subgraph> remote_worker::plan_subgraph(runtime::program&& part,
+                                                                     const runtime::plan_options& o,
+                                                                     const std::vector<runtime::task_edge>& edges) {
     auto p = std::make_shared<registered_part>(all_, number_, runtime::task_changed_by(part, o));
     register_part c;
     c.session = all_->tasks->session;
@@ -387,7 +388,7 @@ std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& 
     packed program = encode_program(part);
     c.hash = hash_of(program);
     register_there(p, std::move(c), std::move(program));
-    return std::make_unique<remote_part>(p);
+    return std::make_unique<remote_subgraph>(p);
 }
 
 std::unique_ptr<runtime::step_rendezvous>

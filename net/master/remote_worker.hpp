@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <net/worker/exchange.hpp>
-#include <tenon/runtime/parts/part.hpp>
+#include <tenon/runtime/distributed/task_subgraph.hpp>
 
 /// Another task, as the planner and the steps of a master's session see it.
 
@@ -26,8 +26,8 @@ class remote_worker final : public runtime::remote_task {
 public:
     remote_worker(std::shared_ptr<master_tasks> all, int number, const std::vector<device_attributes>& devices);
     const std::vector<device_description>& devices() const override { return devices_; }
-    std::unique_ptr<runtime::part_plan> plan_part(runtime::program&& part, const runtime::plan_options& o,
-                                                  const std::vector<runtime::task_edge>& edges) override;
+    std::unique_ptr<runtime::task_subgraph> plan_subgraph(runtime::program&& part, const runtime::plan_options& o,
+                                                          const std::vector<runtime::task_edge>& edges) override;
 
 private:
     const std::shared_ptr<master_tasks> all_;

@@ -25,14 +25,14 @@ public:
 
 private:
     struct first {
-        pool_task& kept;
-        bool operator()(pool_task& task) const {
+        work_item& kept;
+        bool operator()(work_item& task) const {
             if (kept) return false;
             kept = std::move(task);
             return true;
         }
     };
-    pool_task kept_;
+    work_item kept_;
     first take_{kept_};
     std::optional<submit_scope> scope_;
 };
@@ -196,7 +196,7 @@ void master::start(const std::shared_ptr<session>& s, const std::shared_ptr<step
         } catch (...) {
             a->fail(*s, std::current_exception());
         }
-        called->is_long = std::chrono::steady_clock::now() - began > turns::slice;
+        called->is_long = std::chrono::steady_clock::now() - began > fair_scheduler::slice;
     });
 }
 

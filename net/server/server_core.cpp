@@ -56,11 +56,11 @@ server_core::server_core(transport& t, server_settings s) :
         [this](const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
             if (settings_.log && !stopping_) settings_.log(why);
             if (worker_) worker_->task_lost(task, incarnation, code, why);
-            if (attendance* to = attends_; to && !stopping_) to->lost(task);
+            if (registration* to = attends_; to && !stopping_) to->lost(task);
             collectives_->task_lost(task, incarnation, why);
         });
     collectives_ = std::make_shared<collectives>(transport_, settings_.tasks, self_, settings_.link, *others_);
-    turns_ = std::make_unique<turns>(transport_, *task_->pool);
+    turns_ = std::make_unique<fair_scheduler>(transport_, *task_->pool);
     worker_ = std::make_unique<worker>(task_, memory_, known_as_, *others_, *turns_, busy_, settings_.of_worker);
     master_ = std::make_unique<master>(transport_, task_, known_as_, settings_.tasks, *others_, *worker_, *turns_,
                                        busy_, settings_.of_master);
@@ -118,13 +118,13 @@ bool server_core::stop(duration limit) {
 }
 
 void server_core::attend(std::vector<std::pair<std::string, int>> holders, duration limit) {
-    attendance_ = std::make_unique<attendance>(transport_, *others_, std::move(holders));
+    attendance_ = std::make_unique<registration>(transport_, *others_, std::move(holders));
     attends_ = attendance_.get();
     attendance_->begin(limit);
 }
 
 void server_core::leave(int status, duration limit) noexcept {
-    if (attendance* to = attends_.exchange(nullptr)) to->leave(status, limit);
+    if (registration* to = attends_.exchange(nullptr)) to->leave(status, limit);
 }
 
 void server_core::linked(link_number link, const link_peer& who) {
@@ -192,7 +192,7 @@ void server_core::called(link_number link, std::uint8_t v, bytes body, std::vect
     m.arrays = std::move(arrays);
     const auto memory = memory_of(link);
     const payer_scope pays(memory.get());
-    const auto of_session = [this, session = turn_of(v, m.body).of](pool_task& task) {
+    const auto of_session = [this, session = turn_of(v, m.body).of](work_item& task) {
         return turns_->take(session, task);
     };
     const submit_scope taken(*task_->pool, of_session);
@@ -254,7 +254,7 @@ void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vecto
     if (is_of_tasks(which) && !is_of_task(link)) return; // a client's: nothing of it is done
     // What goes on in a group of processes is no session's.
     const bool of_group = which >= verb::collective_here && which <= verb::collective_end;
-    const auto of_session = [this, of_group, session = turn_of(v, m.body).of](pool_task& task) {
+    const auto of_session = [this, of_group, session = turn_of(v, m.body).of](work_item& task) {
         return !of_group && turns_->take(session, task);
     };
     const submit_scope taken(*task_->pool, of_session);

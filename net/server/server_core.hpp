@@ -11,10 +11,10 @@
 #include <net/master/master.hpp>
 #include <net/rpc/service.hpp>
 #include <net/serve/asked_models.hpp>
-#include <net/server/attendance.hpp>
-#include <net/server/roll.hpp>
+#include <net/server/membership.hpp>
+#include <net/server/registration.hpp>
+#include <net/worker/fair_scheduler.hpp>
 #include <net/worker/peers.hpp>
-#include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
 #include <tenon/cluster/cluster.hpp>
 #include <tenon/memory/memory_budget.hpp>
@@ -70,12 +70,12 @@ public:
     /// Those that its clients may ask.
     model_table& models() noexcept { return asked_.models(); }
 
-    /// Has the tasks that hold variables know that this one takes part in the run; as attendance::begin. Once.
+    /// Has the tasks that hold variables know that this one takes part in the run; as registration::begin. Once.
     void attend(std::vector<std::pair<std::string, int>> holders, duration limit);
     /// And that it ends. Then nothing is told any more.
     void leave(int status, duration limit) noexcept;
     /// Those that take part, as this one is told by them.
-    net::roll& attending() noexcept { return roll_; }
+    net::membership& attending() noexcept { return roll_; }
 
     /// What it holds, for tests.
     struct counts {
@@ -112,16 +112,16 @@ private:
     const std::shared_ptr<gate> to_self_; // timers may outlive this
     const std::shared_ptr<memory_budget> memory_;
     std::shared_ptr<tenon::detail::task_state> task_;
-    users busy_;
-    std::unique_ptr<turns> turns_; // goes after all that it works for
+    work_counter busy_;
+    std::unique_ptr<fair_scheduler> turns_; // goes after all that it works for
     std::unique_ptr<peers> others_;
     std::shared_ptr<collectives> collectives_;
     std::unique_ptr<worker> worker_;
     std::unique_ptr<master> master_;
     asked_models asked_;
-    net::roll roll_;
-    std::unique_ptr<attendance> attendance_;
-    std::atomic<attendance*> attends_{nullptr}; // it, as the links' threads see it
+    net::membership roll_;
+    std::unique_ptr<registration> attendance_;
+    std::atomic<registration*> attends_{nullptr}; // it, as the links' threads see it
     std::unique_ptr<service> service_;
     std::string address_;
     std::atomic<bool> stopped_{false}, stopping_{false};

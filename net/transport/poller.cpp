@@ -96,7 +96,7 @@ void poller::handle(std::uint64_t id, std::uint32_t what) {
 
 struct poller::io_thread {
     const poller* of;
-    pool_task given{};                               // to be done aside
+    work_item given{};                               // to be done aside
     const deferred_flush* keeping = nullptr;         // while it is done
     std::vector<std::shared_ptr<watched>> to_send{}; // by those, whose messages were kept back
 };
@@ -117,27 +117,27 @@ void poller::work() {
             if (events[i].data.u64 == event_id) wake_leader();
             else handle(events[i].data.u64, readiness_of(events[i].events));
         }
-        if (mine.given) do_aside(mine);
+        if (mine.given) run_deferred(mine);
     }
     {
-        const std::lock_guard lock(aside_guard_);
+        const std::lock_guard lock(deferred_guard_);
         --readers_;
     }
     this_thread() = nullptr;
     interrupt(); // the next of the I/O threads
 }
 
-bool poller::run_aside(pool_task& work) {
+bool poller::defer(work_item& work) {
     io_thread* const mine = this_thread();
     if (!mine || mine->of != this || mine->given) return false;
-    const std::lock_guard lock(aside_guard_);
+    const std::lock_guard lock(deferred_guard_);
     if (readers_ <= 1) return false;
     --readers_;
     mine->given = std::move(work);
     return true;
 }
 
-bool poller::has_work_aside() const noexcept {
+bool poller::has_deferred() const noexcept {
     const io_thread* const mine = this_thread();
     return mine && mine->of == this && mine->given;
 }
@@ -149,7 +149,7 @@ bool poller::keep_back(const std::shared_ptr<watched>& who) {
     return true;
 }
 
-void poller::do_aside(io_thread& mine) {
+void poller::run_deferred(io_thread& mine) {
     const auto send = [&] {
         for (const auto& who : mine.to_send) who->send_kept();
         mine.to_send.clear();
@@ -157,9 +157,9 @@ void poller::do_aside(io_thread& mine) {
     const deferred_flush keeping(send); // it ends when this thread is a reader again: answers may come at once
     mine.keeping = &keeping;
     mine.given();
-    mine.given = pool_task();
+    mine.given = work_item();
     mine.keeping = nullptr;
-    const std::lock_guard lock(aside_guard_);
+    const std::lock_guard lock(deferred_guard_);
     ++readers_;
 }
 

@@ -32,7 +32,7 @@ public:
 /// socket while the I/O threads sleep on; what comes while he is busy wakes one of them. One caller waits for sockets at a time (the
 /// leader), others wait until they are woken, or until the leader leaves.
 ///
-/// An I/O thread may be given work that is not for I/O threads (run_aside): it does that when it has told everybody whom it woke up
+/// An I/O thread may be given work that is not for I/O threads (defer): it does that when it has told everybody whom it woke up
 /// to tell, and is no I/O thread meanwhile. The others wait for the same sockets all the time, so nobody need be woken for that; one
 /// of them at least is always left.
 class poller {
@@ -57,9 +57,9 @@ public:
     void wake() noexcept;
 
     /// As in transport.
-    bool run_aside(pool_task& work);
+    bool defer(work_item& work);
     /// Whether this thread has such work to do.
-    bool has_work_aside() const noexcept;
+    bool has_deferred() const noexcept;
     /// Has who.send_kept() called by this thread when it has done what it does aside, and before it runs kernels there: so that what
     /// goes to one place goes together, and that it is a reader again when answers come. False where it does nothing aside, or
     /// runs kernels.
@@ -68,7 +68,7 @@ public:
 private:
     struct io_thread;
     static io_thread*& this_thread() noexcept;
-    void do_aside(io_thread& mine);
+    void run_deferred(io_thread& mine);
     bool lead(function_ref<bool()> done, time_point limit);
     void handle(std::uint64_t id, std::uint32_t what);
     void interrupt() noexcept;
@@ -87,8 +87,8 @@ private:
     bool has_leader_ = false;
     std::atomic<int> followers_{0};
 
-    std::mutex aside_guard_; // of what follows
-    int readers_;            // I/O threads that are not aside
+    std::mutex deferred_guard_; // of what follows
+    int readers_;               // I/O threads that are not aside
 };
 
 } // namespace tenon::net

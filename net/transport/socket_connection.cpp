@@ -65,7 +65,7 @@ void socket_connection::ready(std::uint32_t what) {
         if (has_ended_) return; // the turn is nobody's any more
         std::uint32_t nothing_new = busy;
         if (told_.compare_exchange_strong(nothing_new, 0)) return;
-        if (!owner_->sockets().has_work_aside()) continue;
+        if (!owner_->sockets().has_deferred()) continue;
         // This thread has something else to do, which is not to wait for what comes here: the next turn is another's.
         told_.fetch_and(~busy);
         const std::lock_guard lock(guard_);

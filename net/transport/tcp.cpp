@@ -247,7 +247,7 @@ public:
         return core_->sockets().work_until(done, limit);
     }
     void wake() noexcept override { core_->sockets().wake(); }
-    bool run_aside(pool_task& work) override { return core_->sockets().run_aside(work); }
+    bool defer(work_item& work) override { return core_->sockets().defer(work); }
 
 private:
     class listening final : public listener {

@@ -14,7 +14,7 @@ namespace tenon::net {
 
 struct tcp_options {
     /// Threads that read and write what no caller of work_until does. With more than one, all but one may run what others than
-    /// the transport give them (transport::run_aside).
+    /// the transport give them (transport::defer).
     int io_threads = 1;
     /// Encrypts all connections; none: plain.
     std::optional<tls_options> tls{};

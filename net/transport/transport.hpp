@@ -97,7 +97,7 @@ public:
     /// Has the thread that calls do this as soon as it has returned from what called it, while others go on with the transport's
     /// work: nothing that arrives waits for it. True where it took the work, which ends with no more than the thread. Only one of
     /// the transport's own threads can, that has no such work yet, and not the last that does the transport's.
-    virtual bool run_aside(pool_task& work) {
+    virtual bool defer(work_item& work) {
         (void)work;
         return false;
     }

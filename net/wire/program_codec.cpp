@@ -12,7 +12,7 @@
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>
 
 // A part refers to nodes of the session's graph, of which the other task has none. Those that it needs travel with it, as a graph
-// of their own, in their order. What is asked of a node once a program is cut (stages, update chains, rewriter, order, kernels):
+// of their own, in their order. What is asked of a node once a program is cut (segments, update chains, rewriter, order, kernels):
 //
 //   of the node of an item that has the node's own op    everything but device, controls, colocated and follows: name, container,
 //                                                        attributes, outputs as declared, inputs as far as their nodes are

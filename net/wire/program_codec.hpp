@@ -23,7 +23,7 @@ struct program_part {
     std::int64_t number_of(const node& n) const { return numbers[static_cast<std::size_t>(n.number)]; }
 };
 
-/// Of a part as cut_by_task gives it: placed, and not yet cut into stages or rewritten. Equal parts give equal bytes. What was
+/// Of a part as cut_by_task gives it: placed, and not yet cut into segments or rewritten. Equal parts give equal bytes. What was
 /// bound or rewritten already is an internal_error.
 packed encode_program(const runtime::program& p);
 

@@ -142,7 +142,7 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         source = p->source;
     }
     std::shared_ptr<program_part> program;
-    std::shared_ptr<runtime::part_plan> plan;
+    std::shared_ptr<runtime::task_subgraph> plan;
     std::exception_ptr failed;
     bool is_short = false;
     std::uint64_t epoch = 0;
@@ -173,7 +173,7 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         for (const auto& d : task_->devices) devices.push_back(d.get());
         o.set_devices(std::move(devices));
         leave_what_is_kept(program->program, p->edges->memory);
-        plan = runtime::make_local_part(std::move(program->program), o, *task_->pool);
+        plan = runtime::make_local_subgraph(std::move(program->program), o, *task_->pool);
         const runtime::plan_summary sum = plan->summary();
         told.report.nodes = sum.operations;
         told.report.folded = sum.folded;
@@ -195,8 +195,8 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
     }
     std::vector<std::shared_ptr<running_part>> waiting;
     std::vector<replier> asked;
-    std::vector<std::unique_ptr<runtime::part_step>> old; // ends after the lock does, before its plan
-    std::shared_ptr<runtime::part_plan> old_plan = plan;
+    std::vector<std::unique_ptr<runtime::task_run>> old; // ends after the lock does, before its plan
+    std::shared_ptr<runtime::task_subgraph> old_plan = plan;
     {
         const std::lock_guard lock(p->guard);
         p->planned = true;

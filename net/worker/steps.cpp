@@ -168,7 +168,7 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
     r->was_short = failed && failure::of(failed).code == error_code::resource_exhausted;
     run_part::reply told;
     told.took = r->step->took();
-    const runtime::part_end became = r->step->end();
+    const runtime::run_end became = r->step->end();
     told.changed = !became.changed.empty();
     told.in_part = became.in_part;
     {
@@ -281,7 +281,7 @@ void worker::stop_one(const stop_step& m) {
     if (!r) return exchange_.close(m.session, m.step); // it will not begin, or has ended: what came for it is not kept
     const std::exception_ptr why = m.why.exception();
     // Who has a deadline says what it was waiting for.
-    r->use(why, [&](runtime::part_step& step) {
+    r->use(why, [&](runtime::task_run& step) {
         if (m.why.code == error_code::deadline_exceeded) (void)step.expire();
         else step.stop(why);
     });
@@ -308,7 +308,7 @@ ask_waits::reply worker::waits_of(const ask_waits& m) const {
     ask_waits::reply told;
     const auto r = find(m.session, m.step);
     if (!r) return told;
-    r->use(nullptr, [&](runtime::part_step& step) {
+    r->use(nullptr, [&](runtime::task_run& step) {
         for (const runtime::awaited& a : step.waits())
             told.waits.push_back({a.origin->name, a.origin->op->name, self_.name, a.what, a.seconds,
                                   a.receives ? 0 : -1, r->program->number_of(*a.origin)});

@@ -10,7 +10,7 @@
 namespace tenon::net {
 
 worker::worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<memory_budget> memory,
-               task_identity self, peers& others, turns& on, users& busy, worker_limits limits) :
+               task_identity self, peers& others, fair_scheduler& on, work_counter& busy, worker_limits limits) :
     task_(std::move(task)),
     memory_(std::move(memory)),
     self_(std::move(self)),
@@ -160,7 +160,7 @@ void worker::end(const std::shared_ptr<session>& s, const std::exception_ptr& wh
         for (auto& [n, r] : s->steps) running.push_back(r);
     }
     for (const auto& [n, p] : dropped) drop(*p, why);
-    for (const auto& r : running) r->use(why, [&](runtime::part_step& step) { step.stop(why); });
+    for (const auto& r : running) r->use(why, [&](runtime::task_run& step) { step.stop(why); });
     for (const auto& [n, r] : unsettled)
         r->step->settle(true, true); // whose step has not ended, or nobody has heard of that
     exchange_.end_session(s->number);

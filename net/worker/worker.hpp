@@ -11,14 +11,14 @@
 #include <net/rpc/service.hpp>
 #include <net/wire/program_codec.hpp>
 #include <net/worker/exchange.hpp>
+#include <net/worker/fair_scheduler.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/programs.hpp>
 #include <net/worker/step_counts.hpp>
-#include <net/worker/turns.hpp>
-#include <net/worker/users.hpp>
+#include <net/worker/work_counter.hpp>
 #include <tenon/cluster/cluster.hpp>
-#include <tenon/runtime/parts/part.hpp>
-#include <tenon/runtime/run/staged_step.hpp>
+#include <tenon/runtime/distributed/task_subgraph.hpp>
+#include <tenon/runtime/run/subgraph_run.hpp>
 #include <tenon/runtime/session/task_state.hpp>
 
 /// What a task does for masters: it keeps the parts of programs that are to run here, and runs them.
@@ -49,7 +49,7 @@ class worker final : private tenon::detail::task_member {
 public:
     /// What runs for it is counted by `busy`.
     worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<memory_budget> memory, task_identity self,
-           peers& others, turns& on, users& busy, worker_limits limits);
+           peers& others, fair_scheduler& on, work_counter& busy, worker_limits limits);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
@@ -123,8 +123,8 @@ private:
     const std::shared_ptr<memory_budget> memory_;
     const task_identity self_;
     peers& others_;
-    turns& turns_;
-    users& busy_;
+    fair_scheduler& turns_;
+    work_counter& busy_;
     const worker_limits limits_;
     exchange exchange_;
     programs programs_;

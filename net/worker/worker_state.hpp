@@ -62,15 +62,15 @@ struct worker::part {
     bool was_short = false; // of memory: when it is run again there may be some
     std::uint64_t epoch = 0;
     std::shared_ptr<program_part> program; // the plan's nodes
-    std::shared_ptr<runtime::part_plan> plan;
-    std::vector<std::unique_ptr<runtime::part_step>> spare; // of the plan
-    std::vector<std::shared_ptr<running_part>> waiting;     // for the plan
-    std::vector<replier> asked;                             // how it was registered
+    std::shared_ptr<runtime::task_subgraph> plan;
+    std::vector<std::unique_ptr<runtime::task_run>> spare; // of the plan
+    std::vector<std::shared_ptr<running_part>> waiting;    // for the plan
+    std::vector<replier> asked;                            // how it was registered
 
     // Steps end before their plan, and both after the locks.
     struct kept_memory {
-        std::shared_ptr<runtime::part_plan> plan;
-        std::vector<std::unique_ptr<runtime::part_step>> spare;
+        std::shared_ptr<runtime::task_subgraph> plan;
+        std::vector<std::unique_ptr<runtime::task_run>> spare;
     };
     // It is planned again when it is run again.
     void give_up_plan(kept_memory& to) noexcept {
@@ -88,8 +88,8 @@ struct worker::running_part {
     std::shared_ptr<worker::part> part;
     std::uint64_t number = 0; // of the step
     std::shared_ptr<program_part> program;
-    std::shared_ptr<runtime::part_plan> plan;
-    std::unique_ptr<runtime::part_step> step; // of the plan
+    std::shared_ptr<runtime::task_subgraph> plan;
+    std::unique_ptr<runtime::task_run> step; // of the plan
     std::shared_ptr<task_rendezvous> rendezvous;
     tenon::step in;
     std::string limit_source;

@@ -16,9 +16,9 @@ using namespace tenon;
 TEST_CASE("submit_scope: is offered what its thread submits to its pool, and what it leaves is the pool's") {
     thread_pool pool(1), other(1);
     std::vector<int> ran;
-    pool_task kept;
+    work_item kept;
     {
-        const auto take_one = [&](pool_task& t) {
+        const auto take_one = [&](work_item& t) {
             if (kept) return false;
             kept = std::move(t);
             return true;
@@ -39,7 +39,7 @@ TEST_CASE("submit_scope: of two for one pool the inner one is asked, and the out
     thread_pool pool(1);
     std::vector<int> asked;
     const auto by = [&](int who) {
-        return [&, who](pool_task&) {
+        return [&, who](work_item&) {
             asked.push_back(who);
             return false;
         };

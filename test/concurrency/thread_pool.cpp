@@ -14,8 +14,8 @@
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
 
-using tenon::pool_task;
 using tenon::thread_pool;
+using tenon::work_item;
 
 namespace {
 
@@ -239,10 +239,10 @@ TEST_CASE("a pool task owns its callable, whatever its size") {
         void operator()() { *count += 1 + static_cast<int>(more[0]); }
     };
     {
-        pool_task small = [count] { ++*count; };
-        pool_task big = large{count};
+        work_item small = [count] { ++*count; };
+        work_item big = large{count};
         CHECK(count.use_count() == 3);
-        pool_task moved = std::move(small);
+        work_item moved = std::move(small);
         CHECK_FALSE(static_cast<bool>(small)); // NOLINT: a moved-from task is empty
         moved();
         big();

@@ -8,10 +8,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/parts/parted_step.hpp>
+#include <tenon/runtime/distributed/distributed_step.hpp>
 #include <tenon/runtime/place/place.hpp>
-#include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/task_programs.hpp>
 #include <tenon/runtime/session/task_state.hpp>
 
 namespace tn = tenon;
@@ -116,33 +116,33 @@ std::vector<tn::any_array> wire_session::run_untyped(std::vector<tn::fed_value> 
     const rt::plan_options o = s.planning();
     rt::program whole = rt::prune(r);
     rt::place(whole, o, *s.placer, nullptr);
-    rt::program_parts cut = rt::cut_by_task(whole, s.devices_of, o);
+    rt::task_programs cut = rt::cut_by_task(whole, s.devices_of, o);
 
     std::vector<net::program_part> parts; // outlive their plans
-    std::unique_ptr<rt::staged_plan> first;
-    std::vector<std::unique_ptr<rt::part_plan>> plans;
-    std::vector<std::unique_ptr<rt::part_step>> others;
+    std::unique_ptr<rt::subgraph> first;
+    std::vector<std::unique_ptr<rt::task_subgraph>> plans;
+    std::vector<std::unique_ptr<rt::task_run>> others;
     std::string changes; // what the first does
     for (std::size_t t = 0; t < s.tasks.size(); ++t) {
-        if (t > 0 && cut.parts[t].items.empty()) continue;
+        if (t > 0 && cut.programs[t].items.empty()) continue;
         rt::plan_options own = o;
         std::vector<tn::device*> devices;
         for (const auto& d : s.tasks[t]->devices) devices.push_back(d.get());
         own.set_devices(devices);
-        parts.push_back(sent(cut.parts[t], own.devices.size(), bytes_));
+        parts.push_back(sent(cut.programs[t], own.devices.size(), bytes_));
         if (t == 0) {
             changes = rt::task_changed_by(parts.back().program, own);
-            first = std::make_unique<rt::staged_plan>(std::move(parts.back().program), own, true);
+            first = std::make_unique<rt::subgraph>(std::move(parts.back().program), own, true);
             continue;
         }
-        plans.push_back(rt::make_local_part(std::move(parts.back().program), own, *s.tasks[t]->pool));
+        plans.push_back(rt::make_local_subgraph(std::move(parts.back().program), own, *s.tasks[t]->pool));
         others.push_back(plans.back()->make_step());
     }
     tn::step in;
     in.pool = s.tasks[0]->pool;
     const rt::run_environment e{&in, nullptr, nullptr};
     rt::steps_in_flight among;
-    rt::parted_step step(*first, std::move(others), rt::make_local_rendezvous(cut.edges.size()), changes);
+    rt::distributed_step step(*first, std::move(others), rt::make_local_rendezvous(cut.edges.size()), changes);
     std::vector<tn::any_array> fetched(fetches.size() + 1);
     step.run(fed.data(), fetched.data(), e, among);
     fetched.pop_back();

@@ -37,7 +37,7 @@ struct effect {
     kind what = kind::size;
     int on = 0;           // its queue, or variable
     std::set<int> before; // effects
-    std::set<int> waits;  // those of them that wait: its stage
+    std::set<int> waits;  // those of them that wait: its segment
     std::set<int> data;   // effects that what it does is computed of
     bool is_waiting() const { return what <= kind::dequeue_some; }
     bool is_dequeue() const { return what >= kind::dequeue && what <= kind::dequeue_some; }
@@ -52,12 +52,12 @@ struct plan_of_step {
     std::vector<effect> effects;
     std::map<const tn::node*, int> effect_of;
     std::map<const tn::node*, std::set<int>> before; // effects that come before a node
-    std::vector<std::set<int>> stages;               // by number: the ops that wait before it; 0: none
+    std::vector<std::set<int>> segments;             // by number: the ops that wait before it; 0: none
     std::map<place, int> places;
     std::map<std::pair<const tn::node*, const tn::node*>, std::vector<int>> moments; // when a node may read a variable
     std::map<int, std::vector<const std::vector<int>*>>
         read_before;       // by variable: moments of those who must find it as it was
-    std::set<int> reading; // stages that read variables
+    std::set<int> reading; // segments that read variables
     std::vector<int> fed;  // by feed: values
     bool waits_after_update = false;
     std::set<int> seen; // effects after which something runs that is none, but may count as one
@@ -66,7 +66,7 @@ struct plan_of_step {
 struct step_state {
     std::vector<char> effects;             // 0: not begun, 1: waits, 2: done, 3: failed
     std::vector<int> made;                 // by place: values
-    std::vector<std::vector<int>> moments; // by stage: the variables
+    std::vector<std::vector<int>> moments; // by segment: the variables
     int error = -1;
     bool cut = false; // it ended before its time
     int updated = 0;  // bits of variables
@@ -141,7 +141,7 @@ private:
         p->order = std::make_unique<order>(*s.asked);
         for (const tn::fed_value& f : s.asked->feeds)
             p->fed.push_back(values_.number_of(std::make_shared<const tn::any_array>(f.value.share())));
-        p->stages.emplace_back();
+        p->segments.emplace_back();
         std::map<int, int> latest;                         // update, by variable
         std::map<const tn::node*, std::set<int>> computed; // of which effects
         for (const tn::node* n : p->order->nodes()) {
@@ -239,15 +239,15 @@ private:
     }
 
     static int stage_of(plan_of_step& p, const std::set<int>& waits) {
-        const auto at = std::find(p.stages.begin(), p.stages.end(), waits);
-        if (at == p.stages.end()) p.stages.push_back(waits);
-        return static_cast<int>(std::find(p.stages.begin(), p.stages.end(), waits) - p.stages.begin());
+        const auto at = std::find(p.segments.begin(), p.segments.end(), waits);
+        if (at == p.segments.end()) p.segments.push_back(waits);
+        return static_cast<int>(std::find(p.segments.begin(), p.segments.end(), waits) - p.segments.begin());
     }
 
     // What is not computed of what waited may be computed where it is needed, and then reads there.
     void find_moments(plan_of_step& p) const {
         const std::vector<const tn::node*>& nodes = p.order->nodes();
-        std::map<const tn::node*, std::set<int>> runs_in; // stages
+        std::map<const tn::node*, std::set<int>> runs_in; // segments
         for (auto n = nodes.rbegin(); n != nodes.rend(); ++n) {
             std::set<int>& mine = runs_in[*n];
             mine.insert(stage_of(p, waits_before(p, *n)));
@@ -267,8 +267,8 @@ private:
                         if (e.what == effect::kind::update && e.on == variable)
                             before_updates =
                                 before_updates && std::includes(e.waits.begin(), e.waits.end(),
-                                                                p.stages[static_cast<std::size_t>(s)].begin(),
-                                                                p.stages[static_cast<std::size_t>(s)].end());
+                                                                p.segments[static_cast<std::size_t>(s)].begin(),
+                                                                p.segments[static_cast<std::size_t>(s)].end());
                     if (before_updates) when.insert(s);
                 }
                 std::vector<int>& all = p.moments[{n, from.node}];
@@ -300,7 +300,7 @@ private:
         const plan_of_step& p = plan(m, l);
         s.effects.resize(p.effects.size());
         s.made.resize(p.places.size(), unknown);
-        s.moments.resize(p.stages.size());
+        s.moments.resize(p.segments.size());
     }
     const plan_of_step& plan(const machine& m, std::size_t l) const {
         return *plans_[l][static_cast<std::size_t>(m.at[l])];
@@ -406,7 +406,7 @@ private:
         return false;
     }
     static bool may_read(const plan_of_step& p, const step_state& s, int t) {
-        const std::set<int>& waits = p.stages[static_cast<std::size_t>(t)];
+        const std::set<int>& waits = p.segments[static_cast<std::size_t>(t)];
         return s.moments[static_cast<std::size_t>(t)].empty() && std::all_of(waits.begin(), waits.end(), [&](int e) {
                    return s.effects[static_cast<std::size_t>(e)] == 2;
                });
@@ -505,20 +505,20 @@ private:
                 try_all(m, [&](machine& then, choices& c) { return update(then, l, e, c); });
         }
         if (s.error < 0 && lanes_.size() > 1)
-            for (const std::set<int>& stage : updating) update_stage(m, l, stage);
+            for (const std::set<int>& segment : updating) update_stage(m, l, segment);
         const auto count = [&](char what) { return std::count(s.effects.begin(), s.effects.end(), what); };
         if (s.error >= 0 ? count(1) == 0 : count(2) == static_cast<long>(s.effects.size()))
             try_all(m, [&](machine& then, choices& c) { return end(then, l, c); });
     }
 
-    // All updates of a stage at one moment; those of one variable as they were made.
-    void update_stage(const machine& m, std::size_t l, const std::set<int>& stage) {
+    // All updates of a segment at one moment; those of one variable as they were made.
+    void update_stage(const machine& m, std::size_t l, const std::set<int>& segment) {
         const plan_of_step& p = plan(m, l);
         try_all(m, [&](machine& then, choices& c) {
             bool any = false;
             for (std::size_t e = 0; e < p.effects.size(); ++e) {
                 const effect& of = p.effects[e];
-                if (of.what != effect::kind::update || of.waits != stage || then.steps[l].effects[e] != 0) continue;
+                if (of.what != effect::kind::update || of.waits != segment || then.steps[l].effects[e] != 0) continue;
                 for (const int b : of.before)
                     if (then.steps[l].effects[static_cast<std::size_t>(b)] != 2) return any;
                 if (!update(then, l, e, c)) return false;

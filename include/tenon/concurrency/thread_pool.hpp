@@ -14,14 +14,14 @@ namespace tenon {
 
 /// A piece of work to be run once by some thread: an owning, move-only `void()` callable. Callables of up
 /// to 48 bytes are kept inside, larger ones on the heap. Calling it must not throw.
-class pool_task {
+class work_item {
 public:
-    pool_task() noexcept = default;
+    work_item() noexcept = default;
 
     template <class Callable>
-        requires(!std::is_same_v<std::remove_cvref_t<Callable>, pool_task> &&
+        requires(!std::is_same_v<std::remove_cvref_t<Callable>, work_item> &&
                  std::is_invocable_v<std::decay_t<Callable>&>)
-    pool_task(Callable&& callable) // NOLINT: implicit, so that a lambda can be passed as it is
+    work_item(Callable&& callable) // NOLINT: implicit, so that a lambda can be passed as it is
         :
         operations_(&operations_for<std::decay_t<Callable>>) {
         using held = std::decay_t<Callable>;
@@ -32,10 +32,10 @@ public:
         }
     }
 
-    pool_task(pool_task&& other) noexcept : operations_(std::exchange(other.operations_, nullptr)) {
+    work_item(work_item&& other) noexcept : operations_(std::exchange(other.operations_, nullptr)) {
         if (operations_ != nullptr) operations_->move(storage_, other.storage_);
     }
-    pool_task& operator=(pool_task&& other) noexcept {
+    work_item& operator=(work_item&& other) noexcept {
         if (this != &other) {
             reset();
             operations_ = std::exchange(other.operations_, nullptr);
@@ -43,7 +43,7 @@ public:
         }
         return *this;
     }
-    ~pool_task() { reset(); }
+    ~work_item() { reset(); }
 
     explicit operator bool() const noexcept { return operations_ != nullptr; }
     void operator()() noexcept { operations_->call(storage_); }
@@ -132,7 +132,7 @@ public:
     /// Queues a task; tasks begin in the order they were submitted. Without threads of its own (size 1)
     /// the pool runs it before returning, or, when called from a task, after that task. A task may call
     /// parallel_for. It must not throw.
-    void submit(pool_task task);
+    void submit(work_item task);
 
     /// Runs one queued task on this thread, if there is any; says whether there was.
     bool run_one();

@@ -155,7 +155,7 @@ struct thread_pool::state {
     alignas(64) detail::spin_lock lock;
     std::atomic<loop*> first{nullptr}; // written under the lock
     std::atomic<std::size_t> queued{0};
-    std::vector<pool_task> ring = std::vector<pool_task>(64); // the queue: tasks [head, head + queued), wrapped
+    std::vector<work_item> ring = std::vector<work_item>(64); // the queue: tasks [head, head + queued), wrapped
     std::size_t head = 0;
 
     std::vector<std::thread> threads;
@@ -200,11 +200,11 @@ struct thread_pool::state {
         return true;
     }
 
-    void push(pool_task task) {
+    void push(work_item task) {
         detail::spin_guard guard(lock);
         const std::size_t count = queued.load(std::memory_order_relaxed);
         if (count == ring.size()) {
-            std::vector<pool_task> larger(2 * count);
+            std::vector<work_item> larger(2 * count);
             for (std::size_t i = 0; i < count; ++i) larger[i] = std::move(ring[(head + i) % count]);
             ring = std::move(larger);
             head = 0;
@@ -215,7 +215,7 @@ struct thread_pool::state {
 
     bool run_a_task() {
         if (queued.load(std::memory_order_relaxed) == 0) return false;
-        pool_task task;
+        work_item task;
         {
             detail::spin_guard guard(lock);
             const std::size_t count = queued.load(std::memory_order_relaxed);
@@ -343,7 +343,7 @@ TENON_INLINE void thread_pool::split(std::int64_t n, std::int64_t grain,
     if (here.failure) std::rethrow_exception(here.failure);
 }
 
-TENON_INLINE void thread_pool::submit(pool_task task) {
+TENON_INLINE void thread_pool::submit(work_item task) {
     for (const submit_scope* s = detail::this_pool_thread().takes; s; s = s->outer_) {
         if (&s->pool_ != this) continue;
         if (s->take_(task)) return;
@@ -387,7 +387,7 @@ TENON_INLINE stop_scope::stop_scope(function_ref<bool()> stop) noexcept :
     stop_(stop), outer_(std::exchange(detail::this_pool_thread().stop, &stop_)) {}
 TENON_INLINE stop_scope::~stop_scope() { detail::this_pool_thread().stop = outer_; }
 
-TENON_INLINE submit_scope::submit_scope(thread_pool& pool, function_ref<bool(pool_task&)> take) noexcept :
+TENON_INLINE submit_scope::submit_scope(thread_pool& pool, function_ref<bool(work_item&)> take) noexcept :
     pool_(pool), take_(take), outer_(std::exchange(detail::this_pool_thread().takes, this)) {}
 TENON_INLINE submit_scope::~submit_scope() { detail::this_pool_thread().takes = outer_; }
 

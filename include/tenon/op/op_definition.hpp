@@ -16,23 +16,23 @@ struct node;
 
 enum class op_flags : unsigned {
     none = 0,
-    stateful = 1,       ///< two of them are never one; never folded
-    source = 2,         ///< has a value of its own (placeholder, variable): never folded
-    updates = 4,        ///< writes the resource that its input 0 reads
-    alike = 8,          ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
-    resource = 16,      ///< holds what outlives steps, as a variable does: decides where those that use it are placed
-    identity = 32,      ///< output 0 is input 0; its attribute `shape`, where it has one, may leave sizes open
-    view = 64,          ///< output 0 is the elements of input 0, in their order, in other sizes
-    constant = 128,     ///< output 0 is the array in its attribute `value`
-    fed = 256,          ///< has no value in a step that does not feed it
-    variable = 512,     ///< output 0 is the memory of a variable
-    replaces = 1024,    ///< an update after which the resource is input 1
-    uses = 2048,        ///< uses the resource that its input 0 stands for, and runs where that is
-    rows = 8192,        ///< of input 0 reads nothing but what its other inputs name
-    waits = 4096,       ///< is started, between stages (waiting_kernel); may leave its outputs' sizes open; the host's
+    stateful = 1,    ///< two of them are never one; never folded
+    source = 2,      ///< has a value of its own (placeholder, variable): never folded
+    updates = 4,     ///< writes the resource that its input 0 reads
+    alike = 8,       ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
+    resource = 16,   ///< holds what outlives steps, as a variable does: decides where those that use it are placed
+    identity = 32,   ///< output 0 is input 0; its attribute `shape`, where it has one, may leave sizes open
+    view = 64,       ///< output 0 is the elements of input 0, in their order, in other sizes
+    constant = 128,  ///< output 0 is the array in its attribute `value`
+    fed = 256,       ///< has no value in a step that does not feed it
+    variable = 512,  ///< output 0 is the memory of a variable
+    replaces = 1024, ///< an update after which the resource is input 1
+    uses = 2048,     ///< uses the resource that its input 0 stands for, and runs where that is
+    rows = 8192,     ///< of input 0 reads nothing but what its other inputs name
+    waits = 4096,    ///< is started, between segments (waiting_kernel); may leave its outputs' sizes open; the host's
     of_program = 16384, ///< a resource of data that the session's program has: on the session's own task, if it may be
-    early = 32768,      ///< of one that waits: may begin while the stage that has computed its operand goes on
-    by_reader = 65536,  ///< runs in the stage that reads it: what it reads besides its inputs stays where it is
+    early = 32768,      ///< of one that waits: may begin while the segment that has computed its operand goes on
+    by_reader = 65536,  ///< runs in the segment that reads it: what it reads besides its inputs stays where it is
     joins = 262144,     ///< output 0 is all inputs, one after another
     keeps = 131072,     ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
 };

@@ -1,11 +1,11 @@
 // Reads a part of a program from any bytes. What is accepted is written and read again, and is the same; where it is small, its
-// stages are planned, as a worker plans them: that may fail, with one of the library's errors.
+// segments are planned, as a worker plans them: that may fail, with one of the library's errors.
 // covers: net/wire/program_codec net/wire/values graph/graph
 
 #include "net_packed.hpp"
 
 #include <net/wire/program_codec.hpp>
-#include <tenon/runtime/run/staged_plan.hpp>
+#include <tenon/runtime/run/subgraph.hpp>
 #include <tenon/tenon.hpp>
 
 namespace {
@@ -32,7 +32,7 @@ void plan(program_part& part) {
     o.set_devices({first.get(), second.get()});
     o.session_container = "session";
     try {
-        const rt::staged_plan made(std::move(part.program), o, true);
+        const rt::subgraph made(std::move(part.program), o, true);
         (void)made.summary();
     } catch (const tenon::internal_error& e) {
         fuzz::stop(e.what());

@@ -14,8 +14,8 @@
 #include <net/wire/calls.hpp>
 #include <net/wire/graph_codec.hpp>
 #include <net/wire/program_codec.hpp>
-#include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/task_programs.hpp>
 #include <tenon/tenon.hpp>
 
 #include "../net/net_packed.hpp"
@@ -67,9 +67,9 @@ void write_parts(const built& b, const std::string& name) {
         i.device = bound ? 0 : static_cast<int>(i.origin->number % 2);
         for (const int v : i.outputs) p.value(v).device = i.device;
     }
-    const rt::program_parts cut = rt::cut_by_task(p, {{{0}}, {{1}}}, o);
-    for (std::size_t t = 0; t < cut.parts.size(); ++t) {
-        net::packed part = net::encode_program(cut.parts[t]);
+    const rt::task_programs cut = rt::cut_by_task(p, {{{0}}, {{1}}}, o);
+    for (std::size_t t = 0; t < cut.programs.size(); ++t) {
+        net::packed part = net::encode_program(cut.programs[t]);
         write("net_program", name + "_" + std::to_string(t), fuzz::text_of(part));
         (void)net::decode_program(part, 1);
     }

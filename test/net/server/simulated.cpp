@@ -9,8 +9,8 @@
 #include <net/server/simulated_cluster.hpp>
 #include <net/wire/program_codec.hpp>
 #include <tenon/runtime/place/place.hpp>
-#include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/task_programs.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
@@ -297,8 +297,8 @@ TEST_CASE("A part whose program has edges that it was not registered with is ref
     rt::placer placer(descriptions, true, {}, devices[0]->full_name());
     rt::program whole = rt::prune(r);
     rt::place(whole, o, placer, nullptr);
-    const rt::program_parts cut = rt::cut_by_task(whole, {{{0}}, {{1}}}, o);
-    REQUIRE(cut.parts.size() == 2);
+    const rt::task_programs cut = rt::cut_by_task(whole, {{{0}}, {{1}}}, o);
+    REQUIRE(cut.programs.size() == 2);
     REQUIRE(cut.edges.size() == 1);
 
     const auto to = net::peer::make(all.client, test.dial(1));
@@ -312,7 +312,7 @@ TEST_CASE("A part whose program has edges that it was not registered with is ref
         c.part = part;
         c.edges = edges;
         c.has_program = true;
-        c.program = net::encode_program(cut.parts[1]);
+        c.program = net::encode_program(cut.programs[1]);
         c.hash = net::hash_of(c.program);
         return net::ask(*to, c, all.in(5s)).known;
     };

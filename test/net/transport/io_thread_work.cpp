@@ -66,13 +66,13 @@ TEST_CASE(
         if (said == "work") {
             telling = true;
             reader.set_value(std::this_thread::get_id());
-            tn::pool_task work = [&] {
+            tn::work_item work = [&] {
                 worker.set_value(std::this_thread::get_id());
                 on_time.set_value(!telling);
                 begun.set_value();
                 release.get_future().wait();
             };
-            taken.set_value(l.there().run_aside(work));
+            taken.set_value(l.there().defer(work));
             telling = false;
             return;
         }
@@ -105,11 +105,11 @@ TEST_CASE("aside: the last thread that reads takes nothing") {
     std::promise<void> begun, release;
     std::promise<bool> refused;
     l.when_told = [&](const std::string& said, connection&) {
-        tn::pool_task work = [&] {
+        tn::work_item work = [&] {
             begun.set_value();
             release.get_future().wait();
         };
-        const bool taken = l.there().run_aside(work);
+        const bool taken = l.there().defer(work);
         if (said == "second") refused.set_value(!taken && work);
     };
     const auto to = l.dial_it();
@@ -128,15 +128,15 @@ TEST_CASE("aside: a thread takes one piece of work at a time; one alone, and thr
         listening l(threads);
         std::promise<std::pair<bool, bool>> taken;
         l.when_told = [&](const std::string&, connection&) {
-            tn::pool_task one = [] {}, two = [] {};
-            const bool first = l.there().run_aside(one);
-            taken.set_value({first, l.there().run_aside(two)});
+            tn::work_item one = [] {}, two = [] {};
+            const bool first = l.there().defer(one);
+            taken.set_value({first, l.there().defer(two)});
         };
         l.dial_it()->send(note("both"));
         auto told = taken.get_future();
         CHECK(soon(told) == std::pair(threads > 1, false));
-        tn::pool_task mine = [] {};
-        CHECK_FALSE(l.there().run_aside(mine));
+        tn::work_item mine = [] {};
+        CHECK_FALSE(l.there().defer(mine));
         CHECK(mine);
     }
 }
@@ -145,7 +145,7 @@ TEST_CASE("aside: what is sent is kept until kernels run or the work ends, and n
     listening l(2);
     std::promise<std::vector<std::size_t>> seen;
     l.when_told = [&](const std::string&, connection& to) {
-        tn::pool_task work = [&seen, &to] {
+        tn::work_item work = [&seen, &to] {
             std::vector<std::size_t> unsent;
             const auto look = [&] { unsent.push_back(to.unsent_bytes() > 0); };
             to.send(note("a"));
@@ -160,7 +160,7 @@ TEST_CASE("aside: what is sent is kept until kernels run or the work ends, and n
             look();
             seen.set_value(std::move(unsent));
         };
-        CHECK(l.there().run_aside(work));
+        CHECK(l.there().defer(work));
     };
     l.dial_it()->send(note("go"));
     auto told = seen.get_future();

@@ -8,8 +8,8 @@
 #include <net/wire/program_codec.hpp>
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/place/place.hpp>
-#include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/task_programs.hpp>
 #include <tenon/tenon.hpp>
 
 #include "random_graphs/wire_session.hpp"
@@ -31,7 +31,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 struct cutter {
     std::vector<std::unique_ptr<tn::device>> devices;
     rt::plan_options options;
-    rt::program_parts parts_of(const rt::request& r) {
+    rt::task_programs programs_of(const rt::request& r) {
         std::vector<tn::device_attributes> descriptions;
         std::vector<rt::task_devices> tasks;
         std::vector<tn::device*> own;
@@ -76,13 +76,13 @@ struct model {
         large = tn::untyped::constant(tn::any_array::zeros(tn::element_type::float32, {1000}));
         y = tn::untyped::add(tn::untyped::multiply(w, x), tn::untyped::sum(large));
     }
-    rt::program_parts parts() const {
+    rt::task_programs programs() const {
         rt::request r;
         r.feeds = {x.output()};
         r.feed_types = {{tn::element_type::float32, {3, 4}}};
         r.fetches = {y.output(), update.output()};
         cutter c;
-        return c.parts_of(r);
+        return c.programs_of(r);
     }
 };
 
@@ -90,9 +90,9 @@ struct model {
 
 TEST_CASE("program codec: a part is written in one way, and comes back as it was") {
     const model m;
-    const rt::program_parts cut = m.parts();
-    REQUIRE(cut.parts.size() == 2);
-    for (const rt::program& part : cut.parts) {
+    const rt::task_programs cut = m.programs();
+    REQUIRE(cut.programs.size() == 2);
+    for (const rt::program& part : cut.programs) {
         packed p = encode_program(part);
         CHECK(hash_of(p) == hash_of(encode_program(part)));
         const program_part back = decode_program(p, 1);
@@ -122,18 +122,18 @@ TEST_CASE("program codec: a part is written in one way, and comes back as it was
         CHECK(back.program.feed_types == part.feed_types);
         CHECK(back.program.sizes.known({tn::extent::named("batch")}) == tn::extents{3});
     }
-    CHECK(hash_of(encode_program(cut.parts[0])) != hash_of(encode_program(cut.parts[1])));
+    CHECK(hash_of(encode_program(cut.programs[0])) != hash_of(encode_program(cut.programs[1])));
 }
 
 TEST_CASE("program codec: what a part does not need stays at home; edges are told") {
     const model m;
-    const rt::program_parts cut = m.parts();
-    packed p = encode_program(cut.parts[1]);
+    const rt::task_programs cut = m.programs();
+    packed p = encode_program(cut.programs[1]);
     CHECK(p.arrays.empty()); // the constant is read on the other task
     const program_part back = decode_program(p, 1);
     for (std::int64_t n = 0; n < back.nodes.size(); ++n) CHECK(back.nodes.at(n)->op != &tn::constant_definition);
     CHECK(back.sends.size() + back.receives.size() == cut.edges.size());
-    packed q = encode_program(cut.parts[0]);
+    packed q = encode_program(cut.programs[0]);
     CHECK(q.arrays.size() == 1); // once, though node and item have it
     const program_part first = decode_program(q, 1);
     CHECK(first.sends == back.receives);
@@ -151,23 +151,23 @@ TEST_CASE("program codec: a part names its bytes' hash by content") {
 
 TEST_CASE("program codec: devices that are not there are refused") {
     const model m;
-    packed p = encode_program(m.parts().parts[1]);
+    packed p = encode_program(m.programs().programs[1]);
     CHECK_THROWS_WITH_AS(decode_program(p, 0), doctest::Contains("device 0 is asked for; this task has 0"),
                          tn::data_loss_error);
 }
 
 TEST_CASE("program codec: what was bound or rewritten is not sent") {
     const model m;
-    rt::program_parts cut = m.parts();
-    cut.parts[0].values[0].view_of = 1;
-    CHECK_THROWS_AS(encode_program(cut.parts[0]), tn::internal_error);
+    rt::task_programs cut = m.programs();
+    cut.programs[0].values[0].view_of = 1;
+    CHECK_THROWS_AS(encode_program(cut.programs[0]), tn::internal_error);
 }
 
 TEST_CASE("program codec: what is cut short is refused; changed bytes are refused, or are a part") {
     const model m;
     std::mt19937_64 random(5);
     int refused = 0, rounds = 0;
-    for (const rt::program& part : m.parts().parts) {
+    for (const rt::program& part : m.programs().programs) {
         const packed whole = encode_program(part);
         for (std::size_t n = 0; n < whole.body.size(); ++n) {
             packed p = whole.share();

@@ -91,7 +91,7 @@ taken readers_and_updates(int count) {
     });
 }
 
-// Selections one after another, each of a size that the one before tells: planned, then run, when each stage is planned.
+// Selections one after another, each of a size that the one before tells: planned, then run, when each segment is planned.
 struct planned_and_run {
     taken planned, run;
 };

@@ -95,7 +95,7 @@ TEST_CASE(
         std::vector<decltype(step.start(some))> in_flight;
         for (int i = 0; i < 6; ++i) in_flight.push_back(step.start(some));
         gates::get().wait_for("go", 6);
-        gates::get().open("go"); // all six stages begin, and their copies
+        gates::get().open("go"); // all six segments begin, and their copies
         auto other = step.start(some);
         gates::get().wait_for("go", 1); // which somebody had to start
         for (auto& p : in_flight) CHECK_FALSE(p.has_ended());

@@ -7,14 +7,14 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/ops/reduce/scan.hpp>
 #include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-// Stages of a step that follow each other use the same memory.
+// Segments of a step that follow each other use the same memory.
 
 namespace tn = tenon;
 
@@ -23,10 +23,10 @@ namespace {
 constexpr int width = 512;
 using row = tn::tensor<float, tn::shape<width>>;
 
-// x, and in each of so many stages a value from the queue: what a stage computes is kept for its end only.
-row in_stages(const tn::any_tensor& start, const tn::fifo_queue<float>& ones, int stages) {
+// x, and in each of so many segments a value from the queue: what a segment computes is kept for its end only.
+row in_stages(const tn::any_tensor& start, const tn::fifo_queue<float>& ones, int segments) {
     row x = row::unchecked(start);
-    for (int i = 0; i < stages; ++i) {
+    for (int i = 0; i < segments; ++i) {
         const tn::control_dependencies after(x);
         const auto one = ones.dequeue();
         const row wide = tn::identity(tn::tanh(x + one));
@@ -35,8 +35,8 @@ row in_stages(const tn::any_tensor& start, const tn::fifo_queue<float>& ones, in
     }
     return x;
 }
-float expected(float x, int stages) {
-    for (int i = 0; i < stages; ++i) x = std::tanh(0.5f * std::tanh(x + 1));
+float expected(float x, int segments) {
+    for (int i = 0; i < segments; ++i) x = std::tanh(0.5f * std::tanh(x + 1));
     return x;
 }
 
@@ -44,13 +44,13 @@ float expected(float x, int stages) {
 
 TEST_CASE("the memory of a step of many stages is that of one, whichever step had it before") {
     std::size_t few = 0;
-    for (const int stages : {2, 12}) {
+    for (const int segments : {2, 12}) {
         const tn::graph g;
         const tn::graph_scope in(g);
         const auto x = tn::placeholder<float, tn::shape<width>>("x");
         const tn::fifo_queue<float> ones(100000);
         const auto fill = ones.enqueue_many(tn::ones<float, tn::shape<50000>>());
-        const row y = in_stages(x, ones, stages);
+        const row y = in_stages(x, ones, segments);
         tn::session s({.fuse = false});
         s.run(fill);
         const tn::step_report r = s.report(tn::feed(x, tn::array<float, tn::shape<width>>()), y);
@@ -69,7 +69,7 @@ TEST_CASE("the memory of a step of many stages is that of one, whichever step ha
                         fed.data()[k] = static_cast<float>(t) - 0.01f * static_cast<float>(i + k % 7);
                     const auto out = s.run(tn::feed(x, fed), y);
                     for (int k = 0; k < width; ++k)
-                        wrong += !(std::fabs(out.data()[k] - expected(fed.data()[k], stages)) < 1e-3f);
+                        wrong += !(std::fabs(out.data()[k] - expected(fed.data()[k], segments)) < 1e-3f);
                 }
             });
         for (std::thread& t : threads) t.join();

@@ -11,7 +11,7 @@
 ///     total = device_collective(begun)      on the host: waits until all have come, then until the GPUs have summed
 ///     sum   = device_collective_done(total) on the GPU: what has become of x
 ///
-/// What crosses stages is a few bytes, which say in which order. `place` joins the three, and is no other's in their graph. CPUs have no
+/// What crosses segments is a few bytes, which say in which order. `place` joins the three, and is no other's in their graph. CPUs have no
 /// kernels for what is on the GPU.
 
 namespace tenon {

@@ -16,7 +16,7 @@
 
 namespace tenon {
 
-/// A value that a GPU keeps from the stage that computes it to the one that reads the sum; one step has it at a time.
+/// A value that a GPU keeps from the segment that computes it to the one that reads the sum; one step has it at a time.
 class kept_value {
 public:
     explicit kept_value(tensor_type t) : type(std::move(t)) {}

@@ -76,7 +76,7 @@ public:
     /// The event is reached when the stream gets here; it is an event of a device of this kind, as in wait(). `told`, if any, is
     /// called then: once, on any thread, perhaps before this returns. That thread holds nothing of the device, and may give
     /// it more.
-    virtual void record(stream l, device_event& e, completion* told = nullptr) = 0;
+    virtual void record(stream l, device_event& e, completion* then = nullptr) = 0;
     /// The stream goes on when the event, recorded before this call, is reached.
     virtual void wait(stream l, device_event& e) = 0;
 

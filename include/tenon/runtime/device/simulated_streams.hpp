@@ -45,7 +45,7 @@ public:
         const void* from = nullptr;
         std::size_t bytes = 0;
         event* point = nullptr;
-        completion* told = nullptr;
+        completion* then = nullptr;
         step_monitor* monitor = nullptr;
         int number = 0;
         double cost = 0;         // ns of a thread
@@ -122,7 +122,7 @@ public:
     void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
     void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
     std::unique_ptr<device_event> make_event() override { return std::make_unique<simulated_machine::event>(); }
-    void record(stream l, device_event& e, completion* told) override;
+    void record(stream l, device_event& e, completion* then) override;
     void wait(stream l, device_event& e) override;
     void work_until(function_ref<bool()> done) override { machine_->work_until(done); }
     void wake() noexcept override { machine_->wake(); }

@@ -148,9 +148,9 @@ TENON_INLINE bool simulated_machine::perform(stream& l, command* done, locked& h
             next = w->next;
             make_ready(*w);
         }
-        if (c.told) {
+        if (c.then) {
             held.unlock();
-            c.told->completed(nullptr); // from here on the event, and with it the command, may be gone
+            c.then->completed(nullptr); // from here on the event, and with it the command, may be gone
             held.lock();
         }
         return true;
@@ -291,9 +291,9 @@ TENON_INLINE void simulated_streams::copy(stream l, void* to, const void* from, 
     give(c);
 }
 
-TENON_INLINE void simulated_streams::record(stream l, device_event& e, completion* told) {
+TENON_INLINE void simulated_streams::record(stream l, device_event& e, completion* then) {
     auto& point = static_cast<simulated_machine::event&>(e);
-    point.mark = {.what = command::kind::record, .on = l, .point = &point, .told = told};
+    point.mark = {.what = command::kind::record, .on = l, .point = &point, .then = then};
     machine_->give(streams_, std::span(&point.mark, 1));
 }
 

@@ -8,12 +8,12 @@
 #include <tenon/core/short_list.hpp>
 #include <tenon/graph/add_node.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/plan/sizes.hpp>
 #include <tenon/runtime/plan/prepared_memory.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 
 /// What the planner works on: the part of a graph that one step needs. It is made by `prune`, put on devices by `place`, and,
-/// where ops wait, cut into stages by `cut_into_stages`. Each, with all sizes known, is changed by `rewrite`, parted by
-/// `insert_transfers`, ordered and laid out by `schedule`, and frozen into a plan.
+/// where ops wait, cut into segments by `cut_into_segments`. Each, with all sizes known, is changed by `rewrite`, parted by
+/// `insert_transfers`, ordered and laid out by `schedule`, and made an `executable`.
 
 namespace tenon::runtime {
 
@@ -113,7 +113,7 @@ struct plan_options {
     /// Where what is sent is copied on its way to other tasks, so that a variable's value can be sent as it lies: what keeps the
     /// memory of the devices while it is on its way. nullptr: what is sent is what arrives.
     std::shared_ptr<void> lender = nullptr;
-    int kept_stages = 64; ///< plans of a stage that are kept, each for some sizes that were known late
+    int kept_segments = 64; ///< plans of a segment that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched. nullptr: another process's, of which only what is described is known.
     std::vector<tenon::device*> devices;

@@ -11,17 +11,17 @@
 #include <vector>
 
 #include <tenon/concurrency/spin_lock.hpp>
-#include <tenon/op/step.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/op/step.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/run/frame.hpp>
 
-/// Runs the steps of a frozen plan.
+/// Runs an executable in a frame, one step at a time.
 
 namespace tenon::runtime {
 
-/// What a run of a plan is given besides its feeds.
+/// What a run is given besides its feeds.
 struct run_environment {
     const tenon::step* in = nullptr; ///< the step that it is part of
     trace* traced = nullptr;
@@ -34,7 +34,7 @@ struct run_environment {
     bool stoppable() const noexcept { return in->limited() || in->may_be_stopped; }
 };
 
-/// Who starts a run of a plan that holds no thread while it waits. Called on any thread, which holds no lock of the run.
+/// Who starts a run that holds no thread while it waits. Called on any thread, which holds no lock of the run.
 class run_owner {
 public:
     /// There is something to do: some thread is to call work(), once for each call of this, perhaps from within it.
@@ -46,7 +46,7 @@ protected:
     ~run_owner() = default;
 };
 
-/// Runs the nodes of a plan's graph, phase by phase (README.md): a node is done by the thread that takes it, or given to a stream, which
+/// Runs the nodes of an executable's graph, phase by phase (README.md): a node is done by the thread that takes it, or given to a stream, which
 /// completes it later. Where a phase has no graph its operations are done one after another.
 ///
 /// It has no thread of its own. Threads come to work(), do what there is and leave; what completes later makes things
@@ -55,14 +55,14 @@ protected:
 /// Nothing of the frame is touched by a stream once its last event is told.
 class executor final : private step_monitor {
 public:
-    executor(const frozen_plan& p, shared_arenas* shared);
+    executor(const executable& p, shared_arenas* shared);
     executor(const executor&) = delete;
     executor& operator=(const executor&) = delete;
 
     frame& memory() noexcept { return f_; }
     /// To its end. This thread works for the host and for streams, and sleeps when it can do neither.
     void run(const any_array* const* feeds, any_array* fetched, const run_environment& e);
-    /// As of a plan's lease.
+    /// As of a segment's lease.
     void start(const any_array* const* feeds, any_array* fetched, const run_environment& e, run_owner& owner);
     void work();
     void stop() noexcept;
@@ -71,8 +71,8 @@ public:
     std::unique_ptr<executor> next_idle{}; // in a list of those that no step uses
 
 private:
-    using operation = frozen_plan::operation;
-    using gate = frozen_plan::gate;
+    using operation = executable::operation;
+    using gate = executable::gate;
     using locked = std::unique_lock<tenon::detail::spin_lock>;
     struct report final : completion {
         void completed(std::exception_ptr why) noexcept override { of->reached(node, std::move(why)); }
@@ -118,12 +118,12 @@ private:
     void check_numerics(std::size_t s) const;
 
     // A phase whose nodes are ready in an order of their own.
-    bool has_graph(const frozen_plan::phase& of, const run_environment& e) const noexcept {
+    bool has_graph(const executable::phase& of, const run_environment& e) const noexcept {
         const std::size_t nodes = of.last - of.first;
         return nodes > 0 && (p_.has_streams() || (p_.side_by_side > 1 && nodes > 1 && e.pool()));
     }
     bool is_on_host(int node) const noexcept { return node < all_streams() && p_.op(node).line < 0; }
-    void open(const frozen_plan::phase& of) noexcept;
+    void open(const executable::phase& of) noexcept;
     bool work_in_graph(bool is_caller);
     void run_node(int node) noexcept;
     void release(std::span<const int> next) noexcept;
@@ -152,10 +152,10 @@ private:
     void give_operation(int s) noexcept;
     void give_all() noexcept;
     bool give_recorded() noexcept;
-    void record_end(std::size_t line, report& told) noexcept;
-    void record_event(const worker& by, device_event& e, report* told) noexcept;
+    void record_end(std::size_t line, report& then) noexcept;
+    void record_event(const worker& by, device_event& e, report* then) noexcept;
 
-    const frozen_plan& p_;
+    const executable& p_;
     frame f_;
     std::vector<report> reports_; // by node
     report end_report_;
@@ -166,12 +166,12 @@ private:
     std::thread::id caller_{};
     // Of the one thread that there is between phases.
     std::size_t phase_ = 0;
-    bool is_open_ = false;            // it is a phase with a graph, whose nodes threads run
-    bool all_written_ = false;        // variables
-    std::exception_ptr refused_;      // why they are not held
-    std::exception_ptr ended_with_;   // the caller's
-    std::atomic<bool> called_{false}; // the caller, who works for streams or the pool
-    std::atomic<int> untold_{0};      // events that will be told
+    bool is_open_ = false;               // it is a phase with a graph, whose nodes threads run
+    bool all_written_ = false;           // variables
+    std::exception_ptr refused_;         // why they are not held
+    std::exception_ptr ended_with_;      // the caller's
+    std::atomic<bool> called_{false};    // the caller, who works for streams or the pool
+    std::atomic<int> awaited_events_{0}; // events that will be told
 
     mutable std::mutex errors_; // of what follows; no other lock is taken under it
     std::atomic<bool> stopped_{false};

@@ -5,12 +5,12 @@
 #include <functional>
 #include <utility>
 
-#include <tenon/core/error.hpp>
+#include <tenon/concurrency/deferred_flush.hpp>
 #include <tenon/concurrency/denormals.hpp>
 #include <tenon/concurrency/failure.hpp>
-#include <tenon/concurrency/deferred_flush.hpp>
 #include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/runtime/run/executor.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
@@ -26,7 +26,7 @@ inline cancelled_error stopped_error() { return cancelled_error("the step was st
 } // namespace detail
 
 // Its lists grow no more: what goes on in a step takes no memory.
-TENON_INLINE executor::executor(const frozen_plan& p, shared_arenas* shared) : p_(p), f_(p, shared) {
+TENON_INLINE executor::executor(const executable& p, shared_arenas* shared) : p_(p), f_(p, shared) {
     if (!p.has_streams() && p.side_by_side == 1) return;
     const std::size_t nodes = p.size() + 1;
     left_.resize(nodes);
@@ -48,7 +48,7 @@ TENON_INLINE void executor::run(const any_array* const* feeds, any_array* fetche
     if (p_.check_numerics) check_sources(feeds);
     f_.patch(feeds, fetched);
     const thread_pool::keep_awake awake(pool_worth_waking(e));
-    const frozen_plan::phase& first = p_.phases.front();
+    const executable::phase& first = p_.phases.front();
     if (p_.variables.empty() && !has_graph(first, e)) {
         run_in_order(e, first.first, first.last);
         return;
@@ -92,7 +92,7 @@ TENON_INLINE bool executor::go_on(bool is_caller) {
     std::exception_ptr why;
     try {
         for (; phase_ < p_.phases.size(); ++phase_) {
-            const frozen_plan::phase& now = p_.phases[phase_];
+            const executable::phase& now = p_.phases[phase_];
             if (!is_open_) {
                 if (!enter(now.before)) return false;
                 if (!has_graph(now, e_)) {
@@ -172,7 +172,7 @@ TENON_INLINE bool executor::hold_variables(bool read, bool updates) {
     } else if (const variable_resource* const awaited =
                    updates ? v.begin_updates(e_.in->deadline, read) : v.read(e_.in->deadline))
         detail::exceed_limit(e_, *awaited);
-    using memory_of = frozen_plan::memory_of;
+    using memory_of = executable::memory_of;
     if (read) f_.point(memory_of::before);
     if (updates) {
         f_.point(memory_of::current);

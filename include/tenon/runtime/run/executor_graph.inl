@@ -9,7 +9,7 @@
 namespace tenon::runtime {
 
 // By the thread that does the phase before.
-TENON_INLINE void executor::open(const frozen_plan::phase& of) noexcept {
+TENON_INLINE void executor::open(const executable::phase& of) noexcept {
     const bool at_once = p_.at_once && !e_.traced && !e_.measured;
     const locked lock(guard_);
     is_open_ = true;
@@ -35,7 +35,7 @@ TENON_INLINE void executor::open(const frozen_plan::phase& of) noexcept {
     }
 }
 
-// Heaps of which the first in the plan's order is taken first.
+// Heaps of which the first in the executable's order is taken first.
 TENON_INLINE void executor::put(std::vector<int>& heap, int node) noexcept {
     heap.push_back(node);
     std::push_heap(heap.begin(), heap.end(), std::greater<>());
@@ -68,7 +68,7 @@ TENON_INLINE void executor::release(std::span<const int> next) noexcept {
         if (n < end_ && --left_[static_cast<std::size_t>(n)] == 0) make_possible(n);
 }
 
-// One thread at a time gives, so that each stream gets what it does in the plan's order; and says where that ends, where it is stopped.
+// One thread at a time gives, so that each stream gets what it does in the executable's order; and says where that ends, where it is stopped.
 TENON_INLINE bool executor::may_give() const noexcept {
     if (giving_) return false;
     if (!stopped()) return !givable_.empty();
@@ -79,7 +79,7 @@ TENON_INLINE bool executor::may_give() const noexcept {
 
 // Of what nobody works on: all has ended, or, of a step that was stopped, all that was begun.
 TENON_INLINE bool executor::is_over() const noexcept {
-    return untold_.load(std::memory_order_acquire) == 0 && !has_work() && (on_host_ == 0 || stopped());
+    return awaited_events_.load(std::memory_order_acquire) == 0 && !has_work() && (on_host_ == 0 || stopped());
 }
 
 // True: the phase is over, and this thread goes on with the next; else it has nothing to do, or the caller's thread goes on.
@@ -200,7 +200,7 @@ TENON_INLINE void executor::reached(int node, std::exception_ptr why) noexcept {
     if (why) failed(nowhere, std::move(why)); // of what, among all that was given, nobody knows
     else if (is_one) check(p_.op(node).checked);
     locked lock(guard_);
-    const bool was_last = untold_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const bool was_last = awaited_events_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     if (!stopped()) {
         if (is_one && !p_.check_numerics) release(graph_->ended[static_cast<std::size_t>(node)]);
         else if (is_one) make_ready(node);
@@ -293,7 +293,7 @@ TENON_INLINE void executor::give_all() noexcept {
     }
     has_told_ = true;
     // Counted before the first is told, which would be taken for the last.
-    untold_.fetch_add(1, std::memory_order_relaxed);
+    awaited_events_.fetch_add(1, std::memory_order_relaxed);
     for (std::size_t l = 0; l < used_.size(); ++l)
         if (used_[l]) record_end(l, all_ended);
     all_ended.completed(nullptr);
@@ -342,21 +342,21 @@ TENON_INLINE void executor::give_operation(int number) noexcept {
     } catch (...) {
         failed(number, std::current_exception());
     }
-    if (op.awaited) record_event(op.by, *f_.events[s], op.told && !at_once ? &reports_[s] : nullptr);
+    if (op.awaited) record_event(op.by, *f_.events[s], op.calls_host && !at_once ? &reports_[s] : nullptr);
     if (op.ends_line && !at_once) record_end(static_cast<std::size_t>(op.line), end_report_);
 }
 
 // After the last operation of a stream, if nothing else tells its end, or after the last that was given before a stop.
-TENON_INLINE void executor::record_end(std::size_t line, report& told) noexcept {
+TENON_INLINE void executor::record_end(std::size_t line, report& then) noexcept {
     closed_[line] = 1;
-    record_event(p_.streams[line], *f_.ends[line], &told);
+    record_event(p_.streams[line], *f_.ends[line], &then);
 }
 
 // Who is told will be, or the step could not end: what there is no memory for ends the program.
-TENON_INLINE void executor::record_event(const worker& by, device_event& e, report* told) noexcept {
-    if (told) untold_.fetch_add(1, std::memory_order_relaxed);
+TENON_INLINE void executor::record_event(const worker& by, device_event& e, report* then) noexcept {
+    if (then) awaited_events_.fetch_add(1, std::memory_order_relaxed);
     try {
-        p_.streams_of(by).record(static_cast<device_streams::stream>(by.stream), e, told);
+        p_.streams_of(by).record(static_cast<device_streams::stream>(by.stream), e, then);
     } catch (...) { // of one that nobody is told of
         failed(nowhere, std::current_exception());
     }

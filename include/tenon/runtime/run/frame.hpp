@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <tenon/resources/held_variables.hpp>
-#include <tenon/runtime/run/frozen_plan.hpp>
+#include <tenon/runtime/run/executable.hpp>
 #include <tenon/runtime/run/shared_arenas.hpp>
 
-/// What one step of a plan in flight owns: memory, with the pointers into it.
+/// What one run of an executable owns: memory, with the pointers into it.
 
 namespace tenon::runtime {
 
@@ -27,10 +27,10 @@ protected:
 /// one that runs the operation.
 class frame {
 public:
-    using memory_of = frozen_plan::memory_of;
+    using memory_of = executable::memory_of;
 
     /// `shared`: its arenas are taken from there, each time anew; nullptr: it has its own.
-    frame(const frozen_plan& p, shared_arenas* shared);
+    frame(const executable& p, shared_arenas* shared);
     ~frame() { give_arenas(); }
     frame(const frame&) = delete;
     frame& operator=(const frame&) = delete;
@@ -73,7 +73,7 @@ private:
     void point_into_arenas(bool first);
     std::unique_ptr<recorded_work> record(const tenon::step& in, std::unique_ptr<recorded_work> other);
 
-    const frozen_plan& p_;
+    const executable& p_;
     shared_arenas* const shared_;
     std::vector<device_memory> arenas_;           // by device
     std::unique_ptr<shared_arenas::set> taken_{}; // or those, of a frame that is taken

@@ -6,14 +6,14 @@
 #include <cstring>
 #include <exception>
 
-#include <tenon/core/error.hpp>
 #include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/runtime/run/frame.hpp>
 
 namespace tenon::runtime {
 
-TENON_INLINE frame::frame(const frozen_plan& p, shared_arenas* shared) :
+TENON_INLINE frame::frame(const executable& p, shared_arenas* shared) :
     variables(p.variables), p_(p), shared_(shared), pointed_(p.variables.size()) {
     in.resize(p.in_begin.back());
     out.resize(p.out_begin.back());
@@ -27,7 +27,7 @@ TENON_INLINE frame::frame(const frozen_plan& p, shared_arenas* shared) :
         told.resize(p.size());
         for (const int number : p.on_streams) {
             const auto s = static_cast<std::size_t>(number);
-            const frozen_plan::operation& op = p.operations[s];
+            const executable::operation& op = p.operations[s];
             if (const std::size_t bytes = op.kernel->told_bytes(); bytes > 0) {
                 told[s] = p.device_at(op.device).streams()->told_memory(bytes);
                 runs[s].told = told[s].get();
@@ -99,7 +99,7 @@ TENON_INLINE void frame::point_into_arenas(bool first) {
 }
 
 TENON_INLINE void frame::patch(const any_array* const* feeds, any_array* fetched_here) {
-    for (const frozen_plan::patch& p : p_.feed_in) in[p.slot] = feeds[p.index]->data();
+    for (const executable::patch& p : p_.feed_in) in[p.slot] = feeds[p.index]->data();
     for (std::size_t f = 0; f < p_.fetch_types.size(); ++f) {
         if (p_.lent[f]) continue;
         const tensor_type& t = p_.fetch_types[f];
@@ -111,13 +111,13 @@ TENON_INLINE void frame::patch(const any_array* const* feeds, any_array* fetched
                                            error.what());
         }
     }
-    for (const frozen_plan::patch& p : p_.fetch_out) out[p.slot] = fetched_here[p.index].data();
-    for (const frozen_plan::patch& p : p_.fetch_in) in[p.slot] = fetched_here[p.index].data();
+    for (const executable::patch& p : p_.fetch_out) out[p.slot] = fetched_here[p.index].data();
+    for (const executable::patch& p : p_.fetch_in) in[p.slot] = fetched_here[p.index].data();
     fetched = fetched_here;
 }
 
 TENON_INLINE void frame::lend_variables(fetch_taker* taker) {
-    for (const frozen_plan::loan& l : p_.loans) {
+    for (const executable::loan& l : p_.loans) {
         fetched[l.fetch] = l.shares < 0 ? variables.lend(l.variable, l.lender) : fetched[l.shares].share();
         if (fetched[l.fetch] && taker) taker->fetched(l.fetch);
     }
@@ -136,7 +136,7 @@ TENON_INLINE void frame::point(memory_of which, std::size_t variable, const void
     pointed_[variable][static_cast<std::size_t>(which)] = to;
     const std::vector<std::size_t>& first = p_.pointed[static_cast<std::size_t>(which)];
     for (std::size_t p = first[variable]; p < first[variable + 1]; ++p) {
-        const frozen_plan::variable_pointer& at = p_.pointers[p];
+        const executable::variable_pointer& at = p_.pointers[p];
         if (at.is_output) out[at.slot] = const_cast<void*>(to);
         else in[at.slot] = to;
     }
@@ -212,7 +212,7 @@ TENON_INLINE recorded_work* frame::recording_of(const tenon::step& in_step) noex
 
 TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_step,
                                                           std::unique_ptr<recorded_work> other) {
-    const frozen_plan::streams_work& all = *p_.at_once;
+    const executable::streams_work& all = *p_.at_once;
     device_streams& streams = p_.streams_of(p_.streams.front());
     if (!staged_ && all.staged_bytes > 0) staged_ = streams.told_memory(all.staged_bytes);
     const auto recorder = streams.begin_recording();
@@ -222,7 +222,7 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
     int own = -1; // the last kernel of the program's own: what those share is theirs to know
     for (const int number : p_.on_streams) {
         const auto s = static_cast<std::size_t>(number);
-        const frozen_plan::operation& op = p_.operations[s];
+        const executable::operation& op = p_.operations[s];
         const auto stream = static_cast<device_streams::stream>(op.by.stream);
         before.clear();
         for (const int b : p_.scheduled.waits_for[s])
@@ -248,11 +248,11 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
 }
 
 TENON_INLINE void frame::stage_in(thread_pool* pool) const {
-    for (const frozen_plan::staged_copy& c : p_.at_once->in)
+    for (const executable::staged_copy& c : p_.at_once->in)
         detail::copy_staged(staged_.get() + c.offset, in[c.slot], c.bytes, pool);
 }
 TENON_INLINE void frame::stage_out(thread_pool* pool) const {
-    for (const frozen_plan::staged_copy& c : p_.at_once->out)
+    for (const executable::staged_copy& c : p_.at_once->out)
         detail::copy_staged(out[c.slot], staged_.get() + c.offset, c.bytes, pool);
 }
 

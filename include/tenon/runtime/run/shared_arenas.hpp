@@ -13,8 +13,8 @@
 
 namespace tenon::runtime {
 
-/// Arenas that the stages of a step take in turn, each for as long as it runs: of each device as much as the largest of them needs. What
-/// a stage hands on lies elsewhere. Thread-safe.
+/// Arenas that the segments of a step take in turn, each for as long as it runs: of each device as much as the largest of them needs. What
+/// a segment hands on lies elsewhere. Thread-safe.
 class shared_arenas {
 public:
     struct set {

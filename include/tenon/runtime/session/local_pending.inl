@@ -19,7 +19,7 @@ namespace tenon::detail {
 // Ends a step that somebody runs when its time has come.
 class step_limit final : private deadlines::entry {
 public:
-    step_limit(runtime::parted_step& s, const step& in, deadlines& all) : step_(s), all_(all) {
+    step_limit(runtime::distributed_step& s, const step& in, deadlines& all) : step_(s), all_(all) {
         if (in.limited()) all_.add(*this, in.deadline);
         is_added_ = in.limited();
     }
@@ -29,7 +29,7 @@ public:
 
 private:
     void due() noexcept override { step_.expire(); }
-    runtime::parted_step& step_;
+    runtime::distributed_step& step_;
     deadlines& all_;
     bool is_added_ = false;
 };
@@ -61,11 +61,11 @@ public:
         std::optional<denormal_scope> flushed;
         if (p->session_->options.flush_denormals) flushed.emplace(flushed_denormals);
         thread_pool& pool = *p->session_->pool_;
-        if (runtime::parted_step* s = p->lease_.several()) {
+        if (runtime::distributed_step* s = p->lease_.several()) {
             s->start(p->pointers_.data(), e, p->session_->in_flight_, pool, [p] { p->end(); });
             return;
         }
-        pool_task begins = [p, e, mode = denormal_mode(), payer = current_payer()] {
+        work_item begins = [p, e, mode = denormal_mode(), payer = current_payer()] {
             const denormal_scope scope(mode);
             const payer_scope pays(payer);
             p->begin(e);
@@ -97,19 +97,19 @@ public:
         if (lease_.several())
             lease_.several()->stop(
                 failure_of([] { return cancelled_error("the step was stopped (pending_step::stop)"); }));
-        else lease_.one_stage()->stop();
+        else lease_.one_segment()->stop();
     }
     // What computes sees itself that its time has come.
     void expire() noexcept override {
         if (!lease_.several()) {
-            (void)lease_.one_stage()->expire();
+            (void)lease_.one_segment()->expire();
             return;
         }
         late_.store(true, std::memory_order_relaxed);
         lease_.several()->expire();
     }
 
-    std::vector<runtime::awaited> waits() { // one stage has nothing that waits
+    std::vector<runtime::awaited> waits() { // one segment has nothing that waits
         return lease_.several() ? lease_.several()->waits() : std::vector<runtime::awaited>();
     }
 
@@ -120,16 +120,16 @@ private:
     }
     void begin(const runtime::run_environment& e) {
         try {
-            lease_.one_stage()->start(pointers_.data(), fetched_.data(), e, *this);
+            lease_.one_segment()->start(pointers_.data(), fetched_.data(), e, *this);
         } catch (...) {
             ended(std::current_exception());
         }
     }
     void go_on() noexcept override {
         try {
-            session_->pool_->submit([p = self_] { p->lease_.one_stage()->work(); });
+            session_->pool_->submit([p = self_] { p->lease_.one_segment()->work(); });
         } catch (...) { // no memory: this thread does it
-            lease_.one_stage()->work();
+            lease_.one_segment()->work();
         }
     }
     void ended(std::exception_ptr failure) noexcept override {
@@ -175,7 +175,7 @@ private:
     const local_callable::completed then_;
     std::shared_ptr<local_session> session_;
     runtime::step_plan::lease lease_;
-    std::shared_ptr<local_pending> self_; // while a step of one stage is in flight
+    std::shared_ptr<local_pending> self_; // while a step of one segment is in flight
     std::vector<any_array> fed_;
     std::vector<const any_array*> pointers_;
     step in_;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include <tenon/concurrency/thread_pool.hpp>
-#include <tenon/runtime/parts/step_plan.hpp>
+#include <tenon/runtime/distributed/step_plan.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/observed.hpp>
@@ -88,16 +88,16 @@ private:
     void run(const step_plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const;
     void begin(step& s, double timeout) const;
     deadlines& limits() const noexcept { return tasks_[0]->limits; }
-    std::string idle_runners(const runtime::parted_step& s) const;
+    std::string idle_runners(const runtime::distributed_step& s) const;
 
     std::unique_ptr<thread_pool> own_pool_;
     thread_pool* pool_ = nullptr;
     thread_pool* step_pool_ = nullptr; // of kernels: nullptr where they have one thread
     std::vector<std::shared_ptr<task_state>> tasks_;
     const remote_tasks others_;
-    std::vector<runtime::step_task> parts_;     // of a step, by task: this process's, then the others
-    std::vector<device*> devices_;              // of all tasks; nullptr: another process's
-    std::vector<device_description> described_; // of the same, when the session was made
+    std::vector<runtime::step_task> tasks_of_steps_; // of a step, by task: this process's, then the others
+    std::vector<device*> devices_;                   // of all tasks; nullptr: another process's
+    std::vector<device_description> described_;      // of the same, when the session was made
     std::unique_ptr<runtime::placer> placer_;
     std::unique_ptr<runtime::placement_strategy> strategy_; // nullptr: the rules decide
     mutable runtime::steps_in_flight in_flight_;

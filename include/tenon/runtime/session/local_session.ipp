@@ -72,12 +72,12 @@ TENON_INLINE local_session::local_session(const tenon::graph& g, const session_o
     for (const auto& task : tasks_) {
         runtime::step_task part{{}, task == tasks_[0] ? pool_ : task->pool};
         for (const auto& d : task->devices) add(part, d.get(), describe(*d));
-        parts_.push_back(std::move(part));
+        tasks_of_steps_.push_back(std::move(part));
     }
     for (const auto& task : others_.tasks) {
         runtime::step_task part{{}, nullptr, task.get()};
         for (const device_description& d : task->devices()) add(part, nullptr, d);
-        parts_.push_back(std::move(part));
+        tasks_of_steps_.push_back(std::move(part));
     }
     require_other_names();
     const auto log = placement_log();
@@ -255,8 +255,8 @@ local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* c
     do { // again, where a container was reset meanwhile
         if (lock) lock.unlock();
         const runtime::plan_options o = planning(seed, measure);
-        made =
-            std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o, parts_, others_.exchange.get());
+        made = std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o, tasks_of_steps_,
+                                                    others_.exchange.get());
         lock.lock();
     } while (made->epoch() != epoch());
     kept_plan& kept = plans_[std::move(key)];
@@ -329,7 +329,7 @@ TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const a
 
 // What to do, where a step has waited for queues that nobody fills. A queue has as many handles in a graph as were made for its
 // shared name: whichever has the runners, or is waited at.
-TENON_INLINE std::string local_session::idle_runners(const runtime::parted_step& s) const {
+TENON_INLINE std::string local_session::idle_runners(const runtime::distributed_step& s) const {
     const std::vector<any_tensor> collected = graph.collection(queue_runners);
     const auto shared_name = [](const node& queue) -> std::string {
         const auto* const name = queue.attributes.find("shared_name");
@@ -430,7 +430,7 @@ TENON_INLINE placement_explanation local_session::explained(const run_request& a
     {
         const auto key = key_of(fed.tensors, fed.values.data(), asked, graph.seed(), is_measuring());
         const std::lock_guard lock(guard_);
-        if (const auto at = plans_.find(key); at != plans_.end()) told = at->second.plan->last_told();
+        if (const auto at = plans_.find(key); at != plans_.end()) told = at->second.plan->last_sizes();
     }
     return runtime::explain(p, o, *placer_, strategy_for(p), told);
 }
@@ -461,8 +461,8 @@ TENON_INLINE step_report local_session::reported(const step_plan& p) const {
                   .devices = {},
                   .order = p.order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
-        r.devices.push_back({.device = parts_.size() > 1 ? to_string(described_[d].attributes.name)
-                                                         : short_name(described_[d].attributes.name),
+        r.devices.push_back({.device = tasks_of_steps_.size() > 1 ? to_string(described_[d].attributes.name)
+                                                                  : short_name(described_[d].attributes.name),
                              .peak_bytes = s.devices[d].bytes(),
                              .arena_bytes = s.devices[d].arena_bytes,
                              .lower_bound = s.devices[d].lower_bound,

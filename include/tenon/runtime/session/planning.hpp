@@ -19,7 +19,7 @@ inline plan_options planning_of(const session_options& s, int threads, bool meas
     o.fuse = s.fuse && !s.check_numerics && !measure;
     o.measure = measure;
     o.check_numerics = s.check_numerics;
-    o.kept_stages = s.kept_plans;
+    o.kept_segments = s.kept_plans;
     o.wire_type = s.wire_type;
     o.allow_tf32 = s.allow_tf32;
     return o;

@@ -151,7 +151,7 @@ public:
     /// The threads that keep this queue filled were started (queue_runner). Who waits too long for a queue that has such, and
     /// they were not, is told so (SEMANTICS 37).
     void note_started_runner(const any_tensor& queue);
-    /// Steps of several stages (in which ops wait) fail with cancelled_error; what they waited for is as if they had not
+    /// Steps of several segments (in which ops wait) fail with cancelled_error; what they waited for is as if they had not
     /// come. Others run to their end. Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
     const graph& bound_graph() const;

@@ -18,7 +18,7 @@
 /// Paths are those of the tasks (ops/input/files.hpp), which share a file system where they are on several machines. A server lets ops
 /// use files where server_options::files is a folder: then paths are relative to that, or lie below it.
 ///
-/// What is saved of one task is of one moment, between the updates of any two steps (each stage's updates are seen at one
+/// What is saved of one task is of one moment, between the updates of any two steps (each segment's updates are seen at one
 /// moment): training may go on meanwhile. The moments of several tasks differ by as much as a message takes, so steps that are in
 /// flight then may have updated one task's variables and not yet another's. Where there are none, as where one session trains and
 /// saves between its steps, or all updates are the chief's, all is of one moment.

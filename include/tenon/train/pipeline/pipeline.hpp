@@ -149,7 +149,7 @@ template <int Stage, class F, class X>
 struct verdict_in_stage<Stage, F, X> : stage_verdict<Stage, typename F::template judged<X>> {};
 
 // What stage number Stage makes of what comes in.
-template <int Stage, class F, class... X> auto call_stage(const F& f, nn::phase p, const X&... x) {
+template <int Stage, class F, class... X> auto call_segment(const F& f, nn::phase p, const X&... x) {
     using verdict = typename verdict_in_stage<Stage, F, X...>::type;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits || any_ill_shaped<X...>) return std::tuple(ill_shaped{});
@@ -178,7 +178,7 @@ template <int Stage, class F, class... X> struct erased_stage<Stage, F, std::tup
     F f;
     tensor_list operator()(const tensor_list& in, nn::phase p) const {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return untyped_list(call_stage<Stage>(f, p, typed<X>(in[I])...));
+            return untyped_list(call_segment<Stage>(f, p, typed<X>(in[I])...));
         }
         (std::index_sequence_for<X...>{});
     }
@@ -195,9 +195,9 @@ template <class F, class... X> struct erased_loss<F, std::tuple<X...>> {
 };
 
 // The types that stage number I makes of those in the tuple, and of what the stages after it make of them.
-template <int Stage, class F, class Inputs> struct stage_makes;
-template <int Stage, class F, class... X> struct stage_makes<Stage, F, std::tuple<X...>> {
-    using type = decltype(call_stage<Stage>(std::declval<const F&>(), nn::training, std::declval<const X&>()...));
+template <int Stage, class F, class Inputs> struct segment_makes;
+template <int Stage, class F, class... X> struct segment_makes<Stage, F, std::tuple<X...>> {
+    using type = decltype(call_segment<Stage>(std::declval<const F&>(), nn::training, std::declval<const X&>()...));
 };
 
 template <class> inline constexpr bool is_stage = false;
@@ -277,7 +277,7 @@ private:
     template <std::size_t I, class Inputs> auto erase(detail::pipeline_stages& to) const {
         if constexpr (I == sizeof...(F)) return std::type_identity<Inputs>{};
         else {
-            using made = typename detail::stage_makes<static_cast<int>(I), function<I>, Inputs>::type;
+            using made = typename detail::segment_makes<static_cast<int>(I), function<I>, Inputs>::type;
             if constexpr (detail::has_ill_shaped<made>) return std::type_identity<made>{};
             else {
                 const auto& s = std::get<I>(stages_);
@@ -302,7 +302,7 @@ private:
         if constexpr (detail::has_ill_shaped<std::tuple<X...>> || detail::has_ill_shaped<last>) return ill_shaped{};
         else {
             (void)erase<0, std::remove_const_t<decltype(inputs)>>(s);
-            const detail::tensor_list values = detail::through_stages(s, detail::untyped_list(inputs), p);
+            const detail::tensor_list values = detail::through_segments(s, detail::untyped_list(inputs), p);
             return [&]<std::size_t... I>(std::index_sequence<I...>) {
                 if constexpr (sizeof...(I) == 1) return detail::typed<std::tuple_element_t<0, last>>(values[0]);
                 else return std::tuple(detail::typed<std::tuple_element_t<I, last>>(values[I])...);
@@ -366,7 +366,7 @@ private:
 
     std::tuple<pipeline_stage<F>...> stages_;
     pipeline_options options_;
-    std::shared_ptr<std::vector<detail::stage_variables>> variables_ = detail::no_stage_variables(size());
+    std::shared_ptr<std::vector<detail::stage_variables>> variables_ = detail::no_segment_variables(size());
 };
 
 /// A pipeline of what stage() makes: the first is called with the batch, each other one with what the one before it returns.

@@ -32,13 +32,13 @@ struct pipeline_stages {
 void check_stages(const pipeline_stages& s);
 
 /// Of stages whose functions have not been called.
-std::shared_ptr<std::vector<stage_variables>> no_stage_variables(int stages);
+std::shared_ptr<std::vector<stage_variables>> no_segment_variables(int stages);
 
 /// Throws it for a number that no stage has.
 device_name device_of_stage(const std::vector<device_name>& devices, int stage);
 
 /// The whole batch, through all stages, each on its device.
-tensor_list through_stages(const pipeline_stages& s, const tensor_list& inputs, nn::phase p);
+tensor_list through_segments(const pipeline_stages& s, const tensor_list& inputs, nn::phase p);
 
 struct pipeline_step {
     any_tensor loss;

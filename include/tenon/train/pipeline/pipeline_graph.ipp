@@ -7,10 +7,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/control/control.hpp>
 #include <tenon/train/pipeline/pipeline_graph.hpp>
 
 namespace tenon::detail {
@@ -89,7 +89,7 @@ private:
     std::vector<made> made_;
 };
 
-TENON_INLINE std::shared_ptr<std::vector<stage_variables>> no_stage_variables(int stages) {
+TENON_INLINE std::shared_ptr<std::vector<stage_variables>> no_segment_variables(int stages) {
     return std::make_shared<std::vector<stage_variables>>(static_cast<std::size_t>(stages));
 }
 
@@ -99,7 +99,7 @@ inline tensor_list through_stage(const pipeline_stages& s, std::size_t stage, co
     return (*s.variables)[stage].call([&] { return s.functions[stage](inputs, p); });
 }
 
-TENON_INLINE tensor_list through_stages(const pipeline_stages& s, const tensor_list& inputs, nn::phase p) {
+TENON_INLINE tensor_list through_segments(const pipeline_stages& s, const tensor_list& inputs, nn::phase p) {
     tensor_list values = inputs;
     for (std::size_t i = 0; i < s.devices.size(); ++i) values = through_stage(s, i, values, p);
     return values;

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include <net/server/roll.hpp>
+#include <net/server/membership.hpp>
 #include <tenon/core/error.hpp>
 
 #include "messages.hpp"
@@ -24,10 +24,10 @@ struct set_clock final : tenon::time_source {
 struct run {
     set_clock clock;
     std::vector<std::string> lines;
-    roll all{clock, {"/job:worker/task:0", "/job:worker/task:1"}, [this](const std::string& line) {
-                 lines.push_back(line);
-             }};
-    int status(const roll_limits& limits = {60s, 20s}) { return all.wait_until_over(limits); }
+    membership all{clock, {"/job:worker/task:0", "/job:worker/task:1"}, [this](const std::string& line) {
+                       lines.push_back(line);
+                   }};
+    int status(const membership_limits& limits = {60s, 20s}) { return all.wait_until_over(limits); }
 };
 
 const std::string w0 = "/job:worker/task:0", w1 = "/job:worker/task:1";

@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<std::pair<std::string, int>> the_ps{{"ps", 0}};
 
-net::roll_limits patient() { return {60s, 60s}; }
+net::membership_limits patient() { return {60s, 60s}; }
 
 } // namespace
 
@@ -44,7 +44,7 @@ TEST_CASE("SEMANTICS 22: tasks of two runs refuse each other, whatever their add
 TEST_CASE("a task that holds variables knows who takes part, how each ends, and who is lost") {
     const net_test::clients_that clients;
     servers all(1, 2);
-    net::roll& of = net::core_of(all.at("ps", 0)).attending();
+    net::membership& of = net::core_of(all.at("ps", 0)).attending();
     for (const int w : {0, 1}) net::core_of(all.at("worker", w)).attend(the_ps, 30s);
     CHECK(!all.log->wait_for({"/job:worker/task:0 has come"}).empty());
     net::core_of(all.at("worker", 0)).leave(0, 10s);
