@@ -40,7 +40,7 @@ std::int64_t checked_elements(element_type element, const extents& sizes);
 class any_array {
 public:
     /// Holds nothing: element_type::none and no memory.
-    any_array() = default;
+    any_array() noexcept {} // not defaulted: its bytes would be zeroed first
     /// Memory for `sizes` of `element`: numbers are not initialised, strings are empty.
     /// Throws invalid_argument_error (see checked_elements), resource_exhausted_error when there is no
     /// memory.
@@ -83,6 +83,12 @@ public:
     /// throw. When adopt itself throws, `data` has not been released.
     static any_array adopt(void* data, element_type element, const tenon::extents& sizes,
                            void (*release)(void* context, void* data), void* context);
+
+    /// Holds nothing any more.
+    void reset() noexcept {
+        if (owner_) detail::release(owner_);
+        forget();
+    }
 
     /// The same elements in memory of their own, which is paid for with its texts.
     any_array copy() const;

@@ -100,30 +100,28 @@ public:
         }
     }
 
-    constexpr int rank() const noexcept { return rank_; }
+    constexpr int rank() const noexcept { return static_cast<int>(rank_); }
     constexpr const extent& operator[](int axis) const noexcept { return dims_[axis]; }
     constexpr extent& operator[](int axis) noexcept { return dims_[axis]; }
     constexpr const extent* begin() const noexcept { return dims_; }
-    constexpr const extent* end() const noexcept { return dims_ + rank_; }
+    constexpr const extent* end() const noexcept { return dims_ + rank(); }
 
     /// Appends a dimension; one more than max_rank is dropped and marks the list as overfull.
     constexpr void push_back(extent e) noexcept {
-        if (rank_ < max_rank) dims_[rank_++] = e;
-        else overfull_ = true;
+        if (rank() < max_rank) dims_[rank_++] = e;
+        else rank_ |= overfull_bit;
     }
-    constexpr bool overfull() const noexcept { return overfull_; }
-    constexpr void clear() noexcept {
-        rank_ = 0;
-        overfull_ = false;
-    }
+    constexpr bool overfull() const noexcept { return (rank_ & overfull_bit) != 0; }
+    constexpr void clear() noexcept { rank_ = 0; }
     constexpr void erase(int axis) noexcept {
-        for (int i = axis; i + 1 < rank_; ++i) dims_[i] = dims_[i + 1];
-        dims_[--rank_] = extent{};
+        for (int i = axis; i + 1 < rank(); ++i) dims_[i] = dims_[i + 1];
+        --rank_;
+        dims_[rank()] = extent{};
     }
     constexpr void insert(int axis, extent e) noexcept {
         push_back(e);
-        if (overfull_) return;
-        for (int i = rank_ - 1; i > axis; --i) dims_[i] = dims_[i - 1];
+        if (overfull()) return;
+        for (int i = rank() - 1; i > axis; --i) dims_[i] = dims_[i - 1];
         dims_[axis] = e;
     }
 
@@ -147,8 +145,8 @@ public:
     }
 
     friend constexpr bool operator==(const extents& a, const extents& b) noexcept {
-        if (a.rank_ != b.rank_ || a.overfull_ != b.overfull_) return false;
-        for (int i = 0; i < a.rank_; ++i)
+        if (a.rank_ != b.rank_) return false;
+        for (int i = 0; i < a.rank(); ++i)
             if (!(a.dims_[i] == b.dims_[i])) return false;
         return true;
     }
@@ -160,8 +158,9 @@ private:
     }
 
     extent dims_[max_rank]{};
-    int rank_ = 0;
-    bool overfull_ = false;
+    // In one piece with the rank: who copies what was written in pieces waits for the cache.
+    static constexpr std::int64_t overfull_bit = std::int64_t{1} << 32;
+    std::int64_t rank_ = 0;
 };
 
 /// A short list of axes, sizes or steps, at most max_rank, that can be a template argument.

@@ -124,7 +124,7 @@ public:
 
 private:
     void completed(std::exception_ptr failure) noexcept override {
-        if (!failure) values = std::exchange(tuple, {});
+        if (!failure) values.swap(tuple); // which keeps their memory
         tuple.clear();
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }

@@ -99,6 +99,7 @@ private:
     std::vector<unit> units_;
     std::vector<int> waits_; // units that are ops
     bool takes_ = false;     // some of them what can be given back
+    bool at_once_ = false;   // all units are, in an order in which they may begin: a step may end as it begins
     int slots_ = 0;
     std::vector<int> given_by_; // by slot: the unit
     std::vector<int> slot_of_;  // by value

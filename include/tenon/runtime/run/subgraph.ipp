@@ -130,6 +130,11 @@ TENON_INLINE void subgraph::make_units(program&& placed) {
     std::unordered_set<int> later;                  // slots
     for (std::size_t f = fetches_.size(); f-- > 0;) // when they are handed out, nobody else takes
         fetches_[f].last = later.insert(fetches_[f].slot).second;
+    at_once_ = std::all_of(units_.begin(), units_.end(), [at = 0](const unit& u) mutable {
+        ++at;
+        return u.cut.waits >= 0 && !u.sends && !u.receives &&
+               std::all_of(u.cut.then.begin(), u.cut.then.end(), [&](int next) { return next >= at; });
+    });
     share_arenas();
     find_handed_on(placed);
     segments_ = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -35,6 +36,7 @@ private:
     subgraph_run* first_ = nullptr;
     std::uint64_t begun_ = 0; // steps, ever
     std::exception_ptr closed_;
+    std::atomic<bool> is_closed_{false}; // the same, for who looks without it
 };
 
 /// An op that waits, in a step in flight.
@@ -101,10 +103,17 @@ private:
     friend class steps_in_flight;
     struct waiter final : completion {
         enum class state { idle, begun, ended };
-        void completed(std::exception_ptr failure) noexcept override { of->completed(*this, std::move(failure)); }
+        // Of run_at_once(): its thread is in start(); it was done by the end of that; or not. Otherwise: in_earnest.
+        enum class start { in_earnest, starting, done };
+        void completed(std::exception_ptr why) noexcept override {
+            if (!is_done_at_once(why)) of->completed(*this, std::move(why));
+        }
+        bool is_done_at_once(std::exception_ptr& why) noexcept;
         subgraph_run* of = nullptr;
         int unit = 0;
         std::unique_ptr<wait> op{};
+        std::atomic<start> at_once{start::in_earnest};
+        std::exception_ptr failure{}; // of one that is done at once
         state now = state::idle; // this and what follows is under the guard
         bool well = false;       // it has ended so
         waiter* taken_before{};  // of those that took what can be given back
@@ -132,7 +141,9 @@ private:
     };
     using locked = std::unique_lock<std::mutex>;
 
-    locked begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among);
+    void renew(const any_array* const* feeds, const run_environment& e);
+    waiter* run_at_once() noexcept;
+    locked begin(steps_in_flight& among, waiter* begun = nullptr);
     void leave();
     void work(locked& lock);
     void start_segment(segment_run& s, locked& lock) noexcept;
@@ -143,8 +154,10 @@ private:
     void flush(bool all, locked& lock) noexcept;
     void find_worker(bool here, locked& lock);
     void start_wait(waiter& w, locked& lock) noexcept;
+    void start_op(waiter& w);
     const any_array& found(const subgraph::source& s) const;
     void completed(waiter& w, std::exception_ptr failure) noexcept;
+    std::exception_ptr end_wait(waiter& w, std::exception_ptr failure) noexcept;
     void fail(std::exception_ptr why, locked& lock) noexcept;
     void end_early(const std::exception_ptr& why, locked& lock) noexcept;
     bool waits_for_any() const noexcept;
@@ -158,6 +171,7 @@ private:
     void record(const waiter& w, const subgraph::unit& unit);
     void make_ready(int unit);
     void release(int unit, const segment_run* s = nullptr);
+    void count_end(int unit) noexcept;
     void note_change(int unit) noexcept { changes_ += plan_.units_[static_cast<std::size_t>(unit)].changes; }
     void one_less(locked& lock) noexcept;
     void offer(locked& lock);

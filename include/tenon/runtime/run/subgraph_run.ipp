@@ -50,8 +50,7 @@ TENON_INLINE subgraph_run::subgraph_run(subgraph& p) :
 }
 
 // What may throw comes first: of what follows nothing may be left undone, or the next step would do it twice.
-TENON_INLINE subgraph_run::locked subgraph_run::begin(const any_array* const* feeds, const run_environment& e,
-                                                      steps_in_flight& among) {
+TENON_INLINE void subgraph_run::renew(const any_array* const* feeds, const run_environment& e) {
     if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     feeds_ = feeds;
     environment_.traced = e.traced;
@@ -61,24 +60,37 @@ TENON_INLINE subgraph_run::locked subgraph_run::begin(const any_array* const* fe
     step_.take_time_of(*e.in);
     step_.values = e.in->values;
     step_.renew();
+    undone_ = static_cast<int>(plan_.units_.size());
+    failed_unit_ = -1;
+    for (waiter& w : waiters_) {
+        w.now = waiter::state::idle;
+        w.well = false;
+    }
+}
+
+// `begun`: what a step that ran at once waits for; the units before it have ended.
+TENON_INLINE subgraph_run::locked subgraph_run::begin(steps_in_flight& among, waiter* begun) {
     denormals_ = denormal_mode();
     payer_ = current_payer();
     among_ = &among;
     const std::lock_guard lock(among.guard_);
     locked mine(guard_);
     active_ = 1; // this thread
-    for (std::size_t u = 0; u < plan_.units_.size(); ++u) {
-        left_[u] = plan_.units_[u].cut.before;
-        if (left_[u] == 0) make_ready(static_cast<int>(u));
+    for (std::size_t u = 0; u < left_.size(); ++u) left_[u] = plan_.units_[u].cut.before;
+    std::size_t next = 0;
+    if (begun) {
+        for (; static_cast<int>(next) < begun->unit; ++next)
+            for (const int then : plan_.units_[next].cut.then) --left_[static_cast<std::size_t>(then)];
+        ++next;
+        begun->now = waiter::state::begun;
+        begun->waits = true;
+        begun->since = step_.now();
+        ++active_;
     }
-    for (waiter& w : waiters_) {
-        w.now = waiter::state::idle;
-        w.well = false;
-    }
+    for (; next < left_.size(); ++next)
+        if (left_[next] == 0) make_ready(static_cast<int>(next));
     for (segment_run& s : segments_) s.ran = s.well = false;
     too_late_ = nullptr;
-    failed_unit_ = -1;
-    undone_ = static_cast<int>(plan_.units_.size());
     unsent_ = false;
     if (!std::exchange(armed_, false)) first_ = nullptr;
     expired_.clear();
@@ -97,9 +109,9 @@ TENON_INLINE subgraph_run::locked subgraph_run::begin(const any_array* const* fe
     }
     if (!first_) return mine;
     (void)step_.stop();
+    active_ -= static_cast<int>(ready_.size() + to_start_.size());
     ready_.clear();
     to_start_.clear();
-    active_ = 1;
     return mine;
 }
 
@@ -114,8 +126,19 @@ TENON_INLINE void subgraph_run::run(const any_array* const* feeds, const run_env
     caller_ = true;
     runners_ = 1;
     background_ = e.in->pool;
+    renew(feeds, e);
+    waiter* begun = nullptr;
+    if (plan_.at_once_ && !e.traced && !e.in->limited() && !armed_ && !among.is_closed_.load(std::memory_order_acquire)) {
+        begun = run_at_once();
+        if (!begun) return;
+    }
     {
-        locked lock = begin(feeds, e, among);
+        locked lock = begin(among, begun);
+        if (begun && begun->at_once.exchange(waiter::start::in_earnest, std::memory_order_acq_rel) == waiter::start::done) {
+            lock.unlock();
+            completed(*begun, std::move(begun->failure));
+            lock.lock();
+        } else if (begun && first_) stop_what_is_begun(lock);
         --active_; // it counts itself no more: it looks itself whether all has ended
         for (;;) {
             work(lock);
@@ -134,10 +157,51 @@ TENON_INLINE void subgraph_run::start(const any_array* const* feeds, const run_e
     caller_ = false;
     runners_ = 0;
     background_ = &pool;
-    locked lock = begin(feeds, e, among);
+    renew(feeds, e);
+    locked lock = begin(among);
     ended_ = std::move(ended); // which keeps this alive, and is let go of when it has ended
     if (has_work()) offer(lock);
     one_less(lock);
+}
+
+// Ops that are done when they are started, as of a queue that has room: nobody else need know of the step, which takes no lock. Returns the one
+// that waits; nullptr: the step has ended.
+TENON_INLINE subgraph_run::waiter* subgraph_run::run_at_once() noexcept {
+    first_ = nullptr;
+    expired_.clear();
+    for (waiter& w : waiters_) {
+        std::exception_ptr failure;
+        try {
+            w.starter = std::this_thread::get_id();
+            w.at_once.store(waiter::start::starting, std::memory_order_relaxed);
+            start_op(w);
+            if (w.at_once.load(std::memory_order_acquire) != waiter::start::done) return &w;
+            failure = std::move(w.failure);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        first_ = end_wait(w, std::move(failure));
+        if (first_) {
+            say_what_was_changed();
+            return nullptr;
+        }
+        count_end(w.unit);
+    }
+    return nullptr;
+}
+
+// While it is started by run_at_once(), which sees to what follows.
+TENON_INLINE bool subgraph_run::waiter::is_done_at_once(std::exception_ptr& why) noexcept {
+    start was = start::starting;
+    if (at_once.load(std::memory_order_relaxed) != was) return false;
+    failure = std::move(why);
+    if (starter == std::this_thread::get_id()) { // from within start(): nobody else looks
+        at_once.store(start::done, std::memory_order_relaxed);
+        return true;
+    }
+    if (at_once.compare_exchange_strong(was, start::done, std::memory_order_acq_rel)) return true;
+    why = std::move(failure);
+    return false;
 }
 
 // Runs what is ready, as long as there is any. Ops that wait take no time to begin, and others may be waiting for them.
@@ -297,20 +361,7 @@ TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
     lock.unlock();
     std::exception_ptr failure;
     try {
-        std::vector<any_array>& values = w.op->values;
-        values.resize(unit.takes.size());
-        for (std::size_t k = 0; k < unit.takes.size(); ++k) {
-            const subgraph::source& s = unit.takes[k];
-            if (s.slot >= 0 && s.last) values[k] = std::move(slots_[static_cast<std::size_t>(s.slot)]);
-            else if (s.slot >= 0 || s.feed >= 0) values[k] = found(s).share();
-            else values[k] = any_array();
-        }
-        if (environment_.traced) {
-            w.began = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
-            w.bytes = 0;
-            for (const any_array& v : values) w.bytes += v.bytes();
-        }
-        w.op->start(step_, w);
+        start_op(w);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -325,10 +376,39 @@ TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
     --active_;
 }
 
+TENON_INLINE void subgraph_run::start_op(waiter& w) {
+    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    std::vector<any_array>& values = w.op->values;
+    values.resize(unit.takes.size());
+    for (std::size_t k = 0; k < unit.takes.size(); ++k) {
+        const subgraph::source& s = unit.takes[k];
+        if (s.slot >= 0 && s.last) values[k] = std::move(slots_[static_cast<std::size_t>(s.slot)]);
+        else if (s.slot >= 0 || s.feed >= 0) values[k] = found(s).share();
+        else values[k].reset();
+    }
+    if (environment_.traced) {
+        w.began = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
+        w.bytes = 0;
+        for (const any_array& v : values) w.bytes += v.bytes();
+    }
+    w.op->start(step_, w);
+}
+
 TENON_INLINE void subgraph_run::completed(waiter& w, std::exception_ptr failure) noexcept {
+    locked lock(guard_);
+    failure = end_wait(w, std::move(failure));
+    if (failure) fail(std::move(failure), lock);
+    else {
+        release(w.unit);
+        find_worker(!w.waits && w.starter == std::this_thread::get_id(), lock); // who just starts it goes on
+    }
+    one_less(lock);
+}
+
+// What it gave, where it is asked for; or why it failed. Under the lock, but of a step that runs at once.
+TENON_INLINE std::exception_ptr subgraph_run::end_wait(waiter& w, std::exception_ptr failure) noexcept {
     const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
     const bool came = !failure; // and is given back where it does not fit
-    locked lock(guard_);
     if (came) {
         try {
             subgraph::check_given(unit, w.op->values, sizes_);
@@ -346,12 +426,7 @@ TENON_INLINE void subgraph_run::completed(waiter& w, std::exception_ptr failure)
     w.now = waiter::state::ended;
     w.well = !failure;
     if (came && w.op->keeps) w.taken_before = std::exchange(last_taken_, &w);
-    if (failure) fail(placed(failure, w.unit), lock);
-    else {
-        release(w.unit);
-        find_worker(!w.waits && w.starter == std::this_thread::get_id(), lock); // who just starts it goes on
-    }
-    one_less(lock);
+    return failure ? placed(failure, w.unit) : nullptr;
 }
 
 // When it has ended, and what it gives is still there.
@@ -374,11 +449,15 @@ TENON_INLINE void subgraph_run::make_ready(int unit) {
     ++active_;
 }
 
-// A unit has ended well. Who needed only what was taken of a segment before has been released then.
-TENON_INLINE void subgraph_run::release(int unit, const segment_run* s) {
+// A unit has ended well. What it took may be given back: settle() knows.
+TENON_INLINE void subgraph_run::count_end(int unit) noexcept {
     --undone_;
-    // What is taken may be given back: settle() knows.
-    if (s || !last_taken_ || last_taken_->unit != unit) note_change(unit);
+    if (!last_taken_ || last_taken_->unit != unit) note_change(unit);
+}
+
+// Who needed only what was taken of a segment before has been released then.
+TENON_INLINE void subgraph_run::release(int unit, const segment_run* s) {
+    count_end(unit);
     if (first_) return;
     const subgraph::unit& of = plan_.units_[static_cast<std::size_t>(unit)];
     for (std::size_t n = 0; n < of.cut.then.size(); ++n) {

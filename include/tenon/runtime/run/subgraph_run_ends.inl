@@ -17,6 +17,7 @@ TENON_INLINE void steps_in_flight::close(const std::exception_ptr& why, const st
     {
         const std::lock_guard lock(guard_);
         closed_ = later;
+        is_closed_.store(true, std::memory_order_release);
         last = begun_;
     }
     for (subgraph_run* at = nullptr;;) {
@@ -245,7 +246,7 @@ TENON_INLINE void subgraph_run::find_used(bool others_changed) noexcept {
 }
 
 TENON_INLINE void subgraph_run::forget() noexcept {
-    for (any_array& a : slots_) a = any_array();
+    for (any_array& a : slots_) a.reset();
     for (waiter& w : waiters_) w.op->values.clear();
     for (segment_run& s : segments_) s.run.reset();
 }

@@ -19,17 +19,28 @@ TENON_INLINE void local_callable::run_now(const any_array* const* fed, any_array
     local_session& s = *session_;
     s.require_open();
     s.require_limit(timeout);
-    std::unique_ptr<runtime::step_plan::lease> p(last_.exchange(nullptr, std::memory_order_acquire));
-    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->epoch() == s.epoch() && (*p)->accepts(fed);
-    for (std::size_t i = 0; i < feeds().size() && fits; ++i) fits = fed[i]->element() == feeds()[i].element();
-    if (!fits) {
-        for (std::size_t i = 0; i < feeds().size(); ++i) s.require_fit(feeds()[i], *fed[i]);
-        p = std::make_unique<runtime::step_plan::lease>(s.plan_for(feeds(), fed, request()));
+    const auto run_with = [&](std::optional<runtime::step_plan::lease>& p) {
+        bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->epoch() == s.epoch() && (*p)->accepts(fed);
+        for (std::size_t i = 0; i < feeds().size() && fits; ++i) fits = fed[i]->element() == feeds()[i].element();
+        if (!fits) {
+            for (std::size_t i = 0; i < feeds().size(); ++i) s.require_fit(feeds()[i], *fed[i]);
+            p.emplace(s.plan_for(feeds(), fed, request()));
+        }
+        s.run(*p, fed, fetched, timeout);
+    };
+    std::optional<runtime::step_plan::lease> own;
+    if (busy_.exchange(true, std::memory_order_acquire)) {
+        run_with(own);
+        return;
     }
-    s.run(*p, fed, fetched, timeout);
-    runtime::step_plan::lease* none = nullptr;
-    if (last_.compare_exchange_strong(none, p.get(), std::memory_order_release, std::memory_order_relaxed))
-        (void)p.release();
+    try {
+        run_with(last_);
+    } catch (...) {
+        last_.reset();
+        busy_.store(false, std::memory_order_release);
+        throw;
+    }
+    busy_.store(false, std::memory_order_release);
 }
 
 TENON_INLINE std::shared_ptr<pending_state> local_callable::start(std::vector<any_array> fed, double timeout) {

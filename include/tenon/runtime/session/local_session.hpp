@@ -115,7 +115,6 @@ class local_callable final : public callable_state {
 public:
     local_callable(std::shared_ptr<local_session> s, const std::vector<any_tensor>& feeds, const fetch_request& r) :
         callable_state(feeds, r), session_(std::move(s)) {}
-    ~local_callable() override { delete last_.load(); }
     void run(const any_array* const* fed, any_array* fetched, double timeout) override;
     std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout) override;
 
@@ -136,7 +135,8 @@ private:
     std::shared_ptr<runtime::step_plan> planned_for(const std::vector<any_array>& fed) const;
 
     const std::shared_ptr<local_session> session_;
-    std::atomic<runtime::step_plan::lease*> last_{nullptr}; // of the last call; taken out by the one that uses it
+    std::atomic<bool> busy_{false};                       // a call uses what follows
+    std::optional<runtime::step_plan::lease> last_{};     // of the last such call, where it ended well
 };
 
 } // namespace tenon::detail
