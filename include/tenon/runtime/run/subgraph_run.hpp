@@ -114,10 +114,10 @@ private:
         std::unique_ptr<wait> op{};
         std::atomic<start> at_once{start::in_earnest};
         std::exception_ptr failure{}; // of one that is done at once
-        state now = state::idle; // this and what follows is under the guard
-        bool well = false;       // it has ended so
-        waiter* taken_before{};  // of those that took what can be given back
-        bool waits = false;      // start() has returned, and it has not ended
+        state now = state::idle;      // this and what follows is under the guard
+        bool well = false;            // it has ended so
+        waiter* taken_before{};       // of those that took what can be given back
+        bool waits = false;           // start() has returned, and it has not ended
         std::thread::id starter{};
         std::int64_t began = 0;                 // of one that is traced
         std::uint64_t bytes = 0;                // that it was given, of the same

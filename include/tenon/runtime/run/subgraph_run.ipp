@@ -7,10 +7,8 @@
 
 #include <tenon/concurrency/denormals.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/resources/rendezvous.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/run/subgraph_run.hpp>
-#include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon::runtime {
 
@@ -128,13 +126,15 @@ TENON_INLINE void subgraph_run::run(const any_array* const* feeds, const run_env
     background_ = e.in->pool;
     renew(feeds, e);
     waiter* begun = nullptr;
-    if (plan_.at_once_ && !e.traced && !e.in->limited() && !armed_ && !among.is_closed_.load(std::memory_order_acquire)) {
+    if (plan_.at_once_ && !e.traced && !e.in->limited() && !armed_ &&
+        !among.is_closed_.load(std::memory_order_acquire)) {
         begun = run_at_once();
         if (!begun) return;
     }
     {
         locked lock = begin(among, begun);
-        if (begun && begun->at_once.exchange(waiter::start::in_earnest, std::memory_order_acq_rel) == waiter::start::done) {
+        if (begun &&
+            begun->at_once.exchange(waiter::start::in_earnest, std::memory_order_acq_rel) == waiter::start::done) {
             lock.unlock();
             completed(*begun, std::move(begun->failure));
             lock.lock();
@@ -166,44 +166,7 @@ TENON_INLINE void subgraph_run::start(const any_array* const* feeds, const run_e
 
 // Ops that are done when they are started, as of a queue that has room: nobody else need know of the step, which takes no lock. Returns the one
 // that waits; nullptr: the step has ended.
-TENON_INLINE subgraph_run::waiter* subgraph_run::run_at_once() noexcept {
-    first_ = nullptr;
-    expired_.clear();
-    for (waiter& w : waiters_) {
-        std::exception_ptr failure;
-        try {
-            w.starter = std::this_thread::get_id();
-            w.at_once.store(waiter::start::starting, std::memory_order_relaxed);
-            start_op(w);
-            if (w.at_once.load(std::memory_order_acquire) != waiter::start::done) return &w;
-            failure = std::move(w.failure);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        first_ = end_wait(w, std::move(failure));
-        if (first_) {
-            say_what_was_changed();
-            return nullptr;
-        }
-        count_end(w.unit);
-    }
-    return nullptr;
-}
-
 // While it is started by run_at_once(), which sees to what follows.
-TENON_INLINE bool subgraph_run::waiter::is_done_at_once(std::exception_ptr& why) noexcept {
-    start was = start::starting;
-    if (at_once.load(std::memory_order_relaxed) != was) return false;
-    failure = std::move(why);
-    if (starter == std::this_thread::get_id()) { // from within start(): nobody else looks
-        at_once.store(start::done, std::memory_order_relaxed);
-        return true;
-    }
-    if (at_once.compare_exchange_strong(was, start::done, std::memory_order_acq_rel)) return true;
-    why = std::move(failure);
-    return false;
-}
-
 // Runs what is ready, as long as there is any. Ops that wait take no time to begin, and others may be waiting for them.
 TENON_INLINE void subgraph_run::work(locked& lock) {
     while (has_work()) {
@@ -228,39 +191,7 @@ TENON_INLINE void subgraph_run::work(locked& lock) {
 }
 
 // All that are ready, on one thread: so that what they send to one task goes together.
-TENON_INLINE void subgraph_run::start_waits(bool all, locked& lock) noexcept {
-    starting_ = true;
-    do {
-        while (!to_start_.empty()) {
-            const int u = to_start_.back();
-            to_start_.pop_back();
-            start_wait(waiters_[static_cast<std::size_t>(place_[static_cast<std::size_t>(u)])], lock);
-        }
-        flush(all, lock);
-    } while (!to_start_.empty());
-    starting_ = false;
-}
-
 // The lock is let go of meanwhile; the thread counts as one that uses the step.
-TENON_INLINE void subgraph_run::flush(bool all, locked& lock) noexcept {
-    if (!step_.values) return;
-    unsent_ = !all;
-    ++active_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-        step_.values->flush(all);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    lock.lock();
-    if (failure) {
-        ++undone_; // what was to be sent, whose op had ended well
-        fail(std::move(failure), lock);
-    }
-    --active_;
-}
-
 TENON_INLINE const any_array& subgraph_run::found(const subgraph::source& s) const {
     return s.feed >= 0 ? *feeds_[s.feed] : slots_[static_cast<std::size_t>(s.slot)];
 }
@@ -352,98 +283,8 @@ TENON_INLINE void subgraph_run::find_worker(bool here, locked& lock) {
 }
 
 // The thread that starts it counts as one that uses the step, which may end meanwhile.
-TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
-    w.now = waiter::state::begun;
-    w.waits = false;
-    w.starter = std::this_thread::get_id();
-    ++active_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-        start_op(w);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    if (failure) completed(w, std::move(failure));
-    lock.lock();
-    w.waits = w.now == waiter::state::begun;
-    if (w.waits) w.since = step_.now();
-    // What another subgraph sends is not waited for without an end: that subgraph has a limit, too.
-    if (w.waits && too_late_ && !first_ && !unit.receives) fail(too_late_, lock);
-    // Whoever stopped the step may have come before it was begun.
-    else if (first_) stop_what_is_begun(lock);
-    --active_;
-}
-
-TENON_INLINE void subgraph_run::start_op(waiter& w) {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
-    std::vector<any_array>& values = w.op->values;
-    values.resize(unit.takes.size());
-    for (std::size_t k = 0; k < unit.takes.size(); ++k) {
-        const subgraph::source& s = unit.takes[k];
-        if (s.slot >= 0 && s.last) values[k] = std::move(slots_[static_cast<std::size_t>(s.slot)]);
-        else if (s.slot >= 0 || s.feed >= 0) values[k] = found(s).share();
-        else values[k].reset();
-    }
-    if (environment_.traced) {
-        w.began = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
-        w.bytes = 0;
-        for (const any_array& v : values) w.bytes += v.bytes();
-    }
-    w.op->start(step_, w);
-}
-
-TENON_INLINE void subgraph_run::completed(waiter& w, std::exception_ptr failure) noexcept {
-    locked lock(guard_);
-    failure = end_wait(w, std::move(failure));
-    if (failure) fail(std::move(failure), lock);
-    else {
-        release(w.unit);
-        find_worker(!w.waits && w.starter == std::this_thread::get_id(), lock); // who just starts it goes on
-    }
-    one_less(lock);
-}
-
 // What it gave, where it is asked for; or why it failed. Under the lock, but of a step that runs at once.
-TENON_INLINE std::exception_ptr subgraph_run::end_wait(waiter& w, std::exception_ptr failure) noexcept {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
-    const bool came = !failure; // and is given back where it does not fit
-    if (came) {
-        try {
-            subgraph::check_given(unit, w.op->values, sizes_);
-            if (plan_.sizes_matter_) plan_.note_sizes(unit, w.op->values);
-            if (environment_.traced) record(w, unit);
-            for (std::size_t k = 0; k < unit.gives.size(); ++k) {
-                const auto slot = static_cast<std::size_t>(unit.gives[k]);
-                if (plan_.sizes_matter_) last_sizes_[slot] = w.op->values[k].extents();
-                slots_[slot] = std::move(w.op->values[k]);
-            }
-        } catch (...) {
-            failure = std::current_exception();
-        }
-    }
-    w.now = waiter::state::ended;
-    w.well = !failure;
-    if (came && w.op->keeps) w.taken_before = std::exchange(last_taken_, &w);
-    return failure ? placed(failure, w.unit) : nullptr;
-}
-
 // When it has ended, and what it gives is still there.
-TENON_INLINE void subgraph_run::record(const waiter& w, const subgraph::unit& unit) {
-    trace_event e{.name = unit.name, .op = unit.op, .row = unit.row, .task = unit.task, .begin = w.began};
-    e.end = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
-    if (unit.edge >= 0) {
-        e.goes = unit.sends ? trace_event::way::send : trace_event::way::receive;
-        e.step = environment_.traced_as;
-        e.edge = unit.edge;
-        e.bytes = w.bytes;
-        if (unit.receives)
-            for (const any_array& v : w.op->values) e.bytes += v.bytes();
-    }
-    environment_.traced->add(e);
-}
-
 TENON_INLINE void subgraph_run::make_ready(int unit) {
     (plan_.units_[static_cast<std::size_t>(unit)].cut.waits < 0 ? ready_ : to_start_).push_back(unit);
     ++active_;
@@ -518,36 +359,7 @@ TENON_INLINE void subgraph_run::arm() noexcept {
     armed_ = true;
 }
 
-TENON_INLINE bool subgraph_run::waits_itself() {
-    const std::lock_guard lock(guard_);
-    return std::any_of(waiters_.begin(), waiters_.end(), [&](const waiter& w) {
-        return w.now == waiter::state::begun && !plan_.units_[static_cast<std::size_t>(w.unit)].receives;
-    });
-}
-
 // Who asks counts as one that uses the step, which may end meanwhile.
-TENON_INLINE std::vector<awaited> subgraph_run::waits() {
-    std::vector<awaited> all;
-    locked lock(guard_);
-    if (active_ == 0) return all;
-    ++active_;
-    try {
-        const auto now = step_.now();
-        for (waiter& w : waiters_) {
-            if (w.now != waiter::state::begun || !w.waits) continue;
-            const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
-            const std::chrono::duration<double> waited = now - w.since;
-            lock.unlock();
-            all.push_back({unit.origin, unit.place, w.op->awaited(), waited.count(), unit.receives});
-            lock.lock();
-        }
-    } catch (...) { // no memory: what was found
-        if (!lock) lock.lock();
-    }
-    one_less(lock);
-    return all;
-}
-
 TENON_INLINE std::exception_ptr subgraph_run::placed(const std::exception_ptr& what, int unit) const noexcept {
     try {
         rethrow_at(what, plan_.units_[static_cast<std::size_t>(unit)].place);
@@ -559,3 +371,4 @@ TENON_INLINE std::exception_ptr subgraph_run::placed(const std::exception_ptr& w
 } // namespace tenon::runtime
 
 #include <tenon/runtime/run/subgraph_run_ends.inl>
+#include <tenon/runtime/run/subgraph_run_waits.inl>

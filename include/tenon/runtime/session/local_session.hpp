@@ -135,8 +135,8 @@ private:
     std::shared_ptr<runtime::step_plan> planned_for(const std::vector<any_array>& fed) const;
 
     const std::shared_ptr<local_session> session_;
-    std::atomic<bool> busy_{false};                       // a call uses what follows
-    std::optional<runtime::step_plan::lease> last_{};     // of the last such call, where it ended well
+    std::atomic<bool> busy_{false};                   // a call uses what follows
+    std::optional<runtime::step_plan::lease> last_{}; // of the last such call, where it ended well
 };
 
 } // namespace tenon::detail
