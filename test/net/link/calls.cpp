@@ -9,14 +9,14 @@ TEST_CASE("calls: a call is answered, with its body and arrays, in one connectio
     w.begin();
     CHECK(w.caller->state() == peer_state::idle);
     std::vector<tn::any_array> arrays;
-    arrays.push_back(numbers(10));
-    arrays.push_back(numbers(30000, 5)); // a large one
+    arrays.push_back(floats(10));
+    arrays.push_back(floats(30000, 5)); // a large one
     const auto a = w.call(echo_service::echo, "hello", 60s, std::move(arrays));
     REQUIRE(w.wait(a));
     CHECK(a->said() == "hello");
     REQUIRE(a->a.arrays.size() == 2);
-    CHECK(a->a.arrays[0] == numbers(10));
-    CHECK(a->a.arrays[1] == numbers(30000, 5));
+    CHECK(a->a.arrays[0] == floats(10));
+    CHECK(a->a.arrays[1] == floats(30000, 5));
     CHECK(w.caller->state() == peer_state::ready);
     CHECK(w.caller->incarnation() == 22);
     CHECK(w.caller->count().connections == 1);
@@ -67,7 +67,7 @@ TEST_CASE("calls: calls and notes arrive in the order in which they were made") 
         if (i % 2) w.caller->note(0, text(body), {});
         else if (i % 6 == 0) {
             std::vector<tn::any_array> large;
-            large.push_back(numbers(100000));
+            large.push_back(floats(100000));
             w.call(echo_service::echo, body, 60s, std::move(large));
         } else w.call(echo_service::echo, body);
     }
@@ -101,7 +101,7 @@ TEST_CASE("calls: a cancel goes ahead of a large call, also of the one that it i
     w.wait(w.call(echo_service::echo, "first"));
     const auto slow = w.call(echo_service::wait, "waits");
     std::vector<tn::any_array> large;
-    large.push_back(numbers(1000000));
+    large.push_back(floats(1000000));
     const auto big = w.call(echo_service::echo, "large", 60s, std::move(large));
     w.net.work_for(10ms);
     const auto begin = w.net.now();
@@ -152,7 +152,7 @@ TEST_CASE("calls: what is kept for a service that does not acknowledge is bounde
     w.net.cut("alice", "bob");
     for (int i = 0; i < 20; ++i) {
         std::vector<tn::any_array> arrays;
-        arrays.push_back(numbers(5000));
+        arrays.push_back(floats(5000));
         w.caller->note(0, text(std::to_string(i)), std::move(arrays));
     }
     CHECK(w.caller->count().kept_bytes <= 101000);
@@ -171,7 +171,7 @@ TEST_CASE("calls: what is larger than the other side takes is refused, where it 
     w.callers.limits.payload_bytes = 900;
     w.begin();
     std::vector<tn::any_array> arrays;
-    arrays.push_back(numbers(251));
+    arrays.push_back(floats(251));
     const auto a = w.call(echo_service::echo, "x", 60s, std::move(arrays));
     w.wait(a);
     CHECK(a->said() == "resource_exhausted: /job:ps/task:0 (bob:1) was not called: the message has 1004 bytes of "
@@ -180,7 +180,7 @@ TEST_CASE("calls: what is larger than the other side takes is refused, where it 
     w.wait(b);
     CHECK(b->said().find("resource_exhausted: ") == 0);
     arrays.clear();
-    arrays.push_back(numbers(250));
+    arrays.push_back(floats(250));
     const auto c = w.call(echo_service::echo, "x", 60s, std::move(arrays));
     w.wait(c);
     CHECK(c->said() ==
@@ -190,10 +190,10 @@ TEST_CASE("calls: what is larger than the other side takes is refused, where it 
 TEST_CASE("calls: arrays are read to where the handler, or the caller, wants them") {
     two w;
     w.begin();
-    w.handler.place = numbers(1000, -1);
+    w.handler.place = floats(1000, -1);
     std::vector<tn::any_array> arrays;
-    arrays.push_back(numbers(1000));
-    tn::any_array place = numbers(1000, -2);
+    arrays.push_back(floats(1000));
+    tn::any_array place = floats(1000, -2);
     const void* memory = nullptr;
     int ended = 0;
     w.caller->call(
@@ -208,8 +208,8 @@ TEST_CASE("calls: arrays are read to where the handler, or the caller, wants the
         });
     w.net.work_until([&] { return ended > 0; }, w.in(1s));
     CHECK(memory == place.data());
-    CHECK(place == numbers(1000));
-    CHECK(w.handler.place == numbers(1000));
+    CHECK(place == floats(1000));
+    CHECK(w.handler.place == floats(1000));
     CHECK(w.handler.places_asked == std::vector<std::string>{"x#0"});
 }
 
@@ -218,16 +218,16 @@ TEST_CASE("calls: a place that a lost connection was writing to is asked for aga
     w.begin();
     w.wait(w.call(echo_service::echo, "first"));
     w.net.set_line("alice", "bob", {1ms, 0us, 1e6});
-    w.handler.place = numbers(100000, -1);
+    w.handler.place = floats(100000, -1);
     std::vector<tn::any_array> arrays;
-    arrays.push_back(numbers(100000));
+    arrays.push_back(floats(100000));
     const auto a = w.call(echo_service::wait, "x", 60s, std::move(arrays));
     w.net.work_for(200ms);
     CHECK(w.handler.places_asked.size() == 1);
     w.net.lose_connections("alice", "bob");
     w.net.work_until([&] { return w.handler.count("called x") == 1; }, w.in(5s));
     CHECK(w.handler.places_asked == std::vector<std::string>{"x#0", "x#0"});
-    CHECK(w.handler.place == numbers(100000));
+    CHECK(w.handler.place == floats(100000));
 }
 
 TEST_CASE("calls: of a message that comes twice on one connection only one is read to its place") {
@@ -238,12 +238,12 @@ TEST_CASE("calls: of a message that comes twice on one connection only one is re
     simulated_faults f;
     f.duplicate = 1;
     w.net.inject(f);
-    w.handler.place = numbers(100000, -1);
+    w.handler.place = floats(100000, -1);
     std::vector<tn::any_array> arrays;
-    arrays.push_back(numbers(100000));
+    arrays.push_back(floats(100000));
     w.call(echo_service::wait, "x", 60s, std::move(arrays));
     w.net.work_until([&] { return w.handler.count("called x") == 1; }, w.in(5s));
-    CHECK(w.handler.place == numbers(100000));
+    CHECK(w.handler.place == floats(100000));
     std::fill_n(w.handler.place.data<float>(), 100000, 5.0f); // it is used for something else
     w.net.work_for(1s);
     CHECK(w.handler.places_asked == std::vector<std::string>{"x#0"});

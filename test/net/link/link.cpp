@@ -85,7 +85,7 @@ TEST_CASE("link: messages are numbered and kept until they are acknowledged, whi
 TEST_CASE("link: what is kept shares its arrays, and gives them back to end elsewhere") {
     line l;
     message m = make(message_type::note, "a");
-    m.arrays.push_back(numbers(1000));
+    m.arrays.push_back(floats(1000));
     const void* memory = m.arrays[0].data();
     l.dialing.post(std::move(m));
     CHECK(l.dialing.kept_bytes() > 4000);

@@ -136,7 +136,7 @@ TEST_CASE("calls: a process that stood still past its lease is fenced: nothing o
     w.begin();
     w.wait(w.call(echo_service::echo, "first"));
     std::vector<tn::any_array> large;
-    large.push_back(numbers(100000));
+    large.push_back(floats(100000));
     w.net.set_line("alice", "bob", {2s, 0us, 1e9}); // on its way while alice stands still
     const auto a = w.call(echo_service::echo, "old", 60s, std::move(large));
     w.net.work_for(100ms);

@@ -114,12 +114,12 @@ TEST_CASE("links over TCP: calls of several threads, answered here and elsewhere
 TEST_CASE("links over TCP: large arrays there and back") {
     sockets w;
     std::vector<tn::any_array> arrays;
-    arrays.push_back(numbers(3'000'000));
-    arrays.push_back(numbers(7));
+    arrays.push_back(floats(3'000'000));
+    arrays.push_back(floats(7));
     answer a = w.caller->ask(adding_service::echo, text("x"), std::move(arrays), w.in(60s));
     REQUIRE(a.arrays.size() == 2);
-    CHECK(a.arrays[0] == numbers(3'000'000));
-    CHECK(a.arrays[1] == numbers(7));
+    CHECK(a.arrays[0] == floats(3'000'000));
+    CHECK(a.arrays[1] == floats(7));
 }
 
 TEST_CASE("links over TCP: a service that ends while calls are made, and another on its port: no call is lost without "

@@ -136,7 +136,7 @@ TEST_CASE("a link on which thousands of small messages pass a large one keeps it
     w.begin();
     w.wait(w.call(echo_service::echo, "first"));
     std::vector<tn::any_array> large;
-    large.push_back(numbers(1 << 20)); // four seconds
+    large.push_back(floats(1 << 20)); // four seconds
     w.caller->note(0, text("large"), std::move(large));
     std::vector<std::shared_ptr<two::outcome>> all;
     for (int i = 0; i < 6000; ++i) all.push_back(w.call(echo_service::echo, "s"));

@@ -143,7 +143,7 @@ struct two {
     std::shared_ptr<peer> caller;
 };
 
-inline tn::any_array numbers(std::size_t count, float first = 0) {
+inline tn::any_array floats(std::size_t count, float first = 0) {
     tn::any_array a(tn::element_type::float32, tn::extents{static_cast<std::int64_t>(count)});
     for (std::size_t i = 0; i < count; ++i) a.data<float>()[i] = first + static_cast<float>(i);
     return a;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/op/resource_op.hpp>
 #include <tenon/ops/queue/queue.hpp>
 
 /// Places in data sets, as graphs have them: each step that asks gets the next element (SEMANTICS 38). data/iterator.hpp has those
@@ -39,33 +40,24 @@ TENON_OP(iterator, iterator);
 
 namespace detail {
 
-// As of a queue: the iterator is input 0, whose value is not needed.
-struct iterator_use : queue_use {
-    static constexpr const char* of_kind = "iterator_";
-};
-struct waiting_iterator_use : waiting_queue_use {
+struct iterator_use : resource_use {
     static constexpr const char* of_kind = "iterator_";
 };
 
 } // namespace detail
 
 /// in: the iterator. It goes through a data set from its beginning.
-struct iterator_initialize_op : detail::iterator_use {
+struct iterator_initialize_op : detail::telling<detail::iterator_use> {
     static constexpr const char* name = "iterator_initialize";
     struct attributes {
         std::int64_t source = 0; ///< the data set's number
     };
-    static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? fault::none : fault::expects_more_operands;
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_initialize);
 
 /// in: the iterator. The components of the next element.
-struct iterator_get_next_op : detail::waiting_iterator_use {
+struct iterator_get_next_op : detail::waiting<detail::iterator_use> {
     static constexpr const char* name = "iterator_get_next";
     using attributes = detail::queue_components;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
@@ -73,7 +65,6 @@ struct iterator_get_next_op : detail::waiting_iterator_use {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
         return a.components[static_cast<std::size_t>(output)];
     }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_get_next);
@@ -96,25 +87,15 @@ struct iterator_next_of_op {
 TENON_OP(iterator, iterator_next_of);
 
 /// in: the iterator. A text by which other steps of the task find it.
-struct iterator_handle_op : detail::iterator_use {
+struct iterator_handle_op : detail::asking<detail::iterator_use, element_type::string> {
     static constexpr const char* name = "iterator_handle";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::string, {}) : inferred(fault::expects_more_operands);
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_handle);
 
 /// in: the iterator. A text that iterator_restore takes: where it is.
-struct iterator_save_op : detail::waiting_iterator_use {
+struct iterator_save_op : detail::asking<detail::waiting<detail::iterator_use>, element_type::string> {
     static constexpr const char* name = "iterator_save";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::string, {}) : inferred(fault::expects_more_operands);
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_save);
@@ -130,19 +111,13 @@ struct iterator_restore_op : detail::iterator_use {
         if (in[1].element != element_type::string || in[1].extents.rank() != 0) return no_place;
         return fault::none;
     }
-    static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_restore);
 
 /// in: the iterator. What its steps took, a text for people (tenon::data_report).
-struct iterator_report_op : detail::iterator_use {
+struct iterator_report_op : detail::asking<detail::iterator_use, element_type::string> {
     static constexpr const char* name = "iterator_report";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::string, {}) : inferred(fault::expects_more_operands);
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_report);

@@ -59,7 +59,7 @@ struct reader_op {
 TENON_OP(reader, reader);
 
 /// in: the reader; a queue of scalar strings. A record: its key and its value, when there is one.
-struct reader_read_op : detail::waiting_queue_use {
+struct reader_read_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "reader_read";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 2; }
@@ -73,7 +73,7 @@ TENON_OP(reader, reader_read);
 
 /// in: the reader; a queue of scalar strings. The keys and values of n records, when there are so many; of fewer, but 1 at
 /// least, where the names end, or a file is damaged behind them.
-struct reader_read_up_to_op : detail::waiting_queue_use {
+struct reader_read_up_to_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "reader_read_up_to";
     struct attributes {
         std::int64_t n = 0;
@@ -92,14 +92,9 @@ struct reader_read_up_to_op : detail::waiting_queue_use {
 TENON_OP(reader, reader_read_up_to);
 
 /// in: the reader. Leaves its file, and counts from 0.
-struct reader_reset_op : detail::queue_use {
+struct reader_reset_op : detail::telling<detail::queue_use> {
     static constexpr const char* name = "reader_reset";
     using attributes = no_attributes;
-    static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? fault::none : fault::expects_more_operands;
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader_reset);
@@ -114,7 +109,6 @@ struct reader_count_op : detail::queue_use {
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);
     }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader_count);

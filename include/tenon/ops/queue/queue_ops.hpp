@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/graph/tensor.hpp>
+#include <tenon/op/resource_op.hpp>
 
 /// The ops of queues, which ops/queue/queue.hpp makes nodes of.
 
@@ -70,50 +71,40 @@ struct queue_components {
     std::vector<tensor_type> components;
 };
 
-// Of each use: the queue is input 0, whose value is not needed.
-struct queue_use {
+struct queue_use : resource_use {
     static constexpr const char* of_kind = "queue_";
-    static constexpr element_types gpu_types = no_elements;
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
-};
-struct waiting_queue_use {
-    static constexpr const char* of_kind = "queue_";
-    static constexpr element_types gpu_types = no_elements;
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
 };
 
 } // namespace detail
 
 /// in: the queue; a tensor a component. Adds an element, when there is room.
-struct enqueue_op : detail::waiting_queue_use {
+struct enqueue_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "enqueue";
-    static constexpr op_flags flags = waiting_queue_use::flags | op_flags::keeps;
+    static constexpr op_flags flags = waiting::flags | op_flags::keeps;
     using attributes = detail::queue_components;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static inferred infer(const attributes& a, type_list in, int) {
         return detail::misfit_of_tuple(a.components, in, false);
     }
-    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, enqueue);
 
 /// in: the queue; a tensor a component, of one dimension more, which is as long in all of them. Adds an element for each
 /// index of that dimension, one after another, as there is room.
-struct enqueue_many_op : detail::waiting_queue_use {
+struct enqueue_many_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "enqueue_many";
     using attributes = detail::queue_components;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static inferred infer(const attributes& a, type_list in, int) {
         return detail::misfit_of_tuple(a.components, in, true);
     }
-    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, enqueue_many);
 
 /// in: the queue. The components of an element, when there is one.
-struct dequeue_op : detail::waiting_queue_use {
+struct dequeue_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "dequeue";
     using attributes = detail::queue_components;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
@@ -121,13 +112,12 @@ struct dequeue_op : detail::waiting_queue_use {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
         return a.components[static_cast<std::size_t>(output)];
     }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, dequeue);
 
 /// in: the queue. The components of n elements, each stacked along a new dimension 0, when there are so many.
-struct dequeue_many_op : detail::waiting_queue_use {
+struct dequeue_many_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "dequeue_many";
     struct attributes {
         std::vector<tensor_type> components;
@@ -136,7 +126,6 @@ struct dequeue_many_op : detail::waiting_queue_use {
     };
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
     static inferred infer(const attributes& a, type_list in, int output) { return stacked(a, in, output, extent(a.n)); }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static void of_before(const graph&, node& n) {
         if (n.attributes.find("size")) n.attributes = renamed(n.attributes, {{"count", "n"}, {"size", "count"}});
     }
@@ -162,7 +151,7 @@ struct dequeue_many_op : detail::waiting_queue_use {
 TENON_OP(queue, dequeue_many);
 
 /// The same; of a closed queue that has fewer also those, but 1.
-struct dequeue_up_to_op : detail::waiting_queue_use {
+struct dequeue_up_to_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "dequeue_up_to";
     using attributes = dequeue_many_op::attributes;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
@@ -170,7 +159,6 @@ struct dequeue_up_to_op : detail::waiting_queue_use {
         return dequeue_many_op::stacked(a, in, output, dynamic_extent);
     }
     static extents at_most(const attributes& a, type_list, int output) { return dequeue_many_op::most(a, output, a.n); }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static void of_before(const graph& to, node& n) { dequeue_many_op::of_before(to, n); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -178,7 +166,7 @@ TENON_OP(queue, dequeue_up_to);
 
 /// in: the queue. The components of as many elements as are there, but at_most, once they are at_least; of a closed queue that
 /// has fewer also those, but 1.
-struct dequeue_some_op : detail::waiting_queue_use {
+struct dequeue_some_op : detail::waiting<detail::queue_use> {
     static constexpr const char* name = "dequeue_some";
     struct attributes {
         std::vector<tensor_type> components;
@@ -192,46 +180,30 @@ struct dequeue_some_op : detail::waiting_queue_use {
     static extents at_most(const attributes& a, type_list, int output) {
         return dequeue_many_op::most(a, output, a.at_most);
     }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, dequeue_some);
 
 /// in: the queue. How many elements can be taken.
-struct queue_size_op : detail::queue_use {
+struct queue_size_op : detail::asking<detail::queue_use, element_type::int64> {
     static constexpr const char* name = "queue_size";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue_size);
 
 /// in: the queue. Whether it is closed.
-struct queue_is_closed_op : detail::queue_use {
+struct queue_is_closed_op : detail::asking<detail::queue_use, element_type::boolean> {
     static constexpr const char* name = "queue_is_closed";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::boolean, {}) : inferred(fault::expects_more_operands);
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue_is_closed);
 
 /// in: the queue. Closes it.
-struct queue_close_op : detail::queue_use {
+struct queue_close_op : detail::telling<detail::queue_use> {
     static constexpr const char* name = "queue_close";
     struct attributes {
         bool cancel_pending_enqueues = false;
     };
-    static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? fault::none : fault::expects_more_operands;
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue_close);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tenon/op/resource_op.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/queue/component.hpp>
 
@@ -104,23 +105,16 @@ constexpr extents most_of_average(const accumulated_type& a, int output) {
     return a.rows && output == 0 ? extents(a.shape[0]) : a.shape;
 }
 
-// Of each use: the accumulator is input 0, whose value is not needed.
-struct accumulator_use {
+struct accumulator_use : resource_use {
     static constexpr const char* of_kind = "accumulator_";
-    static constexpr element_types gpu_types = no_elements;
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
-    static constexpr bool needs_value(const auto&, int input) { return input > 0; }
-};
-struct waiting_accumulator_use : accumulator_use {
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
 };
 
 } // namespace detail
 
 /// in: the accumulator; the local step, int64; a gradient, or indices and rows. Adds it, unless it is stale. out: whether it did.
-struct accumulator_apply_op : detail::waiting_accumulator_use {
+struct accumulator_apply_op : detail::waiting<detail::accumulator_use> {
     static constexpr const char* name = "accumulator_apply";
-    static constexpr op_flags flags = waiting_accumulator_use::flags | op_flags::keeps;
+    static constexpr op_flags flags = waiting::flags | op_flags::keeps;
     using attributes = detail::accumulated_type;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != (a.rows ? 4 : 3)) return fault::expects_more_operands;
@@ -134,7 +128,7 @@ struct accumulator_apply_op : detail::waiting_accumulator_use {
 TENON_OP(accumulator, accumulator_apply);
 
 /// in: the accumulator. The average of what is there once there are `least` gradients: dense, or indices and rows.
-struct accumulator_take_op : detail::waiting_accumulator_use {
+struct accumulator_take_op : detail::waiting<detail::accumulator_use> {
     static constexpr const char* name = "accumulator_take";
     struct attributes {
         detail::accumulated_type of;
@@ -152,13 +146,8 @@ struct accumulator_take_op : detail::waiting_accumulator_use {
 TENON_OP(accumulator, accumulator_take);
 
 /// in: the accumulator. out: its step, how many gradients are there, how many were dropped.
-struct accumulator_state_op : detail::accumulator_use {
+struct accumulator_state_op : detail::asking<detail::accumulator_use, element_type::int64, 3> {
     static constexpr const char* name = "accumulator_state";
-    using attributes = no_attributes;
-    static constexpr int outputs(const attributes&, int) { return 3; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);
-    }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_state);
@@ -178,9 +167,9 @@ struct accumulator_set_step_op : detail::accumulator_use {
 TENON_OP(accumulator, accumulator_set_step);
 
 /// in: the accumulator; a replica's turn (ops/state/step_ledger.hpp), int64[3]; its gradient, or indices and rows. Keeps it.
-struct accumulator_deposit_op : detail::waiting_accumulator_use {
+struct accumulator_deposit_op : detail::waiting<detail::accumulator_use> {
     static constexpr const char* name = "accumulator_deposit";
-    static constexpr op_flags flags = waiting_accumulator_use::flags | op_flags::keeps;
+    static constexpr op_flags flags = waiting::flags | op_flags::keeps;
     using attributes = detail::accumulated_type;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -194,7 +183,7 @@ struct accumulator_deposit_op : detail::waiting_accumulator_use {
 TENON_OP(accumulator, accumulator_deposit);
 
 /// in: the accumulator; tickets, int64[?]; their step, int64. The average of what was deposited under them, in their order.
-struct accumulator_average_op : detail::waiting_accumulator_use {
+struct accumulator_average_op : detail::waiting<detail::accumulator_use> {
     static constexpr const char* name = "accumulator_average";
     using attributes = detail::accumulated_type;
     static constexpr int outputs(const attributes& a, int) { return a.rows ? 2 : 1; }

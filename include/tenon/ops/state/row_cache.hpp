@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/graph/gradient_context.hpp>
+#include <tenon/op/resource_op.hpp>
 #include <tenon/ops/shape/gather.hpp>
 
 /// Rows of a table on other tasks, kept where they are used: a lookup asks the table's tasks for those rows alone that are not there,
@@ -34,10 +35,8 @@ namespace tenon {
 namespace detail {
 
 // What all nodes of a cache know of it.
-struct row_cache_use {
+struct row_cache_use : resource_use {
     static constexpr const char* of_kind = "row_cache_";
-    static constexpr element_types gpu_types = no_elements;
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
 };
 constexpr bool is_index(element_type e) { return e == element_type::int32 || e == element_type::int64; }
 
@@ -70,9 +69,8 @@ TENON_OP(row_cache, row_cache);
 
 /// in: the cache, indices (int32 or int64). out: the rows that are missing, [?], each once; the rows for all indices, of which those
 /// that are missing are zeros; for each index which of the missing rows it is, or -1; and when that was.
-struct row_cache_find_op : detail::row_cache_use {
+struct row_cache_find_op : detail::waiting<detail::row_cache_use> {
     static constexpr const char* name = "row_cache_find";
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
     struct attributes {
         std::vector<tensor_type> table;
     };
@@ -90,7 +88,6 @@ struct row_cache_find_op : detail::row_cache_use {
     static extents at_most(const attributes& a, type_list in, int output) {
         return output == 0 ? extents{size_of_all(in[1].extents)} : infer(a, in, output).type.extents;
     }
-    static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_find);
@@ -129,7 +126,6 @@ struct row_cache_change_op : detail::row_cache_use {
         if (in[2].extents.rank() < in[1].extents.rank()) return fault::rank_too_low;
         return in[2];
     }
-    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -137,27 +133,16 @@ TENON_OP(row_cache, row_cache_change);
 
 /// in: the cache. Rows used from it; asked for since they were not there; since they were too old; that had to go for others; that are
 /// there; and bytes of rows that a gather would have had come.
-struct row_cache_counts_op : detail::row_cache_use {
+struct row_cache_counts_op : detail::asking<detail::row_cache_use, element_type::int64, 6> {
     static constexpr const char* name = "row_cache_counts";
-    using attributes = no_attributes;
-    static constexpr int outputs(const attributes&, int) { return 6; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_counts);
 
 /// in: the cache. It holds no rows any more.
-struct row_cache_clear_op : detail::row_cache_use {
+struct row_cache_clear_op : detail::telling<detail::row_cache_use> {
     static constexpr const char* name = "row_cache_clear";
     using attributes = no_attributes;
-    static constexpr int outputs(const attributes&, int) { return 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return in.size() == 1 ? fault::none : fault::expects_more_operands;
-    }
-    static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_clear);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/op/resource_op.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/resources/step_number.hpp>
 
@@ -49,12 +50,9 @@ struct ledger_replica {
     }
 };
 
-// Of each use: the ledger is input 0, whose value is not needed; Rank: of input 1, an int64, where there is one.
-template <int Rank = -1> struct ledger_use {
+// Rank: of input 1, an int64, where there is one.
+template <int Rank = -1> struct ledger_use : resource_use {
     static constexpr const char* of_kind = "ledger_";
-    static constexpr element_types gpu_types = no_elements;
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
-    static constexpr bool needs_value(const auto&, int input) { return input > 0; }
     static constexpr inferred misfit(const auto& a, type_list in) {
         if constexpr (requires { a.misfit(); })
             if (const char* const own = a.misfit()) return own;
@@ -65,9 +63,6 @@ template <int Rank = -1> struct ledger_use {
         }
         return fault::none;
     }
-};
-template <int Rank = -1> struct waiting_ledger_use : ledger_use<Rank> {
-    static constexpr op_flags flags = op_flags::stateful | op_flags::uses | op_flags::waits;
 };
 
 } // namespace detail
@@ -96,7 +91,7 @@ TENON_OP(step_ledger, ledger_join);
 
 /// in: the ledger. The replica, which has joined, takes part until the step that runs this has ended, on all tasks: with its process. No
 /// outputs.
-struct ledger_attend_op : detail::waiting_ledger_use<> {
+struct ledger_attend_op : detail::waiting<detail::ledger_use<>> {
     static constexpr const char* name = "ledger_attend";
     using attributes = detail::ledger_replica;
     static constexpr int outputs(const attributes&, int) { return 0; }
@@ -116,7 +111,7 @@ struct ledger_commit_op : detail::ledger_use<1> {
 TENON_OP(step_ledger, ledger_commit);
 
 /// in: the ledger. Waits for the replica's next token: its step, and whether the replica's last gradient was in one.
-struct ledger_await_op : detail::waiting_ledger_use<> {
+struct ledger_await_op : detail::waiting<detail::ledger_use<>> {
     static constexpr const char* name = "ledger_await";
     using attributes = detail::ledger_replica;
     static constexpr int outputs(const attributes&, int) { return 2; }
@@ -130,7 +125,7 @@ TENON_OP(step_ledger, ledger_await);
 
 /// in: the ledger; a step that has begun. Waits for the gradients of a step, which this step applies: its number, and their tickets.
 /// Where this step ends, well or not, and none of its ledger_advance has ended that one, the next who asks is given the same.
-struct ledger_apply_op : detail::waiting_ledger_use<0> {
+struct ledger_apply_op : detail::waiting<detail::ledger_use<0>> {
     static constexpr const char* name = "ledger_apply";
     struct attributes {
         detail::ledger_replica by;
@@ -182,7 +177,7 @@ TENON_OP(step_ledger, ledger_leave);
 
 /// in: the ledger. Waits for the time between two steps; from then on nobody applies until the step that runs this has ended, on all
 /// tasks. No outputs.
-struct ledger_pause_op : detail::waiting_ledger_use<> {
+struct ledger_pause_op : detail::waiting<detail::ledger_use<>> {
     static constexpr const char* name = "ledger_pause";
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
