@@ -30,8 +30,9 @@ struct told {
     int run = 0; // phases with threads that the reference has looked at
 };
 
-// Many orders of a program; each third seed is of steps that are ended by others.
+// Many orders of a program; each third seed is of steps that are ended by others, and each third of limits that are met at any time.
 bool is_of_endings(std::uint64_t seed) { return seed % 3 == 0; }
+double limit_of(std::uint64_t seed) { return seed % 3 == 1 ? 20e-3 : 20e-6; }
 random_queues::program program_of(std::uint64_t seed) { return random_queues::generate(seed / 30 + 1, true, true); }
 
 // What is wrong. `plant`: in what is wrong on purpose; empty: in the library.
@@ -43,7 +44,7 @@ std::string run(std::uint64_t seed, const std::string& plant, told& t) {
     if (!plant.empty()) wrong = interleavings::plants().at(plant)();
     else if (is_of_endings(seed)) wrong = interleavings::run_endings(seed / 3);
     else {
-        const random_queues::verdict v = random_queues::run(program_of(seed), 0.02, true);
+        const random_queues::verdict v = random_queues::run(program_of(seed), limit_of(seed), true);
         wrong = v.wrong; // where one step's limit lets another go on, that may meet its own first
         t.run = v.together;
     }

@@ -111,13 +111,14 @@ private:
 
     void reset(const std::vector<std::string>& containers) {
         task_.reset(containers);
-        for (world& w : worlds_)
-            for (const std::string& c : containers) {
-                for (std::size_t q = 0; q < rules_.size(); ++q)
-                    if (!rules_[q]->shared_name.empty() && rules_[q]->container == c)
-                        w.queues[q] = reference::queue_model(rules_[q]->rules);
-                if (c.empty()) w.variables.assign(w.variables.size(), -1);
-            }
+        for (std::vector<world>* all : {&worlds_, &slow_worlds_})
+            for (world& w : *all)
+                for (const std::string& c : containers) {
+                    for (std::size_t q = 0; q < rules_.size(); ++q)
+                        if (!rules_[q]->shared_name.empty() && rules_[q]->container == c)
+                            w.queues[q] = reference::queue_model(rules_[q]->rules);
+                    if (c.empty()) w.variables.assign(w.variables.size(), -1);
+                }
     }
 
     // False where the program ends here.
@@ -157,8 +158,10 @@ private:
                 add(s, lanes.size() - 1);
             }
         }
-        const reference::exploration before =
-            explore(worlds_, lanes, values_, {.most_states = most_states_before / fewer()});
+        const auto may_happen = [&](const std::vector<world>& begins) {
+            return explore(begins, lanes, values_, {.most_states = most_states_before / fewer()});
+        };
+        const reference::exploration before = may_happen(worlds_);
         // What waits until its limit takes long, so few such are run.
         const bool rare =
             before.may_wait_for_ever && !waits_freely_ && (p_.seed + phase_ * 7) % (f.threads.size() > 1 ? 8 : 2) != 0;
@@ -166,9 +169,14 @@ private:
             ++verdict_.passed_over;
             return true;
         }
+        bool may_wait = before.may_wait_for_ever || slow_unknown_;
+        if (!may_wait && !slow_worlds_.empty()) {
+            const reference::exploration if_it_was = may_happen(slow_worlds_);
+            may_wait = if_it_was.may_wait_for_ever || if_it_was.too_many;
+        }
         ++verdict_.run;
         verdict_.together += f.threads.size() > 1;
-        const auto seen = run_threads(f, before.may_wait_for_ever ? limit_ : long_time);
+        const auto seen = run_threads(f, may_wait ? limit_ : long_time);
         std::vector<std::vector<ending>> endings;
         bool limited = false;
         for (const std::vector<seen_end>& list : seen) {
@@ -182,21 +190,30 @@ private:
                     to.fetched.push_back(values_.number_of(std::make_shared<const tn::any_array>(a.share())));
             }
         }
-        reference::exploration_options o{.seen = &endings, .most_states = most_states_after / fewer()};
-        reference::exploration after = explore(worlds_, lanes, values_, o);
-        if (after.ends.empty() && !after.too_many && limited && before.may_wait_for_ever) {
-            o.slow = true;
-            after = explore(worlds_, lanes, values_, o);
-            verdict_.slow = !after.ends.empty();
-        }
+        const auto look = [&](const std::vector<world>& begins, bool slow) {
+            const std::size_t most = most_states_after / fewer();
+            return explore(begins, lanes, values_, {.seen = &endings, .slow = slow, .most_states = most});
+        };
+        const bool limits_met = limited && may_wait;
+        reference::exploration after = look(worlds_, false), slow;
         if (after.too_many) { // nothing is known of what follows
             ++verdict_.passed_over;
             return false;
         }
+        if ((limits_met || !slow_worlds_.empty()) && !slow_unknown_) slow = look(if_slow(), limits_met);
+        slow_unknown_ = slow_unknown_ || slow.too_many;
+        if (after.ends.empty() && (slow_unknown_ || !slow.ends.empty())) {
+            verdict_.slow = true;
+            if (slow_unknown_) return false;
+            after.ends = std::exchange(slow.ends, {});
+        }
         if (after.ends.empty()) return wrong(f, seen, "nothing that may happen ends so");
         worlds_ = std::move(after.ends);
+        slow_worlds_ = slow_unknown_ ? std::vector<world>() : std::move(slow.ends);
         return true;
     }
+
+    const std::vector<world>& if_slow() const { return slow_worlds_.empty() ? worlds_ : slow_worlds_; }
 
     std::size_t fewer() const { return waits_freely_ ? 5 : 1; } // for more orders in its time
     runner& runner_of(const step& s) { return *runners_[static_cast<std::size_t>(s.session)]; }
@@ -307,6 +324,10 @@ private:
     std::vector<const declared_queue*> rules_;
     reference::values values_;
     std::vector<world> worlds_;
+    // The same and what may be if the machine was slow; empty: no more than that. Which it was may only later steps tell: the end of a
+    // step that met its limit is the same before it has enqueued something as after that.
+    std::vector<world> slow_worlds_;
+    bool slow_unknown_ = false; // there were too many of them
     std::uint64_t phase_ = 0;
     verdict verdict_;
 };

@@ -371,7 +371,7 @@ private:
         if (happened_ && !m.late) return;
         if (!happened_) result_.may_wait_for_ever = true;
         for (std::size_t l = 0; l < lanes_.size(); ++l) {
-            if (!runs(m, l) || m.steps[l].error >= 0 || is_past_cutting(m, l)) continue;
+            if (!runs(m, l) || !may_be_late(m, l)) continue;
             const std::vector<char>& e = m.steps[l].effects;
             if (!options_.slow && std::find(e.begin(), e.end(), 1) == e.end()) continue;
             machine then = m;
@@ -434,7 +434,13 @@ private:
     }
     bool may_be_cut(const machine& m, std::size_t l) const {
         const std::optional<tn::error_code> why = plan(m, l).cut;
-        if (!why || m.steps[l].error >= 0 || is_past_cutting(m, l)) return false;
+        return why && may_end_early(m, l, *why);
+    }
+    bool may_be_late(const machine& m, std::size_t l) const {
+        return may_end_early(m, l, tn::error_code::deadline_exceeded);
+    }
+    bool may_end_early(const machine& m, std::size_t l, tn::error_code why) const {
+        if (m.steps[l].error >= 0 || is_past_cutting(m, l)) return false;
         return !options_.seen || (*options_.seen)[l][static_cast<std::size_t>(m.at[l])].error == why;
     }
     void completed(machine& m, const queue_model::ended& end) {
