@@ -254,6 +254,34 @@ TEST_CASE("a step that waits keeps no variable locked, and its later updates cha
     CHECK(u() == 311.0f);
 }
 
+TEST_CASE(
+    "SEMANTICS 20: what an update is made to run after may be over long before it, and it changes what is there then") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f);
+    const auto x = tn::placeholder<float, scalar>("x");
+    const auto plain = v.assign_add(100.0f);
+    const auto taken = gated("a", x + 0.0f);
+    const auto more = gated("b", taken * 2.0f); // begins when all has run that waits for the first alone
+    const auto update = [&] {
+        const tn::control_dependencies after(taken);
+        return v.assign_add(10.0f);
+    }();
+    tn::session sess(g);
+    sess.run(tn::initialize_variables());
+    auto result = later([&] {
+        const auto [u, m] = sess.run(tn::feed(x, 5.0f), update, more);
+        return std::pair(u(), m());
+    });
+    gates::get().wait_for("a");
+    gates::get().open("a");
+    gates::get().wait_for("b");
+    CHECK(sess.run(plain)() == 101.0f);
+    gates::get().open("b");
+    CHECK(result.get() == std::pair(111.0f, 10.0f));
+    CHECK(sess.run(v)() == 111.0f);
+}
+
 TEST_CASE("sizes that are known late: the rest of the step is planned for them, and kept by them") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -174,19 +174,20 @@ private:
 
     // Items without effects that begin with variables, constants and feeds, and whose readers are all in one segment, run
     // there: what they read need not be handed on, and is of that segment's moment. What an update is computed of its
-    // variable's current value must, or updates of other steps would be lost. So do those of op_flags::by_reader.
+    // variable's current value must, also where it is made to run after something, or updates of other steps would be lost. So do those of
+    // op_flags::by_reader.
     void move_to_readers() {
         const auto is_pure = [&](int n) {
             const program_item& i = p_.item(n);
-            return !i.removed && !i.target && i.predecessors.empty() && !i.op->is(op_flags::stateful) &&
-                   !i.op->is(op_flags::source) && !i.op->is(op_flags::updates) && !i.op->is(op_flags::waits);
+            return !i.removed && !i.target && !i.op->is(op_flags::stateful) && !i.op->is(op_flags::source) &&
+                   !i.op->is(op_flags::updates) && !i.op->is(op_flags::waits);
         };
         std::vector<bool> rooted(p_.items.size()), of_current(p_.items.size());
         for (int n = 0; n < count(); ++n) {
             if (!is_pure(n)) continue;
             const program_item& i = p_.item(n);
             const bool by_reader = i.op->is(op_flags::by_reader);
-            bool all = true, any = false;
+            bool all = i.predecessors.empty(), any = false;
             for (std::size_t k = 0; k < i.inputs.size() && !by_reader; ++k) {
                 const int from = maker_of(i.inputs[k]);
                 const bool computed = from >= 0 && !is_source(from) && i.read[k];
