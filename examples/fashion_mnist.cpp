@@ -1,8 +1,9 @@
 // Trains two networks on Fashion-MNIST, tests them, and saves their weights; or loads weights and predicts. The images come as
-// bytes and in a new order each epoch through a data set, which makes floats of them, and mirrors and moves them if it is asked to,
-// while the last batch is learned.
+// bytes and in a new order each epoch through a data set, which makes floats of them while the last batch is learned.
 // needs: the data set (examples/run.sh installs it)
-#include <tenon/input.hpp>
+#include <tenon/data/from.hpp>
+#include <tenon/data/iterator.hpp>
+#include <tenon/tenon.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,6 @@ struct options {
     std::string model = "both";
     int epochs = 0; // 0: what each network needs
     int threads = 0;
-    bool augment = false;
 };
 
 constexpr const char* usage = "fashion_mnist [options]\n"
@@ -39,7 +39,6 @@ constexpr const char* usage = "fashion_mnist [options]\n"
                               "  --model dense|conv|both\n"
                               "  --epochs N             times that each image is seen (dense: 12, conv: 5)\n"
                               "  --threads N            of one kernel; 0: all cores\n"
-                              "  --augment              mirrors half of the images, and moves all by up to 2 pixels\n"
                               "  --save FILE            writes the weights there, as safetensors\n"
                               "  --load FILE            reads them from there, and predicts without training\n";
 
@@ -64,10 +63,7 @@ options read_options(int argc, char** argv) {
             std::fputs(usage, stdout);
             std::exit(0);
         }
-        if (name == "--augment") {
-            o.augment = true;
-            continue;
-        }
+        if (name == "--augment") wrong_usage(name + ": this is the program fashion_mnist_augmented");
         const std::size_t equals = name.find('=');
         if (equals != std::string::npos) {
             value = name.substr(equals + 1);
@@ -129,20 +125,18 @@ auto rows_of(const tn::array<std::uint8_t>& images, const tn::array<std::uint8_t
     return tn::data::slices(images.as<tn::shape<tn::dyn, 28, 28>>(), labels.as<tn::shape<tn::dyn>>());
 }
 
+#ifndef FASHION_MNIST_AUGMENTED // where fashion_mnist_augmented.cpp has another
+constexpr auto augmented = [](auto images) { return images; };
+#endif
+
 // Batches without end, each epoch's in an order of its own.
-images_and_labels batches_to_train(const tn::image_data& data, std::int64_t size, bool augment) {
-    const auto scaled = [](auto images, auto labels) { return std::tuple(tn::cast<float>(images) / 255.0f, labels); };
-    const auto moved = [](auto images, auto labels) {
-        auto mirrored = tn::random_flip_left_right(tn::expand_dims<-1>(images), {.seed = 2});
-        auto cut = tn::random_crop<28, 28>(tn::pad_to<32, 32>(mirrored), {.seed = 3});
-        return std::tuple(tn::squeeze<-1>(cut), labels);
-    };
-    auto batches = rows_of(data.train_images, data.train_labels)
-                       .shuffle(data.train_labels.size(), {.seed = 4})
-                       .batch<batch>(size)
-                       .repeat();
-    if (augment) batches = batches.map(moved);
-    return batches.map(scaled).prefetch(2);
+images_and_labels batches_to_train(const tn::image_data& data, std::int64_t size) {
+    return rows_of(data.train_images, data.train_labels)
+        .shuffle(data.train_labels.size(), {.seed = 4})
+        .batch<batch>(size)
+        .repeat()
+        .map([](auto images, auto labels) { return std::tuple(tn::cast<float>(augmented(images)) / 255.0f, labels); })
+        .prefetch(2);
 }
 
 images_and_labels batches_to_test(const tn::image_data& data) {
@@ -159,12 +153,12 @@ template <class Step, class Predict> struct experiment {
     Step step;       // images, labels, learning rate -> loss
     Predict predict; // images -> classes
 
-    void train(const tn::image_data& data, bool augment) const {
+    void train(const tn::image_data& data) const {
         constexpr std::int64_t size = 100;
         const std::int64_t in_epoch = (data.train_labels.size() + size - 1) / size, steps = in_epoch * epochs;
         tn::progress_bar bar(steps, "training", {.samples_per_step = size});
         double mean_loss = 0;
-        for (const auto& [images, labels] : batches_to_train(data, size, augment).take(steps)) {
+        for (const auto& [images, labels] : batches_to_train(data, size).take(steps)) {
             const double done = static_cast<double>(bar.done()) / static_cast<double>(steps);
             auto [loss] = step(images, labels, rate * (1 + std::cos(3.14159265 * done)) / 2);
             const double l = static_cast<double>(loss.item());
@@ -204,7 +198,7 @@ auto make_experiment(tn::session& sess, const std::string& title, const Model& m
 template <class E> void run(const E& e, const options& o, const tn::image_data& data) {
     std::printf("\n== %s\n", e.title.c_str());
     const auto start = std::chrono::steady_clock::now();
-    if (o.load.empty()) e.train(data, o.augment);
+    if (o.load.empty()) e.train(data);
     e.test(data);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     std::printf("\ntook %.1f s\n", took.count());

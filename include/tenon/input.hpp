@@ -4,6 +4,7 @@
 /// they build on each other; each can be included alone.
 
 #include <tenon/tenon.hpp> // models and what runs them
+#include <tenon/image.hpp> // images
 
 #include <tenon/io/files/file_system.hpp>     // files by name, here and elsewhere
 #include <tenon/io/files/compressed.hpp>      // gzip and zlib around them
@@ -14,24 +15,16 @@
 #include <tenon/io/numpy/npz.hpp>             // several of them in a file
 #include <tenon/io/files/crc32c.hpp>          // the checksum of TFRecords
 #include <tenon/io/example/example.hpp>       // tf.Example and tf.SequenceExample
-#include <tenon/io/image/image.hpp>           // PNG, JPEG and PNM images
 #include <tenon/io/text/csv.hpp>              // records of comma-separated values
 #include <tenon/io/text/json_lines.hpp>       // records that are JSON objects
 #include <tenon/io/text/regex_replacer.hpp>   // replaces what matches a pattern
 
-#include <tenon/ops/input/epochs.hpp>          // the order of an epoch
-#include <tenon/ops/text/strings.hpp>          // string_split, to_number, regex_replace, ...
-#include <tenon/ops/input/decode.hpp>          // decode_csv, decode_json, decode_raw
-#include <tenon/ops/image/image_geometry.hpp>  // images mirrored, cut and framed
-#include <tenon/ops/image/image_resize.hpp>    // in other sizes: nearest, bilinear, area
-#include <tenon/ops/image/image_transform.hpp> // turned, moved, stretched
-#include <tenon/ops/image/image_color.hpp>     // brightness, contrast, hue, saturation, HSV, normalize
-#include <tenon/ops/image/image_mixing.hpp>    // cutout, random erasing, mixup, cutmix
-#include <tenon/ops/image/images.hpp>          // what these share
-#include <tenon/ops/input/reader.hpp>          // readers: records of files, whose names come from a queue
-#include <tenon/ops/input/iterator.hpp>        // places in data sets
-#include <tenon/ops/input/parse_example.hpp>   // features of tf.Example and tf.SequenceExample
-#include <tenon/ops/image/decode_image.hpp>    // images of files, and back
+#include <tenon/ops/input/epochs.hpp>        // the order of an epoch
+#include <tenon/ops/text/strings.hpp>        // string_split, to_number, regex_replace, ...
+#include <tenon/ops/input/decode.hpp>        // decode_csv, decode_json, decode_raw
+#include <tenon/ops/input/reader.hpp>        // readers: records of files, whose names come from a queue
+#include <tenon/ops/input/iterator.hpp>      // places in data sets
+#include <tenon/ops/input/parse_example.hpp> // features of tf.Example and tf.SequenceExample
 
 #include <tenon/train/input/batch.hpp>           // batches of what a graph makes one by one
 #include <tenon/train/input/producers.hpp>       // queues filled with file names, numbers, slices of tensors

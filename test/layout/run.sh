@@ -29,7 +29,7 @@ awk -v parts="$here/parts.txt" '
             }
         return best
     }
-    $1 ~ /^tenon\/(tenon|input|models)\.hpp$/ || $2 ~ /^tenon\/(tenon|input|models)\.hpp$/ { next }
+    $1 ~ /^tenon\/(tenon|input|models|image)\.hpp$/ || $2 ~ /^tenon\/(tenon|input|models|image)\.hpp$/ { next }
     {
         from = place($1); to = place($2)
         if (!from) { print $1 ": no part of parts.txt holds it"; bad = 1 }
@@ -41,6 +41,15 @@ awk -v parts="$here/parts.txt" '
     }
     END { exit bad }' <<<"$includes" || status=1
 
+# tenon::image is a library of its own: the core has it where nothing is linked, and nowhere else.
+# shellcheck disable=SC2046 # paths without blanks
+if ! awk 'FNR == 1 { before = "" }
+    /^ *# *include <tenon\/(image\.hpp|(io|ops)\/image\/)/ && before !~ /^#if TENON_HEADER_ONLY/ { print FILENAME " includes images: " $0; bad = 1 }
+    { before = $0 }
+    END { exit bad }' $(find include -type f ! -name '*.md' ! -path '*/image/*' ! -path include/tenon/image.hpp ! -path include/tenon/input.hpp); then
+    echo "who links tenon::core alone has none of these: ask io/files/image_library.hpp, or put the file to images"
+    status=1
+fi
 # Circles: tsort names the members of each.
 if ! awk '{ own = $2; sub(/\.hpp$/, ".ipp", own) } $1 != own' <<<"$includes" | tsort >/dev/null 2>"$circles"; then
     echo "files that include themselves by way of others:"

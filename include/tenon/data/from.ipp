@@ -5,7 +5,10 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/from.hpp>
+#include <tenon/io/files/image_library.hpp>
+#if TENON_HEADER_ONLY // nothing is linked, and they are there
 #include <tenon/io/image/image.hpp>
+#endif
 
 namespace tenon::detail {
 
@@ -30,8 +33,8 @@ TENON_INLINE any_array image_of_file(const std::string& path, int channels, std:
         open_records("image_folder", path, {.kind = record_kind::whole_file, .compressed = compression::none});
     std::string_view bytes;
     if (!file->next(bytes)) bytes = {};
-    return decode_image(bytes, {.channels = channels, .element = element_type::uint8, .largest_image = largest_pixels},
-                        "'" + path + "'");
+    const std::string who = "'" + path + "'";
+    return require_image_library(who).decode(bytes, channels, largest_pixels, who);
 }
 
 } // namespace tenon::detail

@@ -15,7 +15,10 @@
 #include <tenon/debug/event_messages.hpp>
 #include <tenon/debug/summary_writer.hpp>
 #include <tenon/io/files/file_system.hpp>
-#include <tenon/io/image/png.hpp>
+#include <tenon/io/files/image_library.hpp>
+#if TENON_HEADER_ONLY // nothing is linked, and they are there
+#include <tenon/io/image/image.hpp>
+#endif
 
 namespace tenon {
 
@@ -111,11 +114,12 @@ TENON_INLINE void summary_writer::image(std::string_view tag, const any_array& p
     const std::int64_t number = several ? t.extents[0].size : 1, height = t.extents[several].size,
                        width = t.extents[several + 1].size;
     const std::int64_t size = height * width * channels;
+    const detail::image_library& images = detail::require_image_library("summary_writer");
     for (std::int64_t i = 0; i < number; ++i) {
         any_array one(element_type::uint8, extents{height, width, channels});
         std::copy_n(bytes.data<std::uint8_t>() + i * size, size, one.data<std::uint8_t>());
         const std::string name = std::string(tag) + (several ? "/" + std::to_string(i) : "");
-        state_->add_summary(step, detail::image_summary(name, height, width, channels, encode_png(one)));
+        state_->add_summary(step, detail::image_summary(name, height, width, channels, images.encode_png(one)));
     }
 }
 

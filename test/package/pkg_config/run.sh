@@ -26,4 +26,6 @@ build_and_run() { # PACKAGE PROGRAM
     "$build/$2"
 }
 build_and_run tenon program
+build_and_run tenon images
+build_and_run tenon-core without_images
 [ ! -e "$folder/tenon-net.pc" ] || build_and_run tenon-net cluster

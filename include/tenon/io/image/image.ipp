@@ -2,6 +2,7 @@
 
 #include <tenon/io/image/image.hpp>
 
+#include <tenon/io/files/image_library.hpp>
 #include <tenon/io/image/image_codecs.hpp>
 
 namespace tenon {
@@ -67,4 +68,18 @@ TENON_INLINE any_array decode_image(std::string_view bytes, const decode_image_o
     return detail::pnm_pixels(from, o);
 }
 
+namespace detail {
+
+TENON_INLINE constexpr image_library image_functions{
+    [](std::string_view bytes, int channels, std::int64_t largest_image, const std::string& who) -> any_array {
+        return decode_image(bytes, {.channels = channels, .largest_image = largest_image}, who);
+    },
+    [](const any_array& image) -> std::string { return encode_png(image); }, png_library, jpeg_library};
+
+/// What has a program that links tenon::image linked with it: these functions.
+extern "C" {
+TENON_INLINE int tenon_image_linked = (register_image_library(image_functions), 1);
+}
+
+} // namespace detail
 } // namespace tenon

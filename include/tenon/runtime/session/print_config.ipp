@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <thread>
 
-#include <tenon/io/image/jpeg.hpp>
-#include <tenon/io/image/png.hpp>
+#include <tenon/io/files/image_library.hpp>
 #include <tenon/io/text/regex_replacer.hpp>
 #include <tenon/simd/isa.hpp>
 
+#if TENON_HEADER_ONLY // nothing is linked, and they are there
+#include <tenon/io/image/image.hpp>
+#endif
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -83,8 +85,9 @@ TENON_INLINE std::string config_text() {
     line("library", TENON_HEADER_ONLY ? "header-only" : "compiled");
     line("oneDNN", detail::onednn_text());
     line("zlib", detail::zlib_text());
-    line("libpng", detail::png_library());
-    line("libjpeg", detail::jpeg_library());
+    const detail::image_library* const images = detail::find_image_library();
+    line("libpng", images ? images->png() : "not linked: images are tenon::image");
+    line("libjpeg", images ? images->jpeg() : "not linked: images are tenon::image");
     line("RE2", detail::re2_library());
     line("instruction set", name_of(simd::best_isa()));
     line("processors", std::to_string(detail::usable_processors()));
