@@ -1,4 +1,5 @@
-# install, find_package(tenon [COMPONENTS tenon core image header_only net mpi cuda]), pkg-config tenon, tenon-core, tenon-net
+# install, find_package(tenon [COMPONENTS tenon core image header_only net server launch mpi cuda]), pkg-config tenon,
+# tenon-core, tenon-net, tenon-server
 
 include(CMakePackageConfigHelpers)
 set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
@@ -21,7 +22,11 @@ install(EXPORT tenon_header_only FILE tenon-header_only-targets.cmake NAMESPACE 
 
 if(TENON_WITH_NET)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/net/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-    install(TARGETS tenon_net EXPORT tenon_net ${tenon_artifacts})
+    foreach(library IN ITEMS server launch)
+        install(TARGETS tenon_${library} EXPORT tenon_${library} ${tenon_artifacts})
+        install(EXPORT tenon_${library} FILE tenon-${library}-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
+    endforeach()
+    install(TARGETS tenon_net EXPORT tenon_net)
     install(EXPORT tenon_net FILE tenon-net-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
     install(TARGETS tenon_command COMPONENT runtime) # `tenon`
 endif()
@@ -95,20 +100,22 @@ if(TENON_HAS_HTTPLIB AND TENON_HTTPLIB_LIBRARY)
 endif()
 set(tenon_pc tenon tenon-core)
 if(TENON_WITH_NET)
-    list(APPEND tenon_pc tenon-net)
+    list(APPEND tenon_pc tenon-net tenon-server)
 endif()
 if(TENON_HAS_MPI)
     list(APPEND tenon_pc tenon-mpi)
     list(JOIN MPI_C_LIBRARIES " " tenon_pc_mpi)
 endif()
 set(tenon_pc_image "-Wl,-u,tenon_image_linked -ltenon_image")
-set(tenon_pc_net "-Wl,-u,tenon_net_linked -ltenon_net") # as tenon_always_linked() does
+set(tenon_pc_launch "-Wl,-u,tenon_launch_linked -ltenon_launch")
+set(tenon_pc_server "-Wl,-u,tenon_server_linked -ltenon_server") # as tenon_always_linked() does
 if(TENON_HAS_HTTPLIB)
-    string(PREPEND tenon_pc_net "-Wl,-u,tenon_http_linked ")
+    string(PREPEND tenon_pc_server "-Wl,-u,tenon_http_linked ")
 endif()
 if(BUILD_SHARED_LIBS)
-    set(tenon_pc_image "-Wl,--push-state,--no-as-needed -ltenon_image -Wl,--pop-state")
-    set(tenon_pc_net "-Wl,--push-state,--no-as-needed -ltenon_net -Wl,--pop-state")
+    foreach(library IN ITEMS image launch server)
+        set(tenon_pc_${library} "-Wl,--push-state,--no-as-needed -ltenon_${library} -Wl,--pop-state")
+    endforeach()
 endif()
 foreach(name IN LISTS tenon_pc)
     configure_file("${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)

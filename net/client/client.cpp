@@ -95,10 +95,13 @@ void set_token_of_run(std::string token) {
     s.token_of_run = std::move(token);
 }
 
-void register_targets() {
+/// What has a program that links this library linked with it: sessions on targets "tenon://host:port".
+extern "C" int tenon_server_linked;
+int tenon_server_linked = [] {
     static const tenon_scheme scheme;
     tenon::detail::register_session_scheme("tenon", scheme);
-}
+    return 1;
+}();
 
 } // namespace tenon::net
 

@@ -18,8 +18,6 @@ struct dialed_server {
     peer_options to;
 };
 dialed_server dial_as_client(const std::string& address);
-/// Sessions know targets "tenon://host:port" from now on.
-void register_targets();
 /// What this process's sessions show from now on where nothing else says which token.
 void set_token_of_run(std::string token);
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include <net/launch/settings.hpp>
+#include <net/client/settings.hpp>
 
 namespace tenon::net {
 

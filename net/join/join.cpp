@@ -14,7 +14,7 @@
 #include <net/launch/pmi_board.hpp>
 #include <net/launch/rendezvous/rendezvous.hpp>
 #include <net/launch/run_files.hpp>
-#include <net/launch/settings.hpp>
+#include <net/client/settings.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/train/session/chief_limit.hpp>

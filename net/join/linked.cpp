@@ -1,4 +1,3 @@
-#include <net/client/client.hpp>
 #include <net/server/server_core.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/net/cluster_source.hpp>
@@ -50,10 +49,9 @@ std::shared_ptr<collective_group> join_by_links(const processes_options& o, cons
 
 } // namespace
 
-/// What has a program that links this library linked with it: sessions by target, and processes by links.
-extern "C" int tenon_net_linked;
-int tenon_net_linked = [] {
-    register_targets();
+/// What has a program that links this library linked with it: processes by links.
+extern "C" int tenon_launch_linked;
+int tenon_launch_linked = [] {
     register_processes_way({"links", 1, links_fit, join_by_links});
     return 1;
 }();

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <net/launch/settings.hpp>
+#include <net/client/settings.hpp>
 
 /// What each launcher tells the processes that it starts. A file for each.
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <net/launch/settings.hpp>
+#include <net/client/settings.hpp>
 
 /// Slurm's way of writing many names in short.
 

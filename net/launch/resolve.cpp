@@ -1,15 +1,30 @@
 #include <tenon/net/cluster_source.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+
+#include <unistd.h>
 
 #include <net/launch/deal.hpp>
 #include <net/launch/launchers.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
 
+extern char** environ;
+
 namespace tenon::net {
+
+environment environment::of_process() {
+    environment all;
+    for (char** entry = environ; entry && *entry; ++entry)
+        if (const char* mark = std::strchr(*entry, '='))
+            all.set(std::string(*entry, static_cast<std::size_t>(mark - *entry)), mark + 1);
+    // Hydra sets no variable that tells its runs apart.
+    if (all.find("PMI_RANK")) all.set("HYDRA_CONTROL_PORT", hydra_control_port());
+    return all;
+}
 
 namespace {
 

@@ -9,7 +9,7 @@ version=$2
 export LC_ALL=C
 
 count=0
-for name in tenon_core tenon_image tenon_net tenon_cuda; do
+for name in tenon_core tenon_image tenon_server tenon_launch tenon_cuda; do
     library=$(find "$prefix" -name "lib$name.so.$version" -print -quit)
     [ -n "$library" ] || continue
     soname=$(readelf -d "$library" | sed -nE 's/.*\(SONAME\).*\[(.*)\]/\1/p')

@@ -1,6 +1,6 @@
 // Resolves a cluster from any environment, "NAME=value" a line (a line that is none continues the value before it): what cannot be
 // is an error of one kind, what can is a place in a cluster or in a rendezvous.
-// covers: net/launch/resolve net/launch/deal net/launch/settings net/launch/slurm net/launch/tf_config net/launch/open_mpi
+// covers: net/launch/resolve net/launch/deal net/client/settings net/launch/slurm net/launch/tf_config net/launch/open_mpi
 
 #include <cstddef>
 #include <cstdint>

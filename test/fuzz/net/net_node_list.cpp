@@ -1,6 +1,6 @@
 // Reads a list of nodes from any bytes: what is none is an error of one kind, what is one has names
 // that are lists of themselves.
-// covers: net/launch/node_list net/launch/settings
+// covers: net/launch/node_list net/client/settings
 
 #include <cstddef>
 #include <cstdint>

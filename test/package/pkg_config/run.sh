@@ -28,4 +28,7 @@ build_and_run() { # PACKAGE PROGRAM
 build_and_run tenon program
 build_and_run tenon images
 build_and_run tenon-core without_images
-[ ! -e "$folder/tenon-net.pc" ] || build_and_run tenon-net cluster
+if [ -e "$folder/tenon-net.pc" ]; then
+    build_and_run tenon-server cluster
+    build_and_run tenon-net cluster
+fi

@@ -1,25 +1,8 @@
-#include <net/launch/settings.hpp>
+#include <net/client/settings.hpp>
 
-#include <cstring>
-
-#include <unistd.h>
-
-#include <net/launch/launchers.hpp>
 #include <tenon/core/error.hpp>
 
-extern char** environ;
-
 namespace tenon::net {
-
-environment environment::of_process() {
-    environment all;
-    for (char** entry = environ; entry && *entry; ++entry)
-        if (const char* mark = std::strchr(*entry, '='))
-            all.set(std::string(*entry, static_cast<std::size_t>(mark - *entry)), mark + 1);
-    // Hydra sets no variable that tells its runs apart.
-    if (all.find("PMI_RANK")) all.set("HYDRA_CONTROL_PORT", hydra_control_port());
-    return all;
-}
 
 const std::string* environment::find(const std::string& name) const {
     const auto found = variables_.find(name);
