@@ -23,7 +23,7 @@ enum class array_form : std::uint8_t { nothing, here, beside, strings_here, stri
 
 // In the order of the alternatives of `attribute`.
 enum class attribute_kind : std::uint8_t { integer, real, text, integers, element, sizes, types, array, tape, count };
-static_assert(std::variant_size_v<attribute::variant> == static_cast<std::size_t>(attribute_kind::count));
+static_assert(std::variant_size_v<attribute::std_variant> == static_cast<std::size_t>(attribute_kind::count));
 
 void put_name(value_writer& to, const std::string& name, std::size_t most, const char* what) {
     if (name.size() > most)

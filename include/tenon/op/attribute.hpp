@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/number.hpp>
+#include <tenon/core/variant.hpp>
 
 /// The values of a node's attributes, for those that read all of them: equality, hashes, JSON.
 
@@ -17,8 +17,8 @@ struct tape;
 
 /// Arrays and tapes are shared and never changed.
 struct attribute
-    : std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, element_type, extents,
-                   std::vector<tensor_type>, std::shared_ptr<const any_array>, std::shared_ptr<const tape>> {
+    : detail::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, element_type, extents,
+                      std::vector<tensor_type>, std::shared_ptr<const any_array>, std::shared_ptr<const tape>> {
     using variant::variant;
 };
 

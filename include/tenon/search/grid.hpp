@@ -6,11 +6,11 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/shared_function.hpp>
+#include <tenon/core/variant.hpp>
 
 /// Grids of hyperparameters: the points that a search (search/grid_search.hpp) trains a network for.
 ///
@@ -41,7 +41,7 @@ public:
     friend bool operator==(const setting_value&, const setting_value&) = default;
 
 private:
-    std::variant<bool, std::int64_t, double, std::string> held_;
+    detail::variant<bool, std::int64_t, double, std::string> held_;
 };
 
 struct named_setting {

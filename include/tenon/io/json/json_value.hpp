@@ -7,10 +7,9 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include <tenon/core/config.hpp>
+#include <tenon/core/variant.hpp>
 
 /// What a JSON text says, and the text of what is to be said. Texts are read by nlohmann's parser (json_parse.ipp), but into a tree of our own:
 /// - its header takes 2.5 s to compile and this one 0.3, in each of the 17 files that make or read JSON;
@@ -38,7 +37,7 @@ struct json_value {
     using list = std::vector<json_value>;
     using object = std::vector<json_member>;
     /// Integers that fit into 64 bits are integers; other numbers are doubles.
-    std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, list, object> held;
+    variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, list, object> held;
 
     // Defined once: variants of many alternatives are much code.
     json_value() noexcept;
