@@ -41,6 +41,21 @@ function(tenon_compiled target)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${file}")
 endfunction()
 
+# tenon_library(NAME SOURCE... )   makes tenon::NAME, a compiled library, the target tenon_NAME; of no sources: of others.
+function(tenon_library name)
+    set(target tenon_${name})
+    if(NOT ARGN)
+        add_library(${target} INTERFACE)
+    else()
+        add_library(${target} ${ARGN})
+        tenon_compiled(${target})
+        target_compile_options(${target} PRIVATE ${TENON_OPTIMIZE})
+        target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tenon_warnings>)
+    endif()
+    add_library(tenon::${name} ALIAS ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+endfunction()
+
 # tenon_always_linked(TARGET SYMBOL)   has programs link the library although they name nothing of it; SYMBOL is defined in what
 # must be there.
 function(tenon_always_linked target symbol)

@@ -238,7 +238,7 @@ private:
         return all;
     }
 
-    static int stage_of(plan_of_step& p, const std::set<int>& waits) {
+    static int segment_of(plan_of_step& p, const std::set<int>& waits) {
         const auto at = std::find(p.segments.begin(), p.segments.end(), waits);
         if (at == p.segments.end()) p.segments.push_back(waits);
         return static_cast<int>(std::find(p.segments.begin(), p.segments.end(), waits) - p.segments.begin());
@@ -250,7 +250,7 @@ private:
         std::map<const tn::node*, std::set<int>> runs_in; // segments
         for (auto n = nodes.rbegin(); n != nodes.rend(); ++n) {
             std::set<int>& mine = runs_in[*n];
-            mine.insert(stage_of(p, waits_before(p, *n)));
+            mine.insert(segment_of(p, waits_before(p, *n)));
             for (const tn::node* d : p.order->at(*n).data)
                 if (!p.effect_of.contains(d)) runs_in[d].insert(mine.begin(), mine.end());
         }
@@ -511,14 +511,14 @@ private:
                 try_all(m, [&](machine& then, choices& c) { return update(then, l, e, c); });
         }
         if (s.error < 0 && lanes_.size() > 1)
-            for (const std::set<int>& segment : updating) update_stage(m, l, segment);
+            for (const std::set<int>& segment : updating) update_segment(m, l, segment);
         const auto count = [&](char what) { return std::count(s.effects.begin(), s.effects.end(), what); };
         if (s.error >= 0 ? count(1) == 0 : count(2) == static_cast<long>(s.effects.size()))
             try_all(m, [&](machine& then, choices& c) { return end(then, l, c); });
     }
 
     // All updates of a segment at one moment; those of one variable as they were made.
-    void update_stage(const machine& m, std::size_t l, const std::set<int>& segment) {
+    void update_segment(const machine& m, std::size_t l, const std::set<int>& segment) {
         const plan_of_step& p = plan(m, l);
         try_all(m, [&](machine& then, choices& c) {
             bool any = false;

@@ -15,7 +15,7 @@
 /// to 34), one thing after another in any order that the statements allow.
 ///
 ///     queue ops    begin when all that runs before them has ended, in any order; what waits is served as queue_model says
-///     segments       are what depends on the same ops that wait. What a segment reads of variables it reads at one moment; what
+///     segments     are what depends on the same ops that wait. What a segment reads of variables it reads at one moment; what
 ///                  it updates it updates at one later moment, of what is there then, where that is asked for
 ///     failures     what waits is taken back; of what does not depend on it any part may run or not, but of its updates all or
 ///                  none, unless something waits after one of them. What it dequeued is in the queue again where nothing that ran

@@ -24,7 +24,7 @@ constexpr int width = 512;
 using row = tn::tensor<float, tn::shape<width>>;
 
 // x, and in each of so many segments a value from the queue: what a segment computes is kept for its end only.
-row in_stages(const tn::any_tensor& start, const tn::fifo_queue<float>& ones, int segments) {
+row in_segments(const tn::any_tensor& start, const tn::fifo_queue<float>& ones, int segments) {
     row x = row::unchecked(start);
     for (int i = 0; i < segments; ++i) {
         const tn::control_dependencies after(x);
@@ -50,7 +50,7 @@ TEST_CASE("the memory of a step of many stages is that of one, whichever step ha
         const auto x = tn::placeholder<float, tn::shape<width>>("x");
         const tn::fifo_queue<float> ones(100000);
         const auto fill = ones.enqueue_many(tn::ones<float, tn::shape<50000>>());
-        const row y = in_stages(x, ones, segments);
+        const row y = in_segments(x, ones, segments);
         tn::session s({.fuse = false});
         s.run(fill);
         const tn::step_report r = s.report(tn::feed(x, tn::array<float, tn::shape<width>>()), y);
@@ -84,7 +84,7 @@ TEST_CASE("stages that may run at the same time have memory for as many") {
     const tn::fifo_queue<float> left(1000), right(1000);
     const auto fill_left = left.enqueue_many(tn::ones<float, tn::shape<100>>());
     const auto fill_right = right.enqueue_many(tn::ones<float, tn::shape<100>>());
-    const row a = in_stages(x, left, 2), b = in_stages(x, right, 2);
+    const row a = in_segments(x, left, 2), b = in_segments(x, right, 2);
     tn::session s({.fuse = false});
     s.run(fill_left, fill_right);
     const tn::array<float, tn::shape<width>> fed;

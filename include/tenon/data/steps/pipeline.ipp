@@ -142,14 +142,14 @@ class metered_stream final : public element_stream {
 public:
     metered_stream(std::unique_ptr<element_stream> of, step_meter& m, pipeline& p) :
         of_(std::move(of)), meter_(m), pipeline_(p) {}
-    ~metered_stream() override { meter_.elements.fetch_add(awaited_events_, std::memory_order_relaxed); }
+    ~metered_stream() override { meter_.elements.fetch_add(uncounted_, std::memory_order_relaxed); }
 
     bool next(std::vector<any_array>& element) override {
         const std::int64_t weight = pipeline_.options().trace ? 1 : sampler_.weight();
         const std::int64_t begin = weight > 0 ? now_ns() : 0;
         const bool got = of_->next(element);
-        if (got) ++awaited_events_;
-        if (weight > 0 || !got) meter_.elements.fetch_add(std::exchange(awaited_events_, 0), std::memory_order_relaxed);
+        if (got) ++uncounted_;
+        if (weight > 0 || !got) meter_.elements.fetch_add(std::exchange(uncounted_, 0), std::memory_order_relaxed);
         if (weight > 0) {
             const std::int64_t end = now_ns();
             meter_.inclusive.fetch_add((end - begin) * weight, std::memory_order_relaxed);
@@ -166,7 +166,7 @@ private:
     step_meter& meter_;
     pipeline& pipeline_;
     call_sampler sampler_;
-    std::uint64_t awaited_events_ = 0; // elements
+    std::uint64_t uncounted_ = 0; // elements
 };
 
 class metered_indices final : public index_stream {
@@ -175,17 +175,17 @@ public:
     ~metered_indices() override { tell(); }
     bool next(std::int64_t& index) override {
         if (!of_->next(index)) return false;
-        if (++awaited_events_ == 64) tell();
+        if (++uncounted_ == 64) tell();
         return true;
     }
     void save(state_writer& to) override { of_->save(to); }
     void restore(state_reader& from) override { of_->restore(from); }
 
 private:
-    void tell() { meter_.elements.fetch_add(std::exchange(awaited_events_, 0), std::memory_order_relaxed); }
+    void tell() { meter_.elements.fetch_add(std::exchange(uncounted_, 0), std::memory_order_relaxed); }
     std::unique_ptr<index_stream> of_;
     step_meter& meter_;
-    std::uint64_t awaited_events_ = 0; // elements
+    std::uint64_t uncounted_ = 0; // elements
 };
 
 // Elements as rows of arrays, where a step wants the elements themselves.

@@ -241,7 +241,7 @@ private:
     }
     int unit_of_item(int n) const { return unit_of_[static_cast<std::size_t>(n)]; }
     // The segment that waits for nothing; a new one is the last, which comes before others all the same.
-    int first_stage() {
+    int first_segment() {
         const auto [at, isnew] = segment_of_.try_emplace(0, static_cast<int>(units_.size()));
         if (isnew) {
             units_.emplace_back();
@@ -263,8 +263,8 @@ private:
     // Who has a value to hand on; -1: it is fed.
     int unit_that_has(int value) {
         const int from = maker_of(value);
-        if (from < 0) return p_.value(value).feed >= 0 ? -1 : first_stage();
-        return is_source(from) ? first_stage() : unit_of_item(from);
+        if (from < 0) return p_.value(value).feed >= 0 ? -1 : first_segment();
+        return is_source(from) ? first_segment() : unit_of_item(from);
     }
 
     // What a unit depends on may be by way of items that do not run, whose sizes alone matter.

@@ -172,12 +172,12 @@ private:
     void make_ready(int unit);
     void release(int unit, const segment_run* s = nullptr);
     void count_end(int unit) noexcept;
-    void note_change(int unit) noexcept { changes_ += plan_.units_[static_cast<std::size_t>(unit)].changes; }
+    void note_change(int unit) noexcept { changes_ += subgraph_.units_[static_cast<std::size_t>(unit)].changes; }
     void one_less(locked& lock) noexcept;
     void offer(locked& lock);
     std::exception_ptr placed(const std::exception_ptr& what, int unit) const noexcept;
 
-    subgraph& plan_;
+    subgraph& subgraph_;
     tenon::step step_;
     run_environment environment_;
     unsigned denormals_ = 0;

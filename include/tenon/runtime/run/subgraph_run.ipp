@@ -13,7 +13,7 @@
 namespace tenon::runtime {
 
 TENON_INLINE subgraph_run::subgraph_run(subgraph& p) :
-    plan_(p),
+    subgraph_(p),
     slots_(static_cast<std::size_t>(p.slots_)),
     last_sizes_(p.sizes_matter_ ? slots_.size() : 0),
     waiters_(p.waits_.size()),
@@ -49,7 +49,7 @@ TENON_INLINE subgraph_run::subgraph_run(subgraph& p) :
 
 // What may throw comes first: of what follows nothing may be left undone, or the next step would do it twice.
 TENON_INLINE void subgraph_run::renew(const any_array* const* feeds, const run_environment& e) {
-    if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
+    if (subgraph_.sizes_matter_) sizes_ = subgraph_.sizes_;
     feeds_ = feeds;
     environment_.traced = e.traced;
     environment_.measured = e.measured;
@@ -58,7 +58,7 @@ TENON_INLINE void subgraph_run::renew(const any_array* const* feeds, const run_e
     step_.take_time_of(*e.in);
     step_.values = e.in->values;
     step_.renew();
-    undone_ = static_cast<int>(plan_.units_.size());
+    undone_ = static_cast<int>(subgraph_.units_.size());
     failed_unit_ = -1;
     for (waiter& w : waiters_) {
         w.now = waiter::state::idle;
@@ -74,11 +74,11 @@ TENON_INLINE subgraph_run::locked subgraph_run::begin(steps_in_flight& among, wa
     const std::lock_guard lock(among.guard_);
     locked mine(guard_);
     active_ = 1; // this thread
-    for (std::size_t u = 0; u < left_.size(); ++u) left_[u] = plan_.units_[u].cut.before;
+    for (std::size_t u = 0; u < left_.size(); ++u) left_[u] = subgraph_.units_[u].cut.before;
     std::size_t next = 0;
     if (begun) {
         for (; static_cast<int>(next) < begun->unit; ++next)
-            for (const int then : plan_.units_[next].cut.then) --left_[static_cast<std::size_t>(then)];
+            for (const int then : subgraph_.units_[next].cut.then) --left_[static_cast<std::size_t>(then)];
         ++next;
         begun->now = waiter::state::begun;
         begun->waits = true;
@@ -126,7 +126,7 @@ TENON_INLINE void subgraph_run::run(const any_array* const* feeds, const run_env
     background_ = e.in->pool;
     renew(feeds, e);
     waiter* begun = nullptr;
-    if (plan_.at_once_ && !e.traced && !e.in->limited() && !armed_ &&
+    if (subgraph_.at_once_ && !e.traced && !e.in->limited() && !armed_ &&
         !among.is_closed_.load(std::memory_order_acquire)) {
         begun = run_at_once();
         if (!begun) return;
@@ -164,9 +164,6 @@ TENON_INLINE void subgraph_run::start(const any_array* const* feeds, const run_e
     one_less(lock);
 }
 
-// Ops that are done when they are started, as of a queue that has room: nobody else need know of the step, which takes no lock. Returns the one
-// that waits; nullptr: the step has ended.
-// While it is started by run_at_once(), which sees to what follows.
 // Runs what is ready, as long as there is any. Ops that wait take no time to begin, and others may be waiting for them.
 TENON_INLINE void subgraph_run::work(locked& lock) {
     while (has_work()) {
@@ -190,8 +187,6 @@ TENON_INLINE void subgraph_run::work(locked& lock) {
     }
 }
 
-// All that are ready, on one thread: so that what they send to one task goes together.
-// The lock is let go of meanwhile; the thread counts as one that uses the step.
 TENON_INLINE const any_array& subgraph_run::found(const subgraph::source& s) const {
     return s.feed >= 0 ? *feeds_[s.feed] : slots_[static_cast<std::size_t>(s.slot)];
 }
@@ -203,9 +198,9 @@ TENON_INLINE void subgraph_run::start_segment(segment_run& s, locked& lock) noex
     lock.unlock();
     std::exception_ptr failure;
     try {
-        subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
+        subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(s.unit)];
         for (std::size_t k = 0; k < unit.takes.size(); ++k) s.fed[k] = &found(unit.takes[k]);
-        s.run.emplace(plan_.segment_of(unit, last_sizes_));
+        s.run.emplace(subgraph_.segment_of(unit, last_sizes_));
         run_environment e = environment_;
         if (unit.gives_early) e.taker = &s;
         {
@@ -237,7 +232,7 @@ TENON_INLINE void subgraph_run::go_on(int unit) noexcept {
 }
 
 TENON_INLINE void subgraph_run::ended(segment_run& s, std::exception_ptr failure) noexcept {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
+    const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(s.unit)];
     if (!failure)
         for (std::size_t k = 0; k < unit.gives.size(); ++k) {
             any_array given = std::move(s.given[k]);
@@ -262,7 +257,7 @@ TENON_INLINE void subgraph_run::ended(segment_run& s, std::exception_ptr failure
 
 // The thread that computes goes on when it has sent what is large; it is not the step's last.
 TENON_INLINE void subgraph_run::fetched(segment_run& s, std::size_t fetch) noexcept {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
+    const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(s.unit)];
     const auto is = [&](int by) { return by == static_cast<int>(fetch); };
     if (std::none_of(unit.then_by.begin(), unit.then_by.end(), is)) return;
     slots_[static_cast<std::size_t>(unit.gives[fetch])] = s.given[fetch].share();
@@ -282,11 +277,8 @@ TENON_INLINE void subgraph_run::find_worker(bool here, locked& lock) {
     else if (!here) offer(lock);
 }
 
-// The thread that starts it counts as one that uses the step, which may end meanwhile.
-// What it gave, where it is asked for; or why it failed. Under the lock, but of a step that runs at once.
-// When it has ended, and what it gives is still there.
 TENON_INLINE void subgraph_run::make_ready(int unit) {
-    (plan_.units_[static_cast<std::size_t>(unit)].cut.waits < 0 ? ready_ : to_start_).push_back(unit);
+    (subgraph_.units_[static_cast<std::size_t>(unit)].cut.waits < 0 ? ready_ : to_start_).push_back(unit);
     ++active_;
 }
 
@@ -300,7 +292,7 @@ TENON_INLINE void subgraph_run::count_end(int unit) noexcept {
 TENON_INLINE void subgraph_run::release(int unit, const segment_run* s) {
     count_end(unit);
     if (first_) return;
-    const subgraph::unit& of = plan_.units_[static_cast<std::size_t>(unit)];
+    const subgraph::unit& of = subgraph_.units_[static_cast<std::size_t>(unit)];
     for (std::size_t n = 0; n < of.cut.then.size(); ++n) {
         const int next = of.cut.then[n], by = of.then_by[n];
         if (s && by >= 0 && s->taken[static_cast<std::size_t>(by)]) continue;
@@ -359,10 +351,9 @@ TENON_INLINE void subgraph_run::arm() noexcept {
     armed_ = true;
 }
 
-// Who asks counts as one that uses the step, which may end meanwhile.
 TENON_INLINE std::exception_ptr subgraph_run::placed(const std::exception_ptr& what, int unit) const noexcept {
     try {
-        rethrow_at(what, plan_.units_[static_cast<std::size_t>(unit)].place);
+        rethrow_at(what, subgraph_.units_[static_cast<std::size_t>(unit)].place);
     } catch (...) {
         return std::current_exception();
     }

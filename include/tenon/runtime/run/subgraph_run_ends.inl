@@ -74,12 +74,12 @@ TENON_INLINE void subgraph_run::say_what_was_changed() noexcept {
                 if (std::find(to.begin(), to.end(), n) == to.end()) to.push_back(n);
         };
         for (const segment_run& s : segments_) {
-            const subgraph::unit& u = plan_.units_[static_cast<std::size_t>(s.unit)];
+            const subgraph::unit& u = subgraph_.units_[static_cast<std::size_t>(s.unit)];
             if (s.ran && s.unit != failed_unit_ && step_.committed()) add(variables, u.updated);
             if (s.well) add(others, u.changed);
         }
         for (const waiter& w : waiters_)
-            if (w.well) add(others, plan_.units_[static_cast<std::size_t>(w.unit)].changed);
+            if (w.well) add(others, subgraph_.units_[static_cast<std::size_t>(w.unit)].changed);
         first_ = after_updates(first_, variables, others);
     } catch (...) { // no memory for words
     }
@@ -125,7 +125,7 @@ TENON_INLINE bool subgraph_run::expire() noexcept {
         int first = -1, others = 0; // units
         for (waiter& w : waiters_) {
             if (w.now != waiter::state::begun || !w.waits) continue;
-            expired_.push_back(plan_.units_[static_cast<std::size_t>(w.unit)].origin);
+            expired_.push_back(subgraph_.units_[static_cast<std::size_t>(w.unit)].origin);
             if (first >= 0) {
                 ++others;
                 continue;
@@ -188,7 +188,8 @@ TENON_INLINE bool subgraph_run::expire_segments(locked& lock) noexcept {
 
 TENON_INLINE bool subgraph_run::changed_in_part() const noexcept {
     const auto changes = [](const subgraph::unit& u) { return u.changes; };
-    return undone_ > 0 && changes_ > 0 && changes_ < std::count_if(plan_.units_.begin(), plan_.units_.end(), changes);
+    return undone_ > 0 && changes_ > 0 &&
+           changes_ < std::count_if(subgraph_.units_.begin(), subgraph_.units_.end(), changes);
 }
 
 // Nobody uses the step any more.
@@ -208,7 +209,7 @@ TENON_INLINE void subgraph_run::settle(bool failed, bool others_changed) noexcep
 
 // What was given to who changed something by it, by way of others too; and all that a segment came after which failed.
 TENON_INLINE void subgraph_run::find_used(bool others_changed) noexcept {
-    const auto unit = [&](std::size_t u) -> const subgraph::unit& { return plan_.units_[u]; };
+    const auto unit = [&](std::size_t u) -> const subgraph::unit& { return subgraph_.units_[u]; };
     std::fill(used_.begin(), used_.end(), char{0});
     for (const waiter& w : waiters_) {
         const auto u = static_cast<std::size_t>(w.unit);
@@ -228,8 +229,9 @@ TENON_INLINE void subgraph_run::find_used(bool others_changed) noexcept {
         bool any = false;
         for (const subgraph::source& s : unit(u).takes)
             if (used_[u] && s.slot >= 0)
-                any = !std::exchange(used_[static_cast<std::size_t>(plan_.given_by_[static_cast<std::size_t>(s.slot)])],
-                                     char{1}) ||
+                any = !std::exchange(
+                          used_[static_cast<std::size_t>(subgraph_.given_by_[static_cast<std::size_t>(s.slot)])],
+                          char{1}) ||
                       any;
         return any;
     });
@@ -258,8 +260,8 @@ TENON_INLINE void subgraph_run::take(any_array* fetched) {
         std::rethrow_exception(why);
     }
     try {
-        for (std::size_t f = 0; f < plan_.fetches_.size(); ++f) {
-            const subgraph::source& s = plan_.fetches_[f];
+        for (std::size_t f = 0; f < subgraph_.fetches_.size(); ++f) {
+            const subgraph::source& s = subgraph_.fetches_[f];
             any_array* const own = s.slot >= 0 && s.last ? &slots_[static_cast<std::size_t>(s.slot)] : nullptr;
             fetched[f] = own && own->is_unique() ? std::move(*own) : found(s).copy();
         }

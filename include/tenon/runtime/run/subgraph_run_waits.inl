@@ -13,6 +13,8 @@
 
 namespace tenon::runtime {
 
+// Ops that are done when they are started, as of a queue that has room: nobody else need know of the step, which takes no lock. Returns the one
+// that waits; nullptr: the step has ended.
 TENON_INLINE subgraph_run::waiter* subgraph_run::run_at_once() noexcept {
     first_ = nullptr;
     expired_.clear();
@@ -37,6 +39,7 @@ TENON_INLINE subgraph_run::waiter* subgraph_run::run_at_once() noexcept {
     return nullptr;
 }
 
+// While it is started by run_at_once(), which sees to what follows.
 TENON_INLINE bool subgraph_run::waiter::is_done_at_once(std::exception_ptr& why) noexcept {
     start was = start::starting;
     if (at_once.load(std::memory_order_relaxed) != was) return false;
@@ -50,6 +53,7 @@ TENON_INLINE bool subgraph_run::waiter::is_done_at_once(std::exception_ptr& why)
     return false;
 }
 
+// All that are ready, on one thread: so that what they send to one task goes together.
 TENON_INLINE void subgraph_run::start_waits(bool all, locked& lock) noexcept {
     starting_ = true;
     do {
@@ -63,6 +67,7 @@ TENON_INLINE void subgraph_run::start_waits(bool all, locked& lock) noexcept {
     starting_ = false;
 }
 
+// The lock is let go of meanwhile; the thread counts as one that uses the step.
 TENON_INLINE void subgraph_run::flush(bool all, locked& lock) noexcept {
     if (!step_.values) return;
     unsent_ = !all;
@@ -82,8 +87,9 @@ TENON_INLINE void subgraph_run::flush(bool all, locked& lock) noexcept {
     --active_;
 }
 
+// The thread that starts it counts as one that uses the step, which may end meanwhile.
 TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(w.unit)];
     w.now = waiter::state::begun;
     w.waits = false;
     w.starter = std::this_thread::get_id();
@@ -107,7 +113,7 @@ TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
 }
 
 TENON_INLINE void subgraph_run::start_op(waiter& w) {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(w.unit)];
     std::vector<any_array>& values = w.op->values;
     values.resize(unit.takes.size());
     for (std::size_t k = 0; k < unit.takes.size(); ++k) {
@@ -135,17 +141,18 @@ TENON_INLINE void subgraph_run::completed(waiter& w, std::exception_ptr failure)
     one_less(lock);
 }
 
+// What it gave, where it is asked for; or why it failed. Under the lock, but of a step that runs at once.
 TENON_INLINE std::exception_ptr subgraph_run::end_wait(waiter& w, std::exception_ptr failure) noexcept {
-    const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(w.unit)];
     const bool came = !failure; // and is given back where it does not fit
     if (came) {
         try {
             subgraph::check_given(unit, w.op->values, sizes_);
-            if (plan_.sizes_matter_) plan_.note_sizes(unit, w.op->values);
+            if (subgraph_.sizes_matter_) subgraph_.note_sizes(unit, w.op->values);
             if (environment_.traced) record(w, unit);
             for (std::size_t k = 0; k < unit.gives.size(); ++k) {
                 const auto slot = static_cast<std::size_t>(unit.gives[k]);
-                if (plan_.sizes_matter_) last_sizes_[slot] = w.op->values[k].extents();
+                if (subgraph_.sizes_matter_) last_sizes_[slot] = w.op->values[k].extents();
                 slots_[slot] = std::move(w.op->values[k]);
             }
         } catch (...) {
@@ -158,6 +165,7 @@ TENON_INLINE std::exception_ptr subgraph_run::end_wait(waiter& w, std::exception
     return failure ? placed(failure, w.unit) : nullptr;
 }
 
+// When it has ended, and what it gives is still there.
 TENON_INLINE void subgraph_run::record(const waiter& w, const subgraph::unit& unit) {
     trace_event e{.name = unit.name, .op = unit.op, .row = unit.row, .task = unit.task, .begin = w.began};
     e.end = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -175,10 +183,11 @@ TENON_INLINE void subgraph_run::record(const waiter& w, const subgraph::unit& un
 TENON_INLINE bool subgraph_run::waits_itself() {
     const std::lock_guard lock(guard_);
     return std::any_of(waiters_.begin(), waiters_.end(), [&](const waiter& w) {
-        return w.now == waiter::state::begun && !plan_.units_[static_cast<std::size_t>(w.unit)].receives;
+        return w.now == waiter::state::begun && !subgraph_.units_[static_cast<std::size_t>(w.unit)].receives;
     });
 }
 
+// Who asks counts as one that uses the step, which may end meanwhile.
 TENON_INLINE std::vector<awaited> subgraph_run::waits() {
     std::vector<awaited> all;
     locked lock(guard_);
@@ -188,7 +197,7 @@ TENON_INLINE std::vector<awaited> subgraph_run::waits() {
         const auto now = step_.now();
         for (waiter& w : waiters_) {
             if (w.now != waiter::state::begun || !w.waits) continue;
-            const subgraph::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+            const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(w.unit)];
             const std::chrono::duration<double> waited = now - w.since;
             lock.unlock();
             all.push_back({unit.origin, unit.place, w.op->awaited(), waited.count(), unit.receives});
