@@ -11,11 +11,11 @@ namespace tenon::net {
 /// Lets threads in until it is shut; who shuts it waits for those inside. Thread-safe.
 class gate {
 public:
-    explicit gate(transport& t) : transport_(t) {}
+    explicit gate(transport& t) : transport_(t), waker_(t.shared_waker()) {}
     gate(const gate&) = delete;
     gate& operator=(const gate&) = delete;
 
-    /// f(), unless it is shut.
+    /// f(), unless it is shut. Whoever passes keeps the gate; the transport may end as soon as nobody is inside.
     template <class F> void pass(F&& f) {
         const visit inside(*this);
         if (inside.is_let_in) f();
@@ -32,13 +32,13 @@ private:
         explicit visit(gate& g) : of(g), is_let_in(!(g.state_.fetch_add(one_inside) & is_shut)) {}
         visit(const visit&) = delete;
         ~visit() {
-            transport& t = of.transport_; // the last may be waited for by who ends the gate
-            if (of.state_.fetch_sub(one_inside) == (one_inside | is_shut)) t.wake();
+            if (of.state_.fetch_sub(one_inside) == (one_inside | is_shut)) of.waker_->wake();
         }
         gate& of;
         const bool is_let_in;
     };
     transport& transport_;
+    const std::shared_ptr<waker> waker_;
     std::atomic<unsigned> state_{0}; // who is inside, and whether it is shut
 };
 

@@ -142,7 +142,7 @@ private:
 class service_core final : public std::enable_shared_from_this<service_core> {
 public:
     service_core(transport& t, service_options o, service_handler& h) :
-        transport_(t), options(std::move(o)), handler_(h), to_handler_(t) {
+        transport_(t), options(std::move(o)), waker_(t.shared_waker()), handler_(h), to_handler_(t) {
         name = name_of(options.self.job, options.self.task);
     }
 
@@ -168,8 +168,9 @@ public:
     }
     /// Returns when no thread is in the handler, and none will be.
     void end() { to_handler_.shut(); }
-    void changed() { // for stop()
-        if (stopping.load(std::memory_order_relaxed)) transport_.wake();
+    /// For stop(), after which the transport may end: who answers a call is perhaps no thread of its own.
+    void changed() {
+        if (stopping.load(std::memory_order_relaxed)) waker_->wake();
     }
 
     std::vector<std::shared_ptr<service_link>> all() const;
@@ -196,6 +197,7 @@ private:
     std::string fenced(const hello& h, std::vector<std::shared_ptr<service_link>>& replaced);
     void watch_handshakes();
 
+    const std::shared_ptr<waker> waker_;
     service_handler& handler_;
     gate to_handler_;
     mutable std::mutex mutex_; // of what follows

@@ -27,7 +27,7 @@ bool may_be_probe(const std::string& why) {
 }
 
 // What threads, timers and connections hold of a transport: it ends with the last of them.
-class core final : public connection_owner, public std::enable_shared_from_this<core> {
+class core final : public connection_owner, public waker, public std::enable_shared_from_this<core> {
 public:
     explicit core(tcp_options o) :
         options_(std::move(o)),
@@ -35,6 +35,7 @@ public:
         poller_(options_.io_threads) {}
 
     poller& sockets() noexcept override { return poller_; }
+    void wake() noexcept override { poller_.wake(); }
     const tcp_options& options() const noexcept override { return options_; }
     void log(const std::string& line, bool verbose = false) const {
         const auto& to = verbose ? options_.log_verbose : options_.log;
@@ -246,7 +247,8 @@ public:
     bool work_until(function_ref<bool()> done, time_point limit) override {
         return core_->sockets().work_until(done, limit);
     }
-    void wake() noexcept override { core_->sockets().wake(); }
+    void wake() noexcept override { core_->wake(); }
+    std::shared_ptr<waker> shared_waker() override { return core_; }
     bool defer(work_item& work) override { return core_->sockets().defer(work); }
 
 private:

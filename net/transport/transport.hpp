@@ -69,6 +69,15 @@ public:
     virtual const std::string& address() const noexcept = 0;
 };
 
+/// Wakes who does a transport's work; may outlive it, and does nothing then.
+class waker {
+public:
+    virtual void wake() noexcept = 0;
+
+protected:
+    ~waker() = default;
+};
+
 /// What of a process comes from outside: connections, time and chance. Thread-safe.
 class transport : public time_source {
 public:
@@ -91,6 +100,8 @@ public:
     /// calls wake() afterwards.
     virtual bool work_until(function_ref<bool()> done, time_point limit) = 0;
     virtual void wake() noexcept = 0;
+    /// For threads that are not the transport's own: it may end as soon as done() is true, before they wake it.
+    virtual std::shared_ptr<waker> shared_waker() = 0;
 
     /// False: all is done by those who are in work_until, one after another.
     virtual bool has_threads() const noexcept { return true; }

@@ -16,10 +16,9 @@ public:
     /// One more, as long as what is returned lives.
     std::shared_ptr<void> enter() {
         count_->fetch_add(1, std::memory_order_relaxed);
-        return std::shared_ptr<void>(nullptr, [this, count = count_](void*) {
-            // The last may be waited for by who ends this object.
-            transport& t = transport_;
-            if (count->fetch_sub(1, std::memory_order_acq_rel) == 1) t.wake();
+        // The last may be waited for by who ends this object and the transport.
+        return std::shared_ptr<void>(nullptr, [count = count_, to = transport_.shared_waker()](void*) {
+            if (count->fetch_sub(1, std::memory_order_acq_rel) == 1) to->wake();
         });
     }
     /// Works for the transport until there are none.

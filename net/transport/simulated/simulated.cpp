@@ -171,11 +171,7 @@ void simulated_network::set_busy(std::function<bool()> busy) {
     state_->busy = std::move(busy);
 }
 
-void simulated_network::wake() noexcept {
-    const std::lock_guard lock(state_->mutex);
-    ++state_->wakes;
-    state_->changed.notify_all();
-}
+void simulated_network::wake() noexcept { state_->wake(); }
 
 std::size_t simulated_network::connections() const {
     const std::lock_guard lock(state_->mutex);

@@ -89,10 +89,4 @@ bool simulated_process::cancel(std::uint64_t timer) noexcept {
     return true;
 }
 
-void simulated_process::wake() noexcept {
-    const std::lock_guard lock(net.mutex);
-    ++net.wakes;
-    net.changed.notify_all();
-}
-
 } // namespace tenon::net

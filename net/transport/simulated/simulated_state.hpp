@@ -42,7 +42,7 @@ struct simulated_memory {
     std::string words;
 };
 
-struct simulated_network::state : std::enable_shared_from_this<simulated_network::state> {
+struct simulated_network::state final : waker, std::enable_shared_from_this<simulated_network::state> {
     using key = std::pair<time_point, std::uint64_t>;
     struct event {
         simulated_process* owner = nullptr; // null: the test's own, or the network's
@@ -98,6 +98,11 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
     void begin_faults();
 
     bool work_until(function_ref<bool()> done, time_point limit, const simulated_process* of);
+    void wake() noexcept override {
+        const std::lock_guard lock(mutex);
+        ++wakes;
+        changed.notify_all();
+    }
 };
 
 /// One direction of a host's card.
@@ -143,7 +148,8 @@ struct simulated_process final : transport {
     bool work_until(function_ref<bool()> done, time_point limit) override {
         return net.work_until(done, of_network(limit), this);
     }
-    void wake() noexcept override;
+    void wake() noexcept override { net.wake(); }
+    std::shared_ptr<waker> shared_waker() override { return net.shared_from_this(); }
     bool has_threads() const noexcept override { return false; }
 
     void try_dial(const std::string& address, time_point began, duration limit, std::shared_ptr<dialed> then);

@@ -112,6 +112,17 @@ TEST_CASE("S47: what a client that has gone had asked, and was not begun, is not
     CHECK(served.server->metrics().cancelled == 2);
 }
 
+TEST_CASE("S47: a server may end as soon as its last answer is there, while the model's thread is still answering") {
+    const clients_that quick_clients;
+    summing served;
+    for (int round = 0; round < 100; ++round) {
+        tn::server here = tn::server::create_local_server(quick());
+        tn::net::serve_model(here, *served.server);
+        const auto there = tn::net::remote_model(here.target(), "sums").as<inputs, outputs>();
+        REQUIRE(std::get<0>(there(rows(1, 1)))(0) == 4.75f);
+    }
+}
+
 TEST_CASE("S47: a server that is lost fails what it was asked, by name; once it is back it is asked again by the same "
           "handle") {
     const clients_that quick_clients;

@@ -149,6 +149,7 @@ public:
     bool cancel(std::uint64_t timer) noexcept override { return of_->cancel(timer); }
     bool work_until(tn::function_ref<bool()> done, time_point limit) override { return of_->work_until(done, limit); }
     void wake() noexcept override { of_->wake(); }
+    std::shared_ptr<waker> shared_waker() override { return of_->shared_waker(); }
 
 private:
     class seen_connection final : public connection {

@@ -52,12 +52,12 @@ struct plan_summary {
 /// Who waits for whom in a run whose nodes are not done one after another: the operations, by position in the order, and perhaps one more
 /// node that stands for all those of streams.
 struct run_graph {
-    std::vector<int> before; ///< by node: edges that lead to it; -1: it is no node of this graph
+    std::vector<int> before; ///< by node: edges that lead to it within its phase; -1: it is no node of this graph
     edges ended, given;      ///< by node: those that wait for its end; for its having been given to its stream
     int on_host = 0;         ///< nodes that are no operations of streams
 
-    /// Counts the edges.
-    void count(std::size_t nodes);
+    /// Counts the edges between these.
+    void count(std::size_t first, std::size_t last);
 };
 
 /// Kernels in order, with every pointer known but those of feeds, fetches and variables, and what waits for what. It does not change: all

@@ -14,11 +14,12 @@
 
 namespace tenon::runtime {
 
-TENON_INLINE void run_graph::count(std::size_t nodes) {
-    before.resize(nodes);
+TENON_INLINE void run_graph::count(std::size_t first, std::size_t last) {
+    before.resize(std::max(before.size(), last));
     for (const edges* all : {&ended, &given})
-        for (std::size_t s = 0; s < all->size(); ++s)
-            for (const int next : (*all)[s]) ++before[static_cast<std::size_t>(next)];
+        for (std::size_t s = first; s < std::min(last, all->size()); ++s)
+            for (const int next : (*all)[s])
+                if (const auto n = static_cast<std::size_t>(next); n < last) ++before[n];
 }
 
 TENON_INLINE executable::executable(program&& placed, const plan_options& o) :
@@ -43,12 +44,13 @@ TENON_INLINE executable::executable(program&& placed, const plan_options& o) :
     }
     if (side_by_side > 1 && !has_streams()) {
         graph.ended = scheduled.waits_for.reversed();
-        graph.count(size());
         graph.on_host = static_cast<int>(size());
     }
     std::unique_ptr<streams_work> all;
     if (has_streams() && may_be_at_once()) all = plan_at_once();
     find_variables(apart);
+    if (!graph.ended.empty())
+        for (const phase& p : phases) graph.count(p.first, p.last);
     if (all) find_recorded_pointers(*all);
     at_once = std::move(all);
     find_loans(o);

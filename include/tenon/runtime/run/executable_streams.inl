@@ -54,7 +54,6 @@ TENON_INLINE void executable::find_waits(const std::vector<const variable_resour
         for (const int s : last) operations[static_cast<std::size_t>(s)].ends_line = true;
         graph.ended = edges(size(), ended);
         graph.given = edges(size(), given);
-        graph.count(size());
     };
     // A stream gets what it does in the executable's order.
     const auto follow = [&](int number) {
@@ -196,7 +195,7 @@ TENON_INLINE std::unique_ptr<executable::streams_work> executable::plan_at_once(
     all->graph.ended = edges(size() + 1, ended);
     all->graph.given = edges(size() + 1, {});
     for (int s = 0; s < all_streams; ++s) all->graph.before.push_back(node_of(s) == s ? 0 : -1);
-    all->graph.count(size() + 1);
+    all->graph.count(0, size() + 1);
     all->graph.on_host = graph.on_host + 1;
     for (const int number : on_streams) {
         const operation& o = op(number);

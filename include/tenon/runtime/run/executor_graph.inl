@@ -24,14 +24,10 @@ TENON_INLINE void executor::open(const executable::phase& of) noexcept {
     givable_.clear();
     std::fill(used_.begin(), used_.end(), char{0});
     std::fill(closed_.begin(), closed_.end(), char{0});
-    const auto is_of_phase = [&](int w) { return static_cast<std::size_t>(w) >= of.first; };
     for (int node = static_cast<int>(of.first); node < end_; ++node) {
-        const auto at = static_cast<std::size_t>(node);
-        left_[at] = graph_->before[at];
-        if (of.first > 0)
-            left_[at] = static_cast<int>(
-                std::count_if(p_.scheduled.waits_for[at].begin(), p_.scheduled.waits_for[at].end(), is_of_phase));
-        if (left_[at] == 0) make_possible(node);
+        int& left = left_[static_cast<std::size_t>(node)];
+        left = graph_->before[static_cast<std::size_t>(node)];
+        if (left == 0) make_possible(node);
     }
 }
 
