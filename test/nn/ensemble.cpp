@@ -91,8 +91,7 @@ TEST_CASE(
     for (int round = 0; round < 10; ++round) {
         const std::vector<table> members = {random_logits(random), random_logits(random), random_logits(random)};
         const by_hand h = together(members);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const tn::graph_scope in{tn::graph()};
         const auto a = tn::placeholder<float, tn::shape<batch, 4>>("a"),
                    b = tn::placeholder<float, tn::shape<batch, 4>>("b"),
                    c = tn::placeholder<float, tn::shape<batch, 4>>("c");
@@ -106,7 +105,7 @@ TEST_CASE(
         tn::array<std::uint8_t> labels(tn::extents{rows});
         for (int r = 0; r < rows; ++r)
             labels(r) = static_cast<std::uint8_t>(std::uniform_int_distribution<int>(0, 3)(random));
-        tn::session sess(g);
+        tn::session sess;
         const auto [mean, predicted, voted, right, right_vote, each] =
             sess.run(tn::feed(a, array_of(members[0])), tn::feed(b, array_of(members[1])),
                      tn::feed(c, array_of(members[2])), tn::feed(y, labels), all.probabilities(), all.predicted(),

@@ -23,8 +23,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 } // namespace
 
 TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     constexpr tn::conv2d_options strided{.stride = 2, .padding = tn::same};
     auto x = tn::placeholder<double, tn::shape<batch, 5, 4, 2>>("x");
     const auto layer =
@@ -68,8 +67,7 @@ TEST_CASE("a convolutional layer names its variables, and needs no bias") {
 }
 
 TEST_CASE("pooling layers take the largest element or the mean of each window") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 4, 4, 1>>("x");
     tn::session s;
     tn::array<float, tn::shape<batch, 4, 4, 1>> fed(1);
@@ -83,8 +81,7 @@ TEST_CASE("pooling layers take the largest element or the mean of each window") 
 }
 
 TEST_CASE("dropout works in training only, and keeps the mean") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     constexpr int size = 40000;
     auto x = tn::placeholder<float, tn::shape<size>>("x");
     auto flag = tn::placeholder<bool, tn::shape<>>("training");
@@ -111,8 +108,7 @@ TEST_CASE("dropout works in training only, and keeps the mean") {
 }
 
 TEST_CASE("a small convolutional network learns to tell upright bars from lying ones") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     tn::graph::current().set_seed(77); // with some seeds a unit dies and one image with it
     auto x = tn::placeholder<float, tn::shape<batch, 8, 8>>("x");
     auto y = tn::placeholder<std::int32_t, tn::shape<batch>>("y");

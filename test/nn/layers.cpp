@@ -27,8 +27,7 @@ std::vector<std::string> names_of(const std::vector<tn::any_tensor>& tensors) {
 } // namespace
 
 TEST_CASE("a dense layer is activation(x kernel + bias)") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
     const auto layer = nn::dense<2>(nn::relu, {.kernel = tn::uniform(-1, 1, 7), .bias = tn::uniform(-1, 1, 8)});
     auto y = layer(x);
@@ -47,8 +46,7 @@ TEST_CASE("a dense layer is activation(x kernel + bias)") {
 }
 
 TEST_CASE("a dense layer works along the last dimension of any tensor, and without a bias") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 4, 3>>("x");
     const auto layer = nn::dense<2>({.kernel = tn::ones(), .use_bias = false});
     auto y = layer(x);
@@ -103,8 +101,7 @@ TEST_CASE("a layer that is called with other sizes, or in another graph, says so
 }
 
 TEST_CASE("flatten joins all dimensions but the first; reshaped_to splits them again") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 2, 3>>("x");
     auto flat = nn::flatten()(x);
     static_assert(std::is_same_v<decltype(flat), tn::tensor<float, tn::shape<batch, 6>>>);
@@ -156,8 +153,7 @@ TEST_CASE("a sequential of sequentials is one model") {
 }
 
 TEST_CASE("activations are layers with the formulas of ops/elementwise/elementwise.hpp") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<double, tn::shape<3>>("x");
     const auto y = [&](const auto& activation) { return nn::sequential(activation)(x); };
     tn::session s;

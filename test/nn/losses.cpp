@@ -19,8 +19,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 } // namespace
 
 TEST_CASE("losses are means over all elements") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto p = tn::placeholder<double, tn::shape<batch, 2>>("p");
     auto t = tn::placeholder<double, tn::shape<batch, 2>>("t");
     const tn::array<double> ps{{0.5, -1}, {2, 0}, {1, 3}}, ts{{0, 1}, {1, 0}, {0.25, 1}};
@@ -40,8 +39,7 @@ TEST_CASE("losses are means over all elements") {
 }
 
 TEST_CASE("huber is a square near the target and a line far from it; log_loss takes probabilities") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto p = tn::placeholder<double, tn::shape<batch, 2>>("p");
     auto t = tn::placeholder<double, tn::shape<batch, 2>>("t");
     const tn::array<double> ps{{0.5, 0.9}, {0.25, 0}, {1, 0.125}}, ts{{0, 1}, {1, 0}, {1, 0.5}};
@@ -72,8 +70,7 @@ TEST_CASE("gradients of huber and log_loss agree with central differences") {
 }
 
 TEST_CASE("cross entropy and accuracy are means over the batch") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto logits = tn::placeholder<float, tn::shape<batch, 3>>("logits");
     auto labels = tn::placeholder<std::int32_t, tn::shape<batch>>("labels");
     const tn::array<float> l{{1, 2, 0}, {0, 0, 5}, {3, 1, 1}, {0, 1, 0}};
@@ -96,8 +93,7 @@ TEST_CASE("cross entropy and accuracy are means over the batch") {
 }
 
 TEST_CASE("accuracy takes labels of any integer type and any number of dimensions") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     auto logits = tn::placeholder<float, tn::shape<1, 2, 2>>("logits");
     auto labels = tn::placeholder<std::uint8_t, tn::shape<1, 2>>("labels");
     tn::session s;

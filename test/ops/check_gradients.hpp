@@ -87,8 +87,7 @@ template <class S> any_array drawn_values(const gradient_input<S>& in, random_nu
 /// differences, else a sentence that names the worst element. A result that is not a scalar is multiplied by
 /// fixed random weights and summed up, so that every element of it counts.
 template <class Build, class... S> std::string check_gradients(const Build& build, const gradient_input<S>&... inputs) {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto xs = std::tuple(placeholder<double, S>()...);
     auto result = std::apply([&](const auto&... x) { return build(x...); }, xs);
 
@@ -99,7 +98,7 @@ template <class Build, class... S> std::string check_gradients(const Build& buil
     }
     (std::index_sequence_for<S...>{});
 
-    session sess(g);
+    session sess;
     any_tensor out = tenon::detail::as_tensor(result);
     if (out.element() != element_type::float64)
         return "the function's result is " + to_string(out.type()) + ", not double";

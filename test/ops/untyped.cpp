@@ -105,8 +105,7 @@ TEST_CASE("sizes, axes and counts of untyped functions that cannot be are refuse
 }
 
 TEST_CASE("an untyped variable begins, is updated and scattered to as a typed one, by tensors and by numbers") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const any_tensor v = u::variable("v", {element_type::int64, {3}}, constant_value(7));
     const any_tensor w = u::variable("w", u::arange(element_type::int64, 3));
     session s;

@@ -17,12 +17,18 @@ inline any_tensor unknown_placeholder(const any_array& a) {
     return untyped::placeholder(a.element(), sizes);
 }
 
+/// What is fed: fed(x, a, y, b) is a for x and b for y.
+template <class... More> std::vector<fed_value> fed(const any_tensor& x, const any_array& value, const More&... more) {
+    std::vector<fed_value> feeds;
+    if constexpr (sizeof...(More) > 0) feeds = fed(more...);
+    feeds.push_back({x, value.share()});
+    return feeds;
+}
+
 /// t with `value` for x.
 inline any_array run(const any_tensor& t, const any_tensor& x, const any_array& value) {
     session s(graph(t.node()->graph));
-    std::vector<fed_value> feeds;
-    feeds.push_back({x, value.share()});
-    return std::move(s.run_untyped(std::move(feeds), {t})[0]);
+    return std::move(s.run_untyped(fed(x, value), {t})[0]);
 }
 
 } // namespace tenon::test

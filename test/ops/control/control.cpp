@@ -41,8 +41,7 @@ template <class F> std::string printed_by(F&& f) {
 } // namespace
 
 TEST_CASE("placeholder: the value that is fed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     tn::session s;
     const tn::array<float> v{{1, 2}, {3, 4}};
@@ -50,8 +49,7 @@ TEST_CASE("placeholder: the value that is fed") {
 }
 
 TEST_CASE("placeholder_with_default: its default unless it is fed, also with other sizes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto usual = tn::constant({1.0f, 2.0f});
     const auto x = tn::placeholder_with_default<tn::shape<tn::dyn>>(usual, "x");
     const auto same = tn::placeholder_with_default(usual);
@@ -71,8 +69,7 @@ TEST_CASE("placeholder_with_default: its default unless it is fed, also with oth
 }
 
 TEST_CASE("identity and stop_gradient are their input, of every element type") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     tn::session s;
     const auto check = [&](auto value) {
         const auto c = tn::constant(value);
@@ -91,8 +88,7 @@ TEST_CASE("identity and stop_gradient are their input, of every element type") {
 }
 
 TEST_CASE("zeros_like and ones_like have the sizes of their input, whose value is not computed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto x = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("x");
     tn::session s;
     const tn::array<std::int32_t> v{{1, 2}, {3, 4}, {5, 6}};
@@ -116,8 +112,7 @@ TEST_CASE("zeros_like and ones_like have the sizes of their input, whose value i
 }
 
 TEST_CASE("fill_like in every element type") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     tn::session s;
     const auto check = [&]<class T>(T) {
         const auto x = tn::placeholder<T, tn::shape<3>>();
@@ -141,8 +136,7 @@ TEST_CASE("fill_like in every element type") {
 }
 
 TEST_CASE("a group has any number of members, each of which it runs after once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto a = tn::variable("a", tn::constant({0.0f}));
     std::vector<tn::operation> members;
     for (int i = 0; i < 5000; ++i) members.push_back(a.scatter_add(tn::constant({0}), 1.0f).operation());
@@ -156,8 +150,7 @@ TEST_CASE("a group has any number of members, each of which it runs after once")
 }
 
 TEST_CASE("group: an operation that has run when all its members have; no_op does nothing") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto a = tn::variable<float, tn::shape<>>("a", tn::zeros());
     const auto b = tn::variable<float, tn::shape<>>("b", tn::zeros());
     const tn::operation both = tn::group(a.assign_add(1.0f), b.assign_add(2.0f), tn::no_op());
@@ -174,8 +167,7 @@ TEST_CASE("group: an operation that has run when all its members have; no_op doe
 }
 
 TEST_CASE("print writes its message and values when it runs, in one piece, and is its first input") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto n = tn::constant(7);
     const auto shown = tn::print(x, "x and n:", n);
@@ -198,8 +190,7 @@ TEST_CASE("print writes its message and values when it runs, in one piece, and i
 }
 
 TEST_CASE("assert_true fails the step with its message, the first bad element and what it was told to show") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const tn::operation positive = tn::assert_true(x > 0.0f, "x must be positive, but is", x);
     tn::tensor<float, tn::shape<batch>> root;
@@ -224,8 +215,7 @@ TEST_CASE("assert_true fails the step with its message, the first bad element an
 }
 
 TEST_CASE("untyped placeholders and identities") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::int64, tn::extents{tn::dynamic_extent, 2}, "x");
     const tn::any_tensor y = tn::untyped::identity(tn::untyped::stop_gradient(x), "y");
     CHECK(to_string(y.type()) == "int64[?, 2]");
@@ -247,8 +237,7 @@ TEST_CASE_TEMPLATE("gradients go through what changes no value, and end at stop_
     CHECK(!printed_by([&] { found = check_gradients(printing, x); }).empty());
     CHECK(found == "");
 
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto a = tn::placeholder<double, S>("a");
     const auto [slope] = tn::gradients(tn::sum(tn::stop_gradient(a) * a), a);
     tn::session s;

@@ -38,15 +38,14 @@ TEST_CASE_TEMPLATE("add_n: the sum, element by element, in the order of the list
                    std::int8_t, std::uint16_t, std::int32_t, std::int64_t) {
     for (const int elements : {0, 1, 511, 512, 1300, 40'000})
         for (const std::size_t count : {1U, 2U, 5U, 40U}) {
-            const graph g;
-            const graph_scope scope(g);
+            const graph_scope scope{graph()};
             std::vector<any_array> values;
             std::vector<tensor<T, shape<dyn>>> xs;
             for (std::size_t i = 0; i < count; ++i) {
                 values.push_back(random_array<T>(extents(elements), 7 * i + 1));
                 xs.push_back(as<T, shape<dyn>>(untyped::constant(values.back().share())));
             }
-            session s(g);
+            session s;
             const any_array sum = std::move(s.run_untyped({}, {add_n(xs)})[0]);
             REQUIRE(sum.elements() == elements);
             using C = std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>, float, T>;
@@ -61,14 +60,13 @@ TEST_CASE_TEMPLATE("add_n: the sum, element by element, in the order of the list
 }
 
 TEST_CASE("add_n takes tensors, expressions, and lists of tensors; one is its own sum, of none there is no sum") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto a = constant({1.0f, 2.0f}), b = constant({10.0f, 20.0f}), c = constant({100.0f, 200.0f});
     const array<float, shape<2>> sum{111.0f, 222.0f};
     using pair = tensor<float, shape<2>>;
     const std::vector<pair> list{a, b, c};
     const std::vector<pair> none;
-    session s(g);
+    session s;
     CHECK(s.run(add_n(a, b, c)) == sum);
     CHECK(s.run(add_n(a * 1.0f, b + 0.0f, c)) == sum);
     CHECK(s.run(add_n({a, b, c})) == sum);
@@ -87,11 +85,10 @@ TEST_CASE("add_n takes tensors, expressions, and lists of tensors; one is its ow
 }
 
 TEST_CASE("add_n: sizes that are known in the step only are compared there") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<dyn>>("x"), y = placeholder<float, shape<dyn>>("y");
     const auto sum = add_n(x, y);
-    session s(g);
+    session s;
     const array<float> two{1.0f, 2.0f}, three{1.0f, 2.0f, 3.0f};
     CHECK(s.run(feed(x, two), feed(y, two), sum)(1) == 4.0f);
     CHECK_THROWS_AS((void)s.run(feed(x, two), feed(y, three), sum), invalid_argument_error);

@@ -79,8 +79,7 @@ TEST_CASE("digamma is the slope of lgamma") {
 
 TEST_CASE("polygamma: constants") {
     const double pi = std::acos(-1.0), zeta_3 = 1.2020569031595942854;
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto x = placeholder<double, shape<2>>();
     const auto check = [&](const auto& y, double of_one, double of_half) {
         const auto got = run(y, fed(x, numbers<double>(extents(2), {1, 0.5})));
@@ -218,16 +217,12 @@ TEST_CASE("functions of two numbers, with a column and a row broadcast") {
 }
 
 TEST_CASE("functions of three numbers") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto a = placeholder<float, shape<3>>(), b = placeholder<float, shape<3>>();
     auto p = placeholder<bool, shape<3>>();
     const auto feeds = [&] {
-        std::vector<fed_value> f;
-        f.push_back({a, numbers<float>(extents(3), {1, 2, 3})});
-        f.push_back({b, numbers<float>(extents(3), {10, 20, 30})});
-        f.push_back({p, numbers<bool>(extents(3), {1, 0, 1})});
-        return f;
+        return fed(a, numbers<float>(extents(3), {1, 2, 3}), b, numbers<float>(extents(3), {10, 20, 30}), p,
+                   numbers<bool>(extents(3), {1, 0, 1}));
     };
     CHECK(run(select(p, a, b), feeds()) == std::vector<double>{1, 20, 3});
     CHECK(run(where(p, a, 7), feeds()) == std::vector<double>{1, 7, 3});
@@ -238,14 +233,11 @@ TEST_CASE("functions of three numbers") {
 }
 
 TEST_CASE("comparisons and truth values are bool, and NaN is equal to nothing") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto a = placeholder<float, shape<4>>(), b = placeholder<float, shape<4>>();
     const auto feeds = [&] {
-        std::vector<fed_value> f;
-        f.push_back({a, numbers<float>(extents(4), {1, 2, 3, not_a_number})});
-        f.push_back({b, numbers<float>(extents(4), {2, 2, 2, not_a_number})});
-        return f;
+        return fed(a, numbers<float>(extents(4), {1, 2, 3, not_a_number}), b,
+                   numbers<float>(extents(4), {2, 2, 2, not_a_number}));
     };
     static_assert(std::is_same_v<decltype(a < b)::element_type, bool>);
     CHECK(run(a < b, feeds()) == std::vector<double>{1, 0, 0, 0});
@@ -265,14 +257,11 @@ TEST_CASE("comparisons and truth values are bool, and NaN is equal to nothing") 
 }
 
 TEST_CASE("integers wrap around, divide towards zero, and give 0 when divided by zero") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto a = placeholder<std::int8_t, shape<5>>(), b = placeholder<std::int8_t, shape<5>>();
     const auto feeds = [&] {
-        std::vector<fed_value> f;
-        f.push_back({a, numbers<std::int8_t>(extents(5), {100, -7, 7, -128, 5})});
-        f.push_back({b, numbers<std::int8_t>(extents(5), {100, 2, -2, -1, 0})});
-        return f;
+        return fed(a, numbers<std::int8_t>(extents(5), {100, -7, 7, -128, 5}), b,
+                   numbers<std::int8_t>(extents(5), {100, 2, -2, -1, 0}));
     };
     CHECK(run(a + b, feeds()) == std::vector<double>{-56, -5, 5, 127, 5});
     CHECK(run(a / b, feeds()) == std::vector<double>{1, -3, -3, -128, 0});
@@ -289,11 +278,7 @@ TEST_CASE("integers wrap around, divide towards zero, and give 0 when divided by
 
 TEST_CASE("conversions drop fractions, saturate, and take anything but 0 as true") {
     auto x = placeholder<float, shape<6>>();
-    const auto feeds = [&] {
-        std::vector<fed_value> f;
-        f.push_back({x, numbers<float>(extents(6), {1.9, -1.9, 300, -1e10, not_a_number, 0})});
-        return f;
-    };
+    const auto feeds = [&] { return fed(x, numbers<float>(extents(6), {1.9, -1.9, 300, -1e10, not_a_number, 0})); };
     CHECK(run(cast<std::int32_t>(x), feeds()) == std::vector<double>{1, -1, 300, -2147483648.0, 0, 0});
     CHECK(run(cast<std::uint8_t>(x), feeds()) == std::vector<double>{1, 0, 255, 0, 0, 0});
     CHECK(run(cast<bool>(x), feeds()) == std::vector<double>{1, 1, 1, 1, 1, 0});
@@ -352,9 +337,7 @@ TEST_CASE("the gradient of an operand that occurs twice is one tensor") {
     const std::int64_t before = g.size();
     const auto dx = detail::add_gradients({y}, {x});
     session s(g);
-    std::vector<fed_value> feeds;
-    feeds.push_back({x, numbers<double>(extents(2), {3, -5})});
-    const auto v = s.run_untyped(std::move(feeds), {dx[0]});
+    const auto v = s.run_untyped(fed(x, numbers<double>(extents(2), {3, -5})), {dx[0]});
     CHECK(v[0].data<double>()[0] == 6);
     CHECK(v[0].data<double>()[1] == -10);
     CHECK(g.size() <= before + 3);
@@ -365,8 +348,7 @@ TEST_CASE("lgamma has gradients of every order: the gradient of digamma is triga
     const auto order = given(input<shape<2, 1>>(), {0, 2});
     CHECK(check_gradients([](auto a) { return digamma(a) + trigamma(a) * a; }, x) == "");
     CHECK(check_gradients([](auto n, auto a) { return polygamma(round(n), a) + n; }, order, x) == "");
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto y = placeholder<double, shape<4>>();
     any_tensor slope = detail::as_tensor(lgamma(y));
     const std::vector<double> at{0.25, 1, 7, -2.5};
@@ -379,8 +361,7 @@ TEST_CASE("lgamma has gradients of every order: the gradient of digamma is triga
 }
 
 TEST_CASE("untyped functions run the same rules and say the same words") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto a = placeholder<float, shape<3, 4>>("a");
     auto b = placeholder<float, shape<5>>("b");
     auto i = placeholder<std::int32_t, shape<4>>("i");
@@ -396,17 +377,14 @@ TEST_CASE("untyped functions run the same rules and say the same words") {
                          doctest::Contains("add: takes 2 operands, 1 are given"), invalid_argument_error);
     const any_tensor c = untyped::select(untyped::greater(i, 2), untyped::cast(i, element_type::float32),
                                          untyped::scalar(0.5, element_type::float32));
-    session s(g);
-    std::vector<fed_value> feeds;
-    feeds.push_back({i, numbers<std::int32_t>(extents(4), {1, 2, 3, 4})});
-    const auto v = s.run_untyped(std::move(feeds), {c});
+    session s;
+    const auto v = s.run_untyped(fed(i, numbers<std::int32_t>(extents(4), {1, 2, 3, 4})), {c});
     CHECK(v[0].data<float>()[0] == 0.5F);
     CHECK(v[0].data<float>()[2] == 3);
 }
 
 TEST_CASE("a tape that is not sound is refused with the reason") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto x = placeholder<float, shape<2>>("x");
     tape t;
     t.add_input(element_type::float32);

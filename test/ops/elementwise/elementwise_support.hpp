@@ -12,12 +12,14 @@
 #include <tenon/runtime/session/session.hpp>
 
 #include "../random/random_arrays.hpp"
+#include "../untyped_run.hpp"
 
 /// What the tests of elementwise functions share: running them, and holding them against functions of one number.
 
 namespace elementwise_test {
 
 using namespace tenon;
+using test::fed;
 
 inline constexpr struct batch_size : dim<"batch"> {} batch;
 
@@ -37,13 +39,6 @@ template <> inline any_array numbers<double>(const extents& sizes, const std::ve
     any_array a(element_type::float64, sizes);
     for (std::size_t i = 0; i < values.size(); ++i) a.data<double>()[i] = values[i];
     return a;
-}
-
-template <class... V> std::vector<fed_value> fed(const any_tensor& t, any_array&& value, V&&... rest) {
-    std::vector<fed_value> feeds;
-    if constexpr (sizeof...(V) > 0) feeds = fed(std::forward<V>(rest)...);
-    feeds.push_back({t, std::move(value)});
-    return feeds;
 }
 
 /// What `expression` gives when `values` are fed, in double.
@@ -66,8 +61,7 @@ inline bool near(double got, double want, double tolerance) {
 /// f of a float and of a double tensor is `scalar` of each element.
 template <class F> void unary(const char* name, F f, double (*scalar)(double), const std::vector<double>& at) {
     INFO(name);
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const extents sizes(static_cast<std::int64_t>(at.size()));
     auto x = placeholder<float, shape<dyn>>();
     auto d = placeholder<double, shape<dyn>>();
@@ -83,8 +77,7 @@ template <class F>
 void binary(const char* name, F f, double (*scalar)(double, double), const std::vector<double>& as,
             const std::vector<double>& bs) {
     INFO(name);
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     // Every pair, by broadcasting a column and a row.
     const auto rows = static_cast<std::int64_t>(as.size()), cols = static_cast<std::int64_t>(bs.size());
     auto a = placeholder<double, shape<dyn, 1>>();

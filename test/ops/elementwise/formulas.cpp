@@ -22,8 +22,7 @@ TEST_CASE("1 // 0.1 is 9, as in Python") {
 }
 
 TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto check = [](auto x, double most) {
         using T = typename decltype(x)::element_type;
         CHECK(run(nan_to_num(x), fed(x, numbers<T>(extents(4), {-infinity, 1.5, infinity, not_a_number}))) ==
@@ -36,8 +35,7 @@ TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
 }
 
 TEST_CASE("copysign and signbit see the sign of -0") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto x = placeholder<float, shape<2>>();
     const auto signs = run(copysign(0, x), fed(x, numbers<float>(extents(2), {-0.0, 0.0})));
     CHECK(std::signbit(signs[0]));
@@ -103,16 +101,14 @@ TEST_CASE("gradients of composites over broadcast, dynamic and named sizes") {
 }
 
 TEST_CASE("no NaN comes from a value that was not chosen") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     auto x = placeholder<double, shape<3>>(), y = placeholder<double, shape<3>>();
     const auto slope = [&](const any_tensor& f) {
         const auto dx = detail::add_gradients({f}, {x, y});
-        session s(g);
-        std::vector<fed_value> feeds;
-        feeds.push_back({x, numbers<double>(extents(3), {0, 800, -800})});
-        feeds.push_back({y, numbers<double>(extents(3), {0, 800, -800})});
-        const auto values = s.run_untyped(std::move(feeds), {dx[0], dx[1]});
+        session s;
+        const auto values = s.run_untyped(
+            fed(x, numbers<double>(extents(3), {0, 800, -800}), y, numbers<double>(extents(3), {0, 800, -800})),
+            {dx[0], dx[1]});
         std::vector<double> all;
         for (const any_array& v : values)
             for (int i = 0; i < 3; ++i) all.push_back(v.data<double>()[i]);

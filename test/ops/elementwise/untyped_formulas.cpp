@@ -37,8 +37,7 @@ void check_twin(const std::string& name, const any_tensor& typed, const any_tens
 } // namespace
 
 TEST_CASE("a formula on tensors of unknown types gives what the typed one does") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = constant({0.3, 0.9, 0.5, 0.01, 0.7, 0.2}), y = constant({2.0, 0.0, 1.5, 0.4, 3.0, 0.7});
     const auto z = constant({-2.5, -0.0, 1.0, infinite, -infinite, no_number});
 #define TWIN_1(NAME)                                          \
@@ -100,8 +99,7 @@ TEST_CASE("a formula on tensors of unknown types gives what the typed one does")
 }
 
 TEST_CASE("twins of formulas: integers and half, and what the rule refuses") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto n = constant({7, -7, 5, 0}), d = constant({2, 2, -3, 1});
     check_twin("floor_divide", floor_divide(n, d), untyped::floor_divide(any_tensor(n), any_tensor(d)));
     check_twin("clip", clip(n, -1, 6), untyped::clip(any_tensor(n), -1, 6));

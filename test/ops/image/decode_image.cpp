@@ -7,6 +7,7 @@
 #include <tenon/input.hpp>
 
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 
 // Images in steps. What files hold, and how damaged ones are refused, is in io/image/png.cpp, io/image/jpeg.cpp, io/image/pnm.cpp.
 
@@ -37,9 +38,7 @@ struct in_graph {
 
     tn::any_array run(const tn::any_tensor& fetched, const std::string& bytes) const {
         tn::session s;
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({file, text(bytes)});
-        return std::move(s.run_untyped(std::move(feeds), {fetched})[0]);
+        return std::move(s.run_untyped(tn::test::fed(file, text(bytes)), {fetched})[0]);
     }
     template <class Error> std::string said(const tn::any_tensor& fetched, const std::string& bytes) const {
         const std::string message = message_of<Error>([&] { run(fetched, bytes); });

@@ -11,6 +11,7 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include "ops/untyped_run.hpp"
 
 /// Images for tests, and what they are compared by.
 
@@ -47,9 +48,7 @@ template <class T, class S, class F> std::vector<any_array> three_runs(const arr
     session s(graph::current(), {.intra_op_threads = threads, .use_per_session_threads = true});
     std::vector<any_array> results;
     for (int i = 0; i < 3; ++i) {
-        std::vector<fed_value> feeds;
-        feeds.push_back({x, value.untyped().share()});
-        results.push_back(std::move(s.run_untyped(std::move(feeds), {y})[0]));
+        results.push_back(std::move(s.run_untyped(test::fed(x, value.untyped()), {y})[0]));
     }
     return results;
 }

@@ -26,8 +26,7 @@ std::shared_ptr<const tn::any_array> names(const std::vector<std::string>& all) 
 
 TEST_CASE("a text is written to a file, with the folders on the way, and read again") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     const tn::any_tensor path = text(folder / "a/b/file");
     const std::string said = std::string("one\ntwo\0three", 13);
     const tn::any_tensor write = tn::add<tn::write_file_op>({}, {path, text(said)});
@@ -45,8 +44,7 @@ TEST_CASE("files are listed and removed; those that are not there are no error")
     const temporary_folder folder;
     write_bytes(folder / "b", "1");
     write_bytes(folder / "a", "2");
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     const tn::any_tensor list = tn::add<tn::list_files_op>({}, {text(folder.path().string())});
     const tn::any_tensor nowhere = tn::add<tn::list_files_op>({}, {text(folder / "nowhere")});
     const tn::array<std::string, tn::shape<3>> three{folder / "b", folder / "absent", folder / "no/where"};
@@ -65,8 +63,7 @@ TEST_CASE("files are listed and removed; those that are not there are no error")
 TEST_CASE("a shard is a safetensors file; its tensors are restored by name, and damage is found") {
     const temporary_folder folder;
     const std::string path = folder / "shard.safetensors";
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     const auto w = tn::variable("w", tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
     const auto n = tn::variable("n", std::int64_t{7});
     const auto none = tn::variable<float, tn::shape<0>>("none", tn::zeros());
@@ -139,8 +136,7 @@ TEST_CASE("a shard is a safetensors file; its tensors are restored by name, and 
 }
 
 TEST_CASE("what a rule of these ops does not take is said in its words") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     const auto x = tn::constant(1.0f);
     CHECK_THROWS_WITH_AS(tn::add<tn::read_file_op>({}, {x}), doctest::Contains("one text"), tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(tn::add<tn::save_shard_op>({names({"a", "b"})}, {text("p"), x}),

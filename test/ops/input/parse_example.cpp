@@ -10,6 +10,7 @@
 #include <tenon/io/example/example.hpp>
 
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 
 // Features of serialized examples, as tensors of the types that specifications say.
 
@@ -45,9 +46,7 @@ template <class... T>
 std::vector<tn::any_array> run(const tn::any_tensor& placeholder, const tn::any_array& in,
                                const std::tuple<T...>& parsed) {
     tn::session s;
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({placeholder, in.share()});
-    return s.run_untyped(std::move(feeds),
+    return s.run_untyped(tn::test::fed(placeholder, in),
                          std::apply([](const auto&... t) { return std::vector<tn::any_tensor>{t...}; }, parsed));
 }
 
@@ -197,9 +196,7 @@ TEST_CASE("a step goes on with sizes that the examples decide, and a named one i
                                  tn::tensor<std::int64_t, tn::shape<batch, longest>>>);
     tn::session s;
     const auto total = [&](const std::vector<tn::example>& examples) {
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({g.in, serialized(examples)});
-        return std::move(s.run_untyped(std::move(feeds), {tn::detail::as_tensor(sum)})[0]);
+        return std::move(s.run_untyped(tn::test::fed(g.in, serialized(examples)), {tn::detail::as_tensor(sum)})[0]);
     };
     CHECK(total({{{{"a", ints{1, 2}}, {"b", ints{3}}}}, {{{"b", ints{4, 5}}}}}) ==
           of<std::int64_t>({2, 2}, {4, 2, 4, 5}));

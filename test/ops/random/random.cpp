@@ -15,6 +15,8 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "messages.hpp"
+
 namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;
 
@@ -30,16 +32,6 @@ template <class Build> auto first_run(std::uint64_t graph_seed, Build build, tn:
     tn::session s(tn::graph::current(), o);
     return s.run(t);
 }
-
-template <class Error, class F> std::string message_of(F f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 

@@ -20,7 +20,6 @@
 
 using namespace tenon;
 using test::check_gradients;
-using test::drawn;
 using test::element;
 using test::input;
 using test::random_array;
@@ -77,8 +76,7 @@ void check_values(const reduction& reduce, const formula& wanted, double toleran
             index_list axes;
             for (int i = 0; i < shape.rank(); ++i)
                 if ((bits >> i & 1U) != 0) axes.push_back(i % 2 == 0 ? i : i - shape.rank());
-            const graph g;
-            const graph_scope scope(g);
+            const graph_scope scope{graph()};
             const any_array x = random_array<T>(shape, 7 + bits);
             const any_tensor in = unknown_placeholder(x);
             const bool keepdims = bits % 2 == 1;
@@ -181,8 +179,7 @@ TEST_CASE_TEMPLATE("prod: over any axes", T, double, float, std::int64_t, std::i
     // Of few elements: products of many overflow.
     for (const extents& shape : {extents(6), extents(4, 5), extents(3, 4, 2), extents(0, 3)})
         for (const index_list& axes : {index_list{}, index_list{0}, index_list{-1}}) {
-            const graph g;
-            const graph_scope scope(g);
+            const graph_scope scope{graph()};
             const any_array x = random_array<T>(shape, 3);
             const any_tensor in = unknown_placeholder(x);
             const any_array y = run(untyped::prod(in, axes), in, x);
@@ -260,8 +257,7 @@ TEST_CASE("reductions: every instruction set gives the same") {
 }
 
 TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few roundings") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     any_array ones(element_type::float32, extents(10'000'000));
     for (std::int64_t i = 0; i < ones.elements(); ++i) ones.data<float>()[i] = 1;
     const any_tensor x = unknown_placeholder(ones);
@@ -290,9 +286,7 @@ TEST_CASE("reductions: the result does not depend on the number of threads") {
             const any_tensor in = unknown_placeholder(x);
             const any_tensor y = untyped::sum(in, axes);
             session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
-            std::vector<fed_value> feeds;
-            feeds.push_back({in, x.share()});
-            any_array result = std::move(s.run_untyped(std::move(feeds), {y})[0]);
+            any_array result = std::move(s.run_untyped(test::fed(in, x), {y})[0]);
             if (!first) first = std::move(result);
             else CHECK(first == result);
         }
@@ -300,8 +294,7 @@ TEST_CASE("reductions: the result does not depend on the number of threads") {
 }
 
 TEST_CASE("reductions: NaN and infinities") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto of = [](std::vector<double> v) {
         any_array a(element_type::float64, extents(static_cast<std::int64_t>(v.size())));
         for (std::size_t i = 0; i < v.size(); ++i) a.data<double>()[i] = v[i];
@@ -333,8 +326,7 @@ TEST_CASE("reductions: NaN and infinities") {
 }
 
 TEST_CASE("argmax: the first of equal elements, also in another block and on another thread") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     any_array a = any_array::zeros(element_type::float32, extents(300000));
     a.data<float>()[70000] = 2;
     a.data<float>()[70001] = 2;
@@ -342,11 +334,13 @@ TEST_CASE("argmax: the first of equal elements, also in another block and on ano
     const any_tensor x = unknown_placeholder(a);
     CHECK(element<std::int64_t>(run(untyped::argmax(x), x, a), 0) == 70000);
     CHECK(element<std::int64_t>(run(untyped::argmin(x), x, a), 0) == 0);
+    a.data<float>()[250000] = static_cast<float>(not_a_number); // larger than all, and smaller
+    CHECK(element<std::int64_t>(run(untyped::argmax(x), x, a), 0) == 250000);
+    CHECK(element<std::int64_t>(run(untyped::argmin(x), x, a), 0) == 250000);
 }
 
 TEST_CASE("variance: two passes, so that a large mean does no harm") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     any_array a(element_type::float32, extents(1000));
     for (std::int64_t i = 0; i < 1000; ++i) a.data<float>()[i] = 4096.0F + static_cast<float>(i % 2);
     const any_tensor x = unknown_placeholder(a);
@@ -356,10 +350,9 @@ TEST_CASE("variance: two passes, so that a large mean does no harm") {
 }
 
 TEST_CASE("reductions: typed functions") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = constant(array<float, shape<2, 3>>{{1, 5, 3}, {4, 2, 6}});
-    session s(g);
+    session s;
     CHECK(s.run(sum(x)) == array<float, shape<>>(21.0F));
     CHECK(s.run(sum<0>(x)) == array<float, shape<3>>{5, 7, 9});
     CHECK(s.run(sum<1>(x, keepdims)) == array<float, shape<2, 1>>{{9}, {12}});
@@ -376,10 +369,9 @@ TEST_CASE("reductions: typed functions") {
 }
 
 TEST_CASE("reductions: an empty axis has no least or largest element") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<dyn, 3>>("x");
-    session s(g);
+    session s;
     const any_array none(element_type::float32, extents(0, 3));
     CHECK_THROWS_WITH_AS(s.run(max<0>(x), feed(x, none)),
                          doctest::Contains("max: an empty axis has no least or largest element: [0, 3]"),
@@ -389,8 +381,7 @@ TEST_CASE("reductions: an empty axis has no least or largest element") {
 }
 
 TEST_CASE("reductions: axes and element types are checked") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const any_tensor x = untyped::placeholder(element_type::float32, extents(2, 3));
     const any_tensor flags = untyped::placeholder(element_type::boolean, extents(2, 3));
     CHECK_THROWS_WITH_AS(untyped::sum(x, {2}), doctest::Contains("sum: axis is out of range: [2, 3]"),
@@ -403,8 +394,7 @@ TEST_CASE("reductions: axes and element types are checked") {
 }
 
 TEST_CASE("moments are the mean and the variance; l2_normalize divides by the length") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<double, shape<batch, 2>>();
     session s;
     const auto [mean_of_x, variance_of_x] = moments<0>(x);

@@ -13,6 +13,7 @@
 
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace tenon;
 using test::check_gradients;
@@ -36,13 +37,10 @@ using scan_function = any_tensor (*)(const any_tensor&, int, scan_options);
 
 /// What a scan of x gives.
 template <class T> any_array scanned(scan_function f, const any_array& x, int axis, scan_options o = {}) {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const any_tensor in = untyped::placeholder(element_type_of<T>, x.extents());
-    session s(g);
-    std::vector<fed_value> feeds;
-    feeds.push_back({in, x.share()});
-    return std::move(s.run_untyped(std::move(feeds), {f(in, axis, o)})[0]);
+    session s;
+    return std::move(s.run_untyped(test::fed(in, x), {f(in, axis, o)})[0]);
 }
 
 /// The same by a loop for each element over all that count for it, in double: combined(so far, x), from `start`.
@@ -100,10 +98,9 @@ template <class T> constexpr double rounding = sizeof(T) == 2 ? 1e-2 : sizeof(T)
 } // namespace
 
 TEST_CASE("cumsum: forward, backward, with and without the element itself") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = constant({1, 2, 3, 4});
-    session s(g);
+    session s;
     CHECK(s.run(cumsum<0>(x)) == array<int, shape<4>>{1, 3, 6, 10});
     CHECK(s.run(cumsum<0>(x, {.exclusive = true})) == array<int, shape<4>>{0, 1, 3, 6});
     CHECK(s.run(cumsum<0>(x, {.reversed = true})) == array<int, shape<4>>{10, 9, 7, 4});
@@ -116,10 +113,9 @@ TEST_CASE("cumsum: forward, backward, with and without the element itself") {
 }
 
 TEST_CASE("scans of integers: products, extremes, and what begins an exclusive one") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = constant({3, 1, 4, 1, 5});
-    session s(g);
+    session s;
     using five = array<int, shape<5>>;
     constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
     CHECK(s.run(cumprod<0>(x)) == five{3, 3, 12, 12, 60});
@@ -160,9 +156,8 @@ TEST_CASE_TEMPLATE("cumprod: along any axis", T, float, double) {
 }
 
 TEST_CASE("scans: infinities and NaN") {
-    const graph g;
-    const graph_scope scope(g);
-    session s(g);
+    const graph_scope scope{graph()};
+    session s;
     using four = array<double, shape<4>>;
     const auto same = [](const four& a, const four& b) {
         for (std::int64_t i = 0; i < 4; ++i)
@@ -226,9 +221,8 @@ TEST_CASE("scans: second derivatives agree with central differences") {
 }
 
 TEST_CASE("gradients of scans at zeros, ties and infinities") {
-    const graph g;
-    const graph_scope scope(g);
-    session s(g);
+    const graph_scope scope{graph()};
+    session s;
     const auto slope = [&](const auto& x, const auto& y) {
         const auto [dx] = gradients(sum(y), x);
         return s.run(dx);

@@ -17,6 +17,7 @@
 
 #include "../check_gradients.hpp"
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace tn = tenon;
 
@@ -47,14 +48,11 @@ TEST_CASE_TEMPLATE("top_k gives what sorting gives, for random rows with ties", 
         tn::any_array x(tn::element_type_of<T>, tn::extents{rows, n});
         for (std::int64_t i = 0; i < x.elements(); ++i)
             x.data<T>()[i] = T(static_cast<float>(random() % static_cast<unsigned>(kinds)));
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const tn::graph_scope scope{tn::graph()};
         const tn::any_tensor in = tn::untyped::placeholder(x.element(), x.extents(), "x");
         const std::vector<tn::any_tensor> both = tn::untyped::top_k(in, k);
-        tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({in, x.copy()});
-        const std::vector<tn::any_array> out = s.run_untyped(std::move(feeds), both);
+        tn::session s;
+        const std::vector<tn::any_array> out = s.run_untyped(tn::test::fed(in, x.copy()), both);
         for (int r = 0; r < rows; ++r) {
             const std::vector<std::int32_t> expected = sorted_places(x.data<T>() + r * n, n);
             for (int j = 0; j < k; ++j) {

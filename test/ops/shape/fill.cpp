@@ -12,8 +12,7 @@ using namespace tenon;
 
 TEST_CASE_TEMPLATE("zeros, ones and full: one value everywhere", T, float, double, half, bfloat16, std::int8_t,
                    std::int64_t, bool) {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     session s;
     static_assert(std::is_same_v<typename decltype(zeros<T, shape<2, 3>>())::shape_type, shape<2, 3>>);
     static_assert(std::is_same_v<typename decltype(ones<T>())::element_type, T>);
@@ -26,8 +25,7 @@ TEST_CASE_TEMPLATE("zeros, ones and full: one value everywhere", T, float, doubl
 }
 
 TEST_CASE("zeros() and ones() without template arguments are initialisers") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable<float, shape<2>>("v", zeros()), w = variable<float, shape<2>>("w", ones());
     session s;
     s.run(initialize_variables());
@@ -35,8 +33,7 @@ TEST_CASE("zeros() and ones() without template arguments are initialisers") {
 }
 
 TEST_CASE("eye is 1 on the diagonal, whatever its sides") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     session s;
     const auto [square, wide, tall] = s.run(eye<double, 3>(), eye<float, 2, 4>(), eye<std::int32_t, 3, 1>());
     for (int i = 0; i < 3; ++i)
@@ -47,8 +44,7 @@ TEST_CASE("eye is 1 on the diagonal, whatever its sides") {
 }
 
 TEST_CASE("arange steps from its start, linspace meets both its ends") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     session s;
     const auto [ids, steps, grid, point] = s.run(arange<std::int32_t, 5>(), arange<half, 3>(1, -0.5),
                                                  linspace<double, 11>(-0.3, 0.7), linspace<float, 1>(2, 3));

@@ -34,8 +34,7 @@ template <class T> void check_transposes(const extents& shape) {
     std::vector<int> order;
     for (int i = 0; i < shape.rank(); ++i) order.push_back(i);
     do {
-        const graph g;
-        const graph_scope scope(g);
+        const graph_scope scope{graph()};
         const any_tensor in = unknown_placeholder(x);
         index_list axes;
         for (const int a : order) axes.push_back(a % 2 == 0 ? a : a - shape.rank());
@@ -80,10 +79,9 @@ TEST_CASE("transpose: every instruction set gives the same") {
 TEST_CASE("transpose: large, on several threads") { check_transposes<float>(extents(700, 801)); }
 
 TEST_CASE("movement: typed functions") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = constant(array<float, shape<2, 3>>{{1, 2, 3}, {4, 5, 6}});
-    session s(g);
+    session s;
     CHECK(s.run(transpose(x)) == array<float, shape<3, 2>>{{1, 4}, {2, 5}, {3, 6}});
     CHECK(s.run(transpose<1, 0>(x)) == array<float, shape<3, 2>>{{1, 4}, {2, 5}, {3, 6}});
     CHECK(s.run(reshape<shape<3, deduce>>(x)) == array<float, shape<3, 2>>{{1, 2}, {3, 4}, {5, 6}});
@@ -98,10 +96,9 @@ TEST_CASE("movement: typed functions") {
 }
 
 TEST_CASE("reshape: sizes that only the run knows") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<batch, time_, 4>>("x");
-    session s(g);
+    session s;
     const any_array value = random_array<float>(extents(3, 5, 4));
     const auto fed = [&] { return feed(x, value); };
     CHECK(s.run(reshape<shape<deduce, 4>>(x), fed()).extents() == extents(15, 4));
@@ -116,31 +113,28 @@ TEST_CASE("reshape: sizes that only the run knows") {
 }
 
 TEST_CASE("reshape: tensors without elements") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<dyn, 4>>("x");
-    session s(g);
+    session s;
     const any_array none(element_type::float32, extents(0, 4));
     CHECK(s.run(reshape<shape<deduce, 2>>(x), feed(x, none)).extents() == extents(0, 2));
     CHECK(s.run(reshape<shape<7, deduce>>(x), feed(x, none)).extents() == extents(7, 0));
 }
 
 TEST_CASE("squeeze: a size that turns out not to be 1") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<dyn, 4>>("x");
-    session s(g);
+    session s;
     CHECK(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(1, 4)))).extents() == extents(4));
     CHECK_THROWS_WITH_AS(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))),
                          doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"), invalid_argument_error);
 }
 
 TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<dyn, 3>>("x");
     const auto y = placeholder<float, shape<4, dyn, 3>>("y");
-    session s(g);
+    session s;
     const any_array one = random_array<float>(extents(1, 3)), two = random_array<float>(extents(2, 3));
     CHECK(s.run(broadcast_to<shape<5, 3>>(x), feed(x, one)).extents() == extents(5, 3));
     CHECK_THROWS_WITH_AS(s.run(broadcast_to<shape<5, 3>>(x), feed(x, two)),
@@ -155,8 +149,7 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
 }
 
 TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<batch, 3, 2>>();
     static_assert(std::is_same_v<decltype(swapaxes<0, -1>(x))::shape_type, shape<2, 3, batch>>);
     static_assert(std::is_same_v<decltype(moveaxis<0, -1>(x))::shape_type, shape<3, 2, batch>>);
@@ -174,29 +167,9 @@ TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {
     CHECK(flat[4] == 5);
 }
 
-TEST_CASE("movement: gradients agree with central differences") {
-    CHECK(check_gradients([](const auto& x) { return transpose(x); }, input<shape<3, 4>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); }, input<shape<2, batch, 4>>(2, 3, 4)) ==
-          "");
-    CHECK(check_gradients([](const auto& x) { return transpose<1, -1, 0>(x); }, input<shape<dyn, dyn, dyn>>(2, 3, 4)) ==
-          "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); }, input<shape<dyn, 4>>(3, 4)) == "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<4, 3>>(x); }, input<shape<2, 6>>()) == "");
+TEST_CASE("movement: gradients of what is made of several ops agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return swapaxes<0, 2>(moveaxis<0, 1>(x)); },
                           input<shape<dyn, 2, batch>>(3, 2, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return flatten<1>(x); }, input<shape<batch, 2, dyn>>(3, 2, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); }, input<shape<batch, 4>>(3, 4)) ==
-          "");
-    CHECK(check_gradients([](const auto& x) { return squeeze<1>(x); }, input<shape<3, 1, 2>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return squeeze<0>(x); }, input<shape<dyn, 2>>(1, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return expand_dims<-1, 0>(x); }, input<shape<3, batch>>(3, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<3, 1>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<dyn, 2>>(1, 2)) ==
-          "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return broadcast_like(x, y); }, input<shape<3, 1>>(),
-                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return sum_like(x, y); }, input<shape<4, 3, 2>>(),
-                          input<shape<3, 1>>()) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return reshape_like(x, y); }, input<shape<4, 3>>(),
-                          input<shape<2, 6>>()) == "");
 }

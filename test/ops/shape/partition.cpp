@@ -11,6 +11,7 @@
 #include "messages.hpp"
 #include "ops/check_gradients.hpp"
 #include "runtime/every_session.hpp"
+#include "ops/untyped_run.hpp"
 
 // Variables in parts: what is computed with one is what is computed with the same variable in one piece.
 
@@ -222,10 +223,8 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
         tn::session s;
         s.run(tn::initialize_variables());
         for (int step = 0; step < 3; ++step) {
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({ids, some.copy()});
-            const auto got =
-                s.run_untyped(std::move(feeds), {rows_of, rows_of_plain, table, plain, after, after_plain});
+            const auto got = s.run_untyped(tn::test::fed(ids, some.copy()),
+                                           {rows_of, rows_of_plain, table, plain, after, after_plain});
             CHECK(got[0] == got[1]); // before the update
             CHECK(got[2] == got[3]);
             CHECK(got[4] == got[5]); // after it
@@ -299,9 +298,8 @@ TEST_CASE("what does not fit a variable in parts is refused in the words for one
     tn::session s;
     s.run(tn::initialize_variables());
     const auto run = [&](std::int64_t rows) {
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({any, tn::any_array::zeros(tn::element_type::float32, {rows, 2})});
-        return s.run_untyped(std::move(feeds), {after})[0].extents();
+        return s.run_untyped(tn::test::fed(any, tn::any_array::zeros(tn::element_type::float32, {rows, 2})), {after})[0]
+            .extents();
     };
     CHECK(run(10) == tn::extents{10, 2});
     CHECK_THROWS_AS(run(12), tn::invalid_argument_error);

@@ -15,6 +15,7 @@
 #include <tenon/runtime/session/session.hpp>
 
 #include "../random/random_arrays.hpp"
+#include "ops/untyped_run.hpp"
 
 // SEMANTICS 20: scatter updates of variables.
 
@@ -28,8 +29,7 @@ using bad = invalid_argument_error;
 } // namespace
 
 TEST_CASE("SEMANTICS 20: scatter updates change the rows that indices name; each is the variable after it") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable("v", constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}));
     const auto rows = constant({{10.0f, 20.0f}, {2.0f, 5.0f}});
     const auto ids = constant({2, 0});
@@ -91,8 +91,7 @@ TEST_CASE("SEMANTICS 20: an index that occurs again: add takes all, update the l
 }
 
 TEST_CASE("SEMANTICS 20: an index out of range is named before anything is written") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable<float, shape<4, 2>>("table", ones());
     const auto ids = placeholder<int, shape<dyn, 2>>("ids");
     const auto update = v.scatter_add(ids, 5.0f);
@@ -111,8 +110,7 @@ TEST_CASE("SEMANTICS 20: an index out of range is named before anything is writt
 
 TEST_CASE_TEMPLATE("scatter: of any element type", T, float, double, half, bfloat16, std::int8_t, std::uint16_t,
                    std::int32_t, std::uint64_t) {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable<T, shape<5, 3>>("v", constant_value(4));
     const auto x = placeholder<T, shape<4, 3>>("x");
     const auto ids = constant({1, 3, 1, 0});
@@ -144,8 +142,7 @@ TEST_CASE_TEMPLATE("scatter: of any element type", T, float, double, half, bfloa
 }
 
 TEST_CASE("scatter: truth values are updated, not computed with; no rows and no indices are no work") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto flags = variable<bool, shape<4>>("flags", zeros());
     const auto none = variable<float, shape<0, 3>>("none", zeros());
     const auto ids = placeholder<int, shape<batch>>("ids");
@@ -159,8 +156,7 @@ TEST_CASE("scatter: truth values are updated, not computed with; no rows and no 
 }
 
 TEST_CASE("scatter: a step reads what the variable held before it, unless the read is made to run after it") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable<float, shape<3>>("v", constant_value(10));
     const auto before = identity(v * 1.0f);
     const auto update = v.scatter_add(constant({1}), constant({5.0f}));
@@ -183,8 +179,7 @@ TEST_CASE("scatter: a step reads what the variable held before it, unless the re
 }
 
 TEST_CASE("SEMANTICS 18: scattering into a variable that has no value is an error that names it") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable<float, shape<3>>("early", zeros());
     session s;
     CHECK_THROWS_WITH_AS(s.run(v.scatter_add(constant({1}), 1.0f)), doctest::Contains("variable \"early\""),
@@ -192,8 +187,7 @@ TEST_CASE("SEMANTICS 18: scattering into a variable that has no value is an erro
 }
 
 TEST_CASE("SEMANTICS 20: scatter updates by several threads never tear and none is lost") {
-    const graph g;
-    const graph_scope scope(g);
+    const graph_scope scope{graph()};
     const auto v = variable<float, shape<8, 500>>("v", zeros());
     const auto update = operation(v.scatter_add(constant({1, 6, 1}), 1.0f).node());
     const auto difference = max(v) - 2.0f * sum(slice<range{6, 7}, range{3, 4}>(v));
@@ -231,10 +225,10 @@ TEST_CASE("scatter: untyped, with the rule's words, and through JSON") {
     const graph copy = graph_from_json(to_json(g));
     session t(copy);
     t.run_untyped({}, {}, {copy.tensor("v/assign").operation()});
-    std::vector<fed_value> feeds;
-    feeds.push_back({copy.tensor("ids"), array<int>{3, 3}.untyped().share()});
-    feeds.push_back({copy.tensor("fits"), array<float>{{1, 2}, {3, 4}}.untyped().share()});
-    CHECK(t.run_untyped(std::move(feeds), {copy.tensor("v/scatter_add")})[0].data<float>()[7] == 6);
+    CHECK(t.run_untyped(test::fed(copy.tensor("ids"), array<int>{3, 3}.untyped(), copy.tensor("fits"),
+                                  array<float>{{1, 2}, {3, 4}}.untyped()),
+                        {copy.tensor("v/scatter_add")})[0]
+              .data<float>()[7] == 6);
     std::string other = to_json(g);
     other.replace(other.find("\"how\":1"), 7, "\"how\":9");
     CHECK_THROWS_WITH_AS(graph_from_json(other), doctest::Contains("how"), bad);

@@ -115,8 +115,7 @@ TEST_CASE("S26: one that exists as another is refused, and both are named; a fed
 }
 
 TEST_CASE("numbers that make no sense are refused when a node is made, with op, attribute and value") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const tn::accumulator<float, two> sum({.name = "sum"});
     const tn::detail::accumulated_type of{tn::element_type::float32, tn::extents{2}, false};
     for (const std::int64_t least : {-1, 0})
@@ -132,15 +131,14 @@ TEST_CASE("numbers that make no sense are refused when a node is made, with op, 
 }
 
 TEST_CASE("S41: rows of indices of any sizes are averaged; an index out of range is an error, and nothing is added") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const tn::row_accumulator<float, tn::shape<4, 2>> table;
     const tn::array<float, tn::shape<2, 2, 2>> values{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
     const auto add = table.apply(tn::constant({{1, 3}, {3, 0}}), tn::constant(values.copy()), 0);
     const auto at = tn::placeholder<std::int64_t, tn::shape<1>>("at");
     const auto one = table.apply(at, tn::constant({{4.f, 4.f}}), 0);
     const auto [indices, rows] = table.take(2);
-    tn::session s(g);
+    tn::session s;
     CHECK(s.run(add).item());
     CHECK(contains(message_of<tn::invalid_argument_error>(
                        [&] { s.run(tn::feed(at, tn::array<std::int64_t, tn::shape<1>>{4}), one); }),

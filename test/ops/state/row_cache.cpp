@@ -10,6 +10,7 @@
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 
 // Caches of rows in graphs, whose tables are on other tasks. What a cache does is in resources/cached_rows.cpp.
 
@@ -109,9 +110,7 @@ TEST_CASE("several lookups of a cache, of which each step runs some, keep its bo
                 if (random() % 2) some.push_back(l);
             if (some.empty()) some.push_back(lookups[random() % 3]);
             const ids_type at = p.some(random);
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({p.ids, at.untyped().share()});
-            for (const tn::any_array& got : p.s->run_untyped(std::move(feeds), some)) {
+            for (const tn::any_array& got : p.s->run_untyped(tn::test::fed(p.ids, at.untyped()), some)) {
                 for (int i = 0; i < 9; ++i) {
                     const float* const row = got.data<float>() + i * width;
                     const auto first = history.end() - std::min<std::int64_t>(staleness + 1, step + 1);
@@ -232,14 +231,13 @@ TEST_CASE("a table that fits on no task is trained through a cache that is small
 }
 
 TEST_CASE("two lookups of one cache in a step are of one step; indices may have any sizes, and be none") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     const auto table = tn::variable<double, tn::shape<10, 2, 3>>("table", tn::uniform(-1, 1, 3));
     const tn::row_cache cache(table, {.capacity = 10, .staleness = 0});
     const auto ids = tn::placeholder<std::int64_t, tn::shape<batch, 2>>("ids");
     const auto first = cache.gather(ids);
     const auto second = cache.gather(ids);
-    tn::session s(g);
+    tn::session s;
     s.run(tn::initialize_variables());
     using some = tn::array<std::int64_t, tn::shape<batch, 2>>;
     for (const some& at : {some{{1, 9}, {1, 0}, {3, 3}}, some(0)}) {

@@ -10,22 +10,13 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "messages.hpp"
+
 // SEMANTICS 20: variables, their initial values, updates and collections.
 
 namespace tn = tenon;
 
 namespace {
-
-template <class Error, class F> std::string words_of(F&& f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 struct moments {
     double mean = 0, deviation = 0, least = 0, most = 0;
@@ -47,8 +38,7 @@ template <class A> moments moments_of(const A& a) {
 } // namespace
 
 TEST_CASE("constants of every kind") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     tn::session s;
     CHECK(s.run(tn::constant(2.5)).item() == 2.5);
     CHECK(s.run(tn::constant({1, 2, 3}))(2) == 3);
@@ -64,15 +54,13 @@ TEST_CASE("constants of every kind") {
 }
 
 TEST_CASE("a constant of no elements") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     tn::session s;
     CHECK(s.run(tn::constant(tn::array<float, tn::shape<0, 3>>())).size() == 0);
 }
 
 TEST_CASE("SEMANTICS 20: a variable begins with a value, a function of its sizes, or a tensor that may be fed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto value = tn::variable(3.0f);
     const auto named = tn::variable("named", 4);
     const auto zeros = tn::variable<float, tn::shape<2, 2>>("zeros", tn::zeros());
@@ -112,14 +100,13 @@ TEST_CASE("SEMANTICS 20: a variable begins with an expression of random numbers,
 }
 
 TEST_CASE("SEMANTICS 20: a variable begins with what is fed when its initialiser runs, and only then") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto data = tn::placeholder<float, tn::shape<3>>("data");
     const auto centred = tn::variable("centred", data - tn::mean(data), {.trainable = false, .collected = false});
     const auto other = tn::variable("other", 1.0f);
     tn::session s;
     s.run(tn::initialize_variables()); // it is in no collection
-    CHECK(words_of<tn::invalid_argument_error>([&] { s.run(centred.initializer()); }).find("placeholder data") == 0);
+    CHECK(message_of<tn::invalid_argument_error>([&] { s.run(centred.initializer()); }).find("placeholder data") == 0);
     s.run(tn::feed(data, tn::array<float>{1, 2, 6}), centred.initializer());
     CHECK(s.run(centred) == tn::array<float, tn::shape<3>>{-2, -1, 3});
     CHECK(s.run(centred + other)(2) == 4);
@@ -160,14 +147,13 @@ TEST_CASE("SEMANTICS 20: a variable begins with what another begins with, in wha
 }
 
 TEST_CASE("an initial value that reads another variable is told what to read instead") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::ones());
     const auto copy = tn::variable("copy", w * 2.0f);
     tn::session s;
-    const std::string text = words_of<tn::failed_precondition_error>([&] { s.run(tn::initialize_variables()); });
-    CHECK_MESSAGE(has(text, "variable \"w\" is read before it has a value"), text);
-    CHECK_MESSAGE(has(text, "initialized_value()"), text);
+    const std::string text = message_of<tn::failed_precondition_error>([&] { s.run(tn::initialize_variables()); });
+    CHECK_MESSAGE(contains(text, "variable \"w\" is read before it has a value"), text);
+    CHECK_MESSAGE(contains(text, "initialized_value()"), text);
     s.run(w.initializer());
     s.run(w.assign_add(4.0f));
     s.run(copy.initializer()); // of what it holds now
@@ -175,8 +161,7 @@ TEST_CASE("an initial value that reads another variable is told what to read ins
 }
 
 TEST_CASE("initialisers run one by one, or some of them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto a = tn::variable(1.0f), b = tn::variable(2.0f), c = tn::variable(3.0f);
     tn::session s;
     s.run(a.initializer());
@@ -187,8 +172,7 @@ TEST_CASE("initialisers run one by one, or some of them") {
 }
 
 TEST_CASE("SEMANTICS 20: assign, assign_add and assign_sub, each is the variable after it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::constant_value(10));
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     tn::session s;
@@ -210,8 +194,7 @@ TEST_CASE("SEMANTICS 20: assign, assign_add and assign_sub, each is the variable
 }
 
 TEST_CASE("assigning gives a variable its first value as well") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     tn::session s;
     CHECK(s.run(v.assign(5.0f)).item() == 5);
@@ -219,8 +202,7 @@ TEST_CASE("assigning gives a variable its first value as well") {
 }
 
 TEST_CASE("what a run returned of a variable does not change with it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
     tn::session s;
     s.run(tn::initialize_variables());
@@ -231,8 +213,7 @@ TEST_CASE("what a run returned of a variable does not change with it") {
 }
 
 TEST_CASE("an update of what is fed for the variable") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto update = v.assign_add(1.0f);
     tn::session s;
@@ -263,8 +244,7 @@ TEST_CASE("SEMANTICS 20: collections: variables, and the trainable ones; a prelo
 }
 
 TEST_CASE("names of variables follow name scopes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const tn::name_scope layer("layer");
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::zeros());
     CHECK(w.name() == "layer/w");
@@ -274,8 +254,7 @@ TEST_CASE("names of variables follow name scopes") {
 }
 
 TEST_CASE("uniform, normal and truncated initialisers have the moments they name") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     using sizes = tn::shape<200, 100>;
     const auto u = tn::variable<float, sizes>("u", tn::uniform(-3, 5, 1));
     const auto n = tn::variable<float, sizes>("n", tn::normal(2, 0.5, 2));
@@ -296,8 +275,7 @@ TEST_CASE("uniform, normal and truncated initialisers have the moments they name
 }
 
 TEST_CASE("Glorot and He initialisers scale with what flows in and out: of matrices and of filters") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto gu = tn::variable<float, tn::shape<300, 100>>("gu", tn::glorot_uniform(1));
     const auto gn = tn::variable<float, tn::shape<300, 100>>("gn", tn::glorot_normal(2));
     const auto hu = tn::variable<float, tn::shape<300, 100>>("hu", tn::he_uniform(3));
@@ -345,16 +323,15 @@ TEST_CASE("two variables of one graph do not begin alike") {
 }
 
 TEST_CASE("untyped variables: made and assigned by types known at run time, with the rule's words") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const tn::any_tensor v = tn::untyped::variable("v", tn::untyped::constant(tn::any_array(tn::array<float>{1, 2})));
     const tn::any_tensor x = tn::placeholder<float, tn::shape<3>>("x"), d = tn::placeholder<double, tn::shape<2>>("d");
     using bad = tn::invalid_argument_error;
-    CHECK(words_of<bad>([&] { tn::untyped::assign(v, x); }) ==
+    CHECK(message_of<bad>([&] { tn::untyped::assign(v, x); }) ==
           "assign: value does not fit the variable: [2] x [3] (inputs v x)");
-    CHECK(words_of<bad>([&] { tn::untyped::assign(v, d); }) ==
+    CHECK(message_of<bad>([&] { tn::untyped::assign(v, d); }) ==
           "assign: element types differ: float[2] x double[2] (inputs v d)");
-    CHECK(has(words_of<bad>([&] { tn::untyped::assign(x, x); }), "assign: x is no variable but a placeholder"));
+    CHECK(contains(message_of<bad>([&] { tn::untyped::assign(x, x); }), "assign: x is no variable but a placeholder"));
     const tn::any_tensor loose = tn::placeholder<float, tn::shape<tn::dyn>>("loose");
     CHECK_THROWS_AS(tn::untyped::variable("u", loose), bad);
     const tn::any_tensor update = tn::untyped::assign(v, loose);
@@ -366,13 +343,12 @@ TEST_CASE("untyped variables: made and assigned by types known at run time, with
 }
 
 TEST_CASE("a variable whose memory there is not is a resource_exhausted_error that names it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     constexpr int large = 1 << 22; // 128 TiB
     const auto v = tn::variable<double, tn::shape<large, large>>("enormous", tn::zeros());
     tn::session s;
-    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(v.assign_add(1.0)); });
-    CHECK_MESSAGE(has(text, "enormous"), text);
+    const std::string text = message_of<tn::resource_exhausted_error>([&] { s.run(v.assign_add(1.0)); });
+    CHECK_MESSAGE(contains(text, "enormous"), text);
     CHECK(s.run(tn::constant(1.0f) + 1.0f).item() == 2);
 }
 
@@ -382,21 +358,20 @@ TEST_CASE("an initialiser that cannot begin the variable is refused before there
     using bad = tn::invalid_argument_error;
     using pair = tn::shape<2>;
     const auto refused = [](const tn::initializer& how) {
-        return words_of<bad>([&] { tn::variable<float, pair>("bad", how); });
+        return message_of<bad>([&] { tn::variable<float, pair>("bad", how); });
     };
-    CHECK(has(refused(tn::uniform(1, 0)), "variable \"bad\": uniform: [1"));
-    CHECK(has(refused(tn::normal(0, -1)), "variable \"bad\": normal: mean 0"));
-    CHECK(has(refused(tn::truncated_normal(std::nan(""))), "truncated_normal"));
-    CHECK(has(words_of<bad>([] { tn::variable<std::int32_t, pair>("bad", tn::glorot_uniform()); }),
-              "variable \"bad\": its elements are int32"));
-    CHECK(has(words_of<bad>([] { tn::variable<std::string, pair>("bad", tn::zeros()); }), "strings"));
+    CHECK(contains(refused(tn::uniform(1, 0)), "variable \"bad\": uniform: [1"));
+    CHECK(contains(refused(tn::normal(0, -1)), "variable \"bad\": normal: mean 0"));
+    CHECK(contains(refused(tn::truncated_normal(std::nan(""))), "truncated_normal"));
+    CHECK(contains(message_of<bad>([] { tn::variable<std::int32_t, pair>("bad", tn::glorot_uniform()); }),
+                   "variable \"bad\": its elements are int32"));
+    CHECK(contains(message_of<bad>([] { tn::variable<std::string, pair>("bad", tn::zeros()); }), "strings"));
     CHECK(g.size() == 0);
     CHECK(g.collection(tn::global_variables).empty());
 }
 
 TEST_CASE("a number that is assigned is one the variable can hold") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<std::uint8_t, tn::shape<>>("v", tn::zeros());
     CHECK_THROWS_WITH_AS(v.assign(300), doctest::Contains("300 is not a value of uint8"), tn::invalid_argument_error);
     CHECK_THROWS_AS(v.assign(-1), tn::invalid_argument_error);
@@ -405,8 +380,7 @@ TEST_CASE("a number that is assigned is one the variable can hold") {
 }
 
 TEST_CASE("SEMANTICS 18: whether a variable has a value can be asked, without reading it") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const tn::graph_scope scope{tn::graph()};
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
     const auto w = tn::on("/cpu:0", [] { return tn::variable("w", std::string("text")); });
     const tn::any_tensor v_is = tn::add<tn::is_initialized_op>({}, {v}), w_is = tn::add<tn::is_initialized_op>({}, {w});
@@ -421,5 +395,5 @@ TEST_CASE("SEMANTICS 18: whether a variable has a value can be asked, without re
     s.run(w.initializer());
     CHECK(ask() == std::pair(true, true));
     const tn::any_tensor none = tn::add<tn::is_initialized_op>({}, {v + 1.0f});
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run_untyped({}, {none}); }), "is no variable"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run_untyped({}, {none}); }), "is no variable"));
 }

@@ -42,7 +42,10 @@ const add_entries convolutions{
            .not_empty = "h w"},
           {.about = "of two groups, with zeros around",
            .operands = {x("b=1 h=3 w=3 4"), x("3 3 2 2")},
-           .attributes = moving(1, same, 2)}}},
+           .attributes = moving(1, same, 2)},
+          {.about = "of two groups, with a stride",
+           .operands = {x("b=1 4 4 2"), x("3 2 1 2")},
+           .attributes = moving(2, pad(1), 2)}}},
     {.op = "conv2d_bias",
      .elements = floating,
      .samples = {{.operands = {x("b=2 h=3 w=3 c=2"), x("2 2 c o=3"), x("o")},
@@ -70,6 +73,8 @@ const add_entries convolutions{
 
 const detail::pool2d_attributes peaks = detail::attributes_of(pool2d_options{2, 0, valid}, false);
 const detail::pool2d_attributes means = detail::attributes_of(pool2d_options{2, 2, same}, true);
+const detail::pool2d_attributes overlapping = detail::attributes_of(pool2d_options{3, 1, same}, false);
+const detail::pool2d_attributes apart = detail::attributes_of(pool2d_options{{2, 1}, 3, pad(1, 0)}, false);
 
 // y = max_pool2d(image), which the third operand goes with.
 std::vector<any_tensor> with_peaks(const std::vector<any_tensor>& in) {
@@ -79,17 +84,21 @@ std::vector<any_tensor> with_peaks(const std::vector<any_tensor>& in) {
 const add_entries pools{
     {.op = "max_pool2d",
      .elements = floating,
-     .samples = {{.operands = {x("b=2 h=4 w=4 c=2")},
-                  .attributes = peaks,
-                  .expected = [](const setting& at, const arguments& in) -> arguments {
-                      return {tabulate({at["b"], at["h"] / 2, at["w"] / 2, at["c"]}, [&](const index& i) {
-                          double most = -INFINITY;
-                          for (std::int64_t p = 0; p < 4; ++p)
-                              most = std::fmax(most, in[0](i[0], 2 * i[1] + p / 2, 2 * i[2] + p % 2, i[3]));
-                          return most;
-                      })};
-                  },
-                  .not_empty = "h w"}}},
+     .samples =
+         {{.operands = {x("b=2 h=4 w=4 c=2")},
+           .attributes = peaks,
+           .expected = [](const setting& at, const arguments& in) -> arguments {
+               return {tabulate({at["b"], at["h"] / 2, at["w"] / 2, at["c"]}, [&](const index& i) {
+                   double most = -INFINITY;
+                   for (std::int64_t p = 0; p < 4; ++p)
+                       most = std::fmax(most, in[0](i[0], 2 * i[1] + p / 2, 2 * i[2] + p % 2, i[3]));
+                   return most;
+               })};
+           },
+           .not_empty = "h w"},
+          // ops/linear/pooling.cpp has the values of these.
+          {.about = "windows that overlap", .operands = {x("b=2 h=4 w=3 c=2")}, .attributes = overlapping},
+          {.about = "windows apart", .operands = {x("b=2 h=5 w=3 c=2")}, .attributes = apart, .not_empty = "h w"}}},
     {.op = "average_pool2d",
      .elements = floating,
      .samples = {{.operands = {x("b=2 h=3 w=3 c=2")},

@@ -51,7 +51,16 @@ const add_entries products{
                       return {tabulate({at["m"]}, [&](const index& i) {
                           return dot(at["k"], [&](std::int64_t l) { return in[0](i[0], l) * in[1](l); });
                       })};
-                  }}}},
+                  }},
+                 // ops/linear/matmul.cpp has the values of these.
+                 {.about = "the first transposed", .operands = {x("k=4 m=3"), x("k n=2")}, .attributes = transpose_a},
+                 {.about = "vectors", .operands = {x("k=4"), x("k")}, .attributes = matmul_op::attributes{}},
+                 {.about = "a vector by a batch, transposed",
+                  .operands = {x("k=4"), x("b=3 n=2 k")},
+                  .attributes = transpose_b},
+                 {.about = "batches that are repeated",
+                  .operands = {x("b=2 1 m=2 k=3"), x("c=4 k n=2")},
+                  .attributes = matmul_op::attributes{}}}},
     {.op = "matmul_bias",
      .elements = multiplied_alike,
      .samples = {{.operands = {x("m=3 k=4"), x("k n=5"), x("n")},

@@ -49,14 +49,23 @@ double deviation(const row& r, int ddof) {
 const reduction_attributes rows{index_list(1), false}, columns{index_list(-2), true};
 const operand matrix = x("n=3 k=4");
 
-// The two ways that every reduction is tried in; `at_least_one`: an empty group has no result.
-std::vector<sample> both_ways(const combine& f, bool at_least_one = false, const operand& from = matrix) {
+// The ways that every reduction is tried in; `at_least_one`: an empty group has no result. Those without numbers to compare with
+// are for the gradients: ops/reduce/reduction.cpp has the values of any axes.
+std::vector<sample> every_way(const combine& f, bool at_least_one = false, const operand& from = matrix) {
     return {{.operands = {from}, .attributes = rows, .expected = of_rows(f), .not_empty = at_least_one ? "k" : ""},
             {.about = "of columns, kept",
              .operands = {from},
              .attributes = columns,
              .expected = of_columns(f),
-             .not_empty = at_least_one ? "n" : ""}};
+             .not_empty = at_least_one ? "n" : ""},
+            {.about = "of all elements",
+             .operands = {from},
+             .attributes = reduction_attributes{},
+             .not_empty = at_least_one ? "n k" : ""},
+            {.about = "of the outer axes",
+             .operands = {x("n=2 m=3 k=2")},
+             .attributes = reduction_attributes{index_list(0, -1), false},
+             .not_empty = at_least_one ? "n k" : ""}};
 }
 
 double place_of(const row& r, bool least) {
@@ -65,43 +74,43 @@ double place_of(const row& r, bool least) {
 }
 
 const add_entries reductions{
-    {.op = "sum", .elements = numeric, .samples = both_ways(sum)},
-    {.op = "mean", .elements = floating, .samples = both_ways([](const row& r) {
+    {.op = "sum", .elements = numeric, .samples = every_way(sum)},
+    {.op = "mean", .elements = floating, .samples = every_way([](const row& r) {
                                              return sum(r) / static_cast<double>(r.size());
                                          })},
-    {.op = "prod", .elements = numeric, .samples = both_ways([](const row& r) {
+    {.op = "prod", .elements = numeric, .samples = every_way([](const row& r) {
                                             double p = 1;
                                             for (const double v : r) p *= v;
                                             return p;
                                         })},
     {.op = "min",
      .elements = numeric,
-     .samples = both_ways([](const row& r) { return *std::min_element(r.begin(), r.end()); }, true)},
+     .samples = every_way([](const row& r) { return *std::min_element(r.begin(), r.end()); }, true)},
     {.op = "max",
      .elements = numeric,
-     .samples = both_ways([](const row& r) { return *std::max_element(r.begin(), r.end()); }, true)},
+     .samples = every_way([](const row& r) { return *std::max_element(r.begin(), r.end()); }, true)},
     {.op = "argmin",
      .elements = numeric,
-     .samples = both_ways([](const row& r) { return place_of(r, true); }, true),
+     .samples = every_way([](const row& r) { return place_of(r, true); }, true),
      .no_gradient = "a position has no slope"},
     {.op = "argmax",
      .elements = numeric,
-     .samples = both_ways([](const row& r) { return place_of(r, false); }, true),
+     .samples = every_way([](const row& r) { return place_of(r, false); }, true),
      .no_gradient = "a position has no slope"},
     {.op = "any",
      .elements = truths,
-     .samples = both_ways([](const row& r) { return std::count(r.begin(), r.end(), 1.0) > 0 ? 1.0 : 0.0; }),
+     .samples = every_way([](const row& r) { return std::count(r.begin(), r.end(), 1.0) > 0 ? 1.0 : 0.0; }),
      .no_gradient = "truth has no slope"},
     {.op = "all",
      .elements = truths,
-     .samples = both_ways([](const row& r) { return std::count(r.begin(), r.end(), 0.0) > 0 ? 0.0 : 1.0; }),
+     .samples = every_way([](const row& r) { return std::count(r.begin(), r.end(), 0.0) > 0 ? 0.0 : 1.0; }),
      .no_gradient = "truth has no slope"},
     {.op = "count_nonzero",
-     .samples = both_ways([](const row& r) {
+     .samples = every_way([](const row& r) {
          return static_cast<double>(r.size()) - static_cast<double>(std::count(r.begin(), r.end(), 0.0));
      }),
      .no_gradient = "a count has no slope"},
-    {.op = "logsumexp", .elements = floating, .samples = both_ways([](const row& r) {
+    {.op = "logsumexp", .elements = floating, .samples = every_way([](const row& r) {
                                                   double s = 0;
                                                   for (const double v : r) s += std::exp(v);
                                                   return std::log(s);
@@ -114,7 +123,10 @@ const add_entries reductions{
                  {.about = "its root, less one",
                   .operands = {matrix},
                   .attributes = variance_op::attributes{index_list(0), true, 1, true},
-                  .expected = of_columns([](const row& r) { return std::sqrt(deviation(r, 1)); })}}},
+                  .expected = of_columns([](const row& r) { return std::sqrt(deviation(r, 1)); })},
+                 {.about = "of all elements, less one",
+                  .operands = {matrix},
+                  .attributes = variance_op::attributes{{}, false, 1, false}}}},
     {.op = "norm",
      .elements = floating,
      .samples = {{.about = "of order 1",
@@ -140,7 +152,10 @@ const add_entries reductions{
                       double m = 0;
                       for (const double v : r) m = std::fmax(m, std::fabs(v));
                       return m;
-                  })}}},
+                  })},
+                 {.about = "of order 1, of all elements",
+                  .operands = {x("n=2 m=3 k=2")},
+                  .attributes = norm_op::attributes{{}, false, 1}}}},
     {.op = "element_count",
      .elements = all_elements,
      .samples = {{.operands = {x("n=3 k=4")},

@@ -23,19 +23,20 @@ const operand labels = x("n", element_type::int32).given({2, 0, 1});
 const add_entries softmaxes{
     {.op = "softmax",
      .elements = floating,
-     .samples = {{.operands = {x("n=2 k=4")},
-                  .attributes = softmax_op::attributes{-1},
-                  .expected = [](const setting& at, const arguments& in) -> arguments {
-                      return {softmax_of(at, in[0])};
-                  }},
-                 {.about = "of columns", .operands = {x("k=3 n=4")}, .attributes = softmax_op::attributes{0}}}},
+     .samples =
+         {{.operands = {x("n=2 k=4")},
+           .attributes = softmax_op::attributes{-1},
+           .expected = [](const setting& at, const arguments& in) -> arguments { return {softmax_of(at, in[0])}; }},
+          {.about = "of columns", .operands = {x("k=3 n=4")}, .attributes = softmax_op::attributes{0}},
+          {.about = "of an axis between", .operands = {x("b=2 k=3 n=4")}, .attributes = softmax_op::attributes{1}}}},
     {.op = "log_softmax",
      .elements = floating,
      .samples = {{.operands = {x("n=2 k=4")},
                   .attributes = softmax_op::attributes{-1},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return {each(softmax_of(at, in[0]), [](double v) { return std::log(v); })};
-                  }}}},
+                  }},
+                 {.about = "of columns", .operands = {x("k=3 n=4")}, .attributes = softmax_op::attributes{0}}}},
     {.op = "softmax_gradient",
      .elements = floating,
      .samples = {{.operands = {x("n=2 k=4"), x("n k")},
@@ -79,7 +80,8 @@ const add_entries softmaxes{
                                            return s;
                                        }),
                               tabulate(p.sizes, [&](const index& i) { return p.at(i) * total(i[0]) - in[1].at(i); })};
-                  }}}},
+                  }},
+                 {.about = "of two dimensions of rows", .operands = {x("m=2 n=2 k=3"), x("m n k").positive()}}}},
 };
 
 double mean_of(const plain& t, std::int64_t row, std::int64_t n) {
@@ -108,7 +110,10 @@ const add_entries normalizations{
                                        }),
                               tabulate({n}, [&](const index& i) { return mean_of(in[0], i[0], k); }),
                               tabulate({n}, [&](const index& i) { return factor_of(in[0], i[0], k); })};
-                  }}},
+                  }},
+                 {.about = "of two dimensions of rows",
+                  .operands = {x("m=2 n=2 k=3"), x("k"), x("k")},
+                  .attributes = layer_norm_op::attributes{1e-2}}},
      .slopes = 1,
      .tolerance = 20},
     {.op = "layer_norm_gradient",

@@ -64,7 +64,10 @@ const add_entries orders{
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return {tabulate({at["b"], at["c"], at["h"], at["w"]},
                                        [&](const index& i) { return in[0](i[0], i[2], i[3], i[1]); })};
-                  }}}},
+                  }},
+                 {.about = "axes in a ring",
+                  .operands = {x("n=2 m=3 k=4")},
+                  .attributes = squeeze_op::attributes{index_list(1, -1, 0)}}}},
     {.op = "broadcast_to",
      .samples = {{.operands = {x("n=3 1")},
                   .attributes =
