@@ -181,6 +181,8 @@ TEST_CASE("bounds and deviations that make no sense are refused where they are w
     const auto t = tn::random_uniform<float>(1, 1 + 1e-12);
     tn::session s(tn::graph::current());
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(t); }), "no number of type float"));
+    CHECK_THROWS_AS(s.run(tn::random_uniform<tn::half>(1, 1.0001)), tn::invalid_argument_error);
+    CHECK_THROWS_AS(s.run(tn::random_uniform<tn::bfloat16>(1, 1.001)), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::random_uniform(tn::element_type::float32, {tn::dynamic_extent}, 0, 1),
                     tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::random_uniform(tn::element_type::int32, {3}, 0, 1), tn::invalid_argument_error);

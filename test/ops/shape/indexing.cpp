@@ -55,8 +55,8 @@ TEST_CASE("slice, reverse, pad, tile, one_hot: small examples") {
     CHECK(s.run(pad<margin{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
     CHECK(s.run(tile<2, 1>(x)) == array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
     CHECK(s.run(tile<2>(constant({1, 2}))) == array<int, shape<4>>{1, 2, 1, 2});
-    CHECK(s.run(one_hot<3>(constant({2, 0, -1, 3}))) ==
-          array<float, shape<4, 3>>{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}, {0, 0, 0}});
+    CHECK(s.run(one_hot<3>(constant({2, 3, -1, 0}))) ==
+          array<float, shape<4, 3>>{{0, 0, 1}, {0, 0, 0}, {0, 0, 0}, {1, 0, 0}});
     CHECK(s.run(one_hot<2, int, 0>(constant({1, 0, 1}))) == array<int, shape<2, 3>>{{0, 1, 0}, {1, 0, 1}});
 }
 

@@ -130,6 +130,15 @@ TEST_CASE("numbers that make no sense are refused when a node is made, with op, 
                    "accumulator: the result would take more than 2^62 bytes"));
 }
 
+TEST_CASE("a turn of another size than three is refused by the step") {
+    const tn::graph_scope in{tn::graph()};
+    const tn::untyped::accumulator sum({tn::element_type::float32, tn::extents{2}});
+    const tn::any_tensor turn = tn::constant({std::int64_t{0}, std::int64_t{1}});
+    const tn::operation deposit = sum.deposit({tn::constant({1.f, 2.f})}, turn);
+    tn::session s;
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(deposit); }), "its ticket and its step, not"));
+}
+
 TEST_CASE("S41: rows of indices of any sizes are averaged; an index out of range is an error, and nothing is added") {
     const tn::graph_scope in{tn::graph()};
     const tn::row_accumulator<float, tn::shape<4, 2>> table;

@@ -107,6 +107,18 @@ TEST_CASE("numbers that make no sense are refused when a node is made, of a text
     CHECK(contains(refused([&] { tn::graph_from_json(text); }), "step_ledger: total must be 1 to 100000: total -2"));
 }
 
+TEST_CASE("a turn of another size, and the state of other replicas than the ledger has, are refused by the step") {
+    const tn::graph_scope in{tn::graph()};
+    const tn::any_tensor ledger = tn::add<tn::step_ledger_op>({1, 2, "w", "train"}, {}, "ledger");
+    const tn::any_tensor turn = tn::constant({std::int64_t{0}, std::int64_t{1}});
+    const tn::operation commit(tn::add_node(tn::definition_of<tn::ledger_commit_op>(), {ledger, turn}, {}));
+    const tn::any_tensor of_three = tn::add<tn::ledger_state_op>({3}, {ledger});
+    tn::session s;
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(commit); }),
+                   "a turn is a replica, its ticket and its step, not int64[2]"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(of_three); }), "of 3 replicas is asked what 2"));
+}
+
 TEST_CASE("S41: a step that pauses, and ends well, pauses no longer") {
     const tn::task task;
     user a(task), b(task);
