@@ -280,6 +280,9 @@ TEST_CASE("convolution refuses what it cannot compute, in words that name the si
     d = image(1, 4, 4, 3, 3, 8);
     d.groups = 2;
     CHECK_THROWS_WITH_AS(convolution{d}, doctest::Contains("groups"), invalid_argument_error);
+    d = image(1, 4, 4, 4, 3, 7);
+    d.groups = 2;
+    CHECK_THROWS_WITH_AS(convolution{d}, doctest::Contains("groups"), invalid_argument_error);
     d = image(1, 4, 4, 3, 3, 8);
     d.stride_h = 0;
     CHECK_THROWS_AS(convolution{d}, invalid_argument_error);

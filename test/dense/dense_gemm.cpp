@@ -109,13 +109,12 @@ TEST_CASE_TEMPLATE("gemm equals the naive product for sizes around those of tile
                 for (const std::int64_t n : {1, 4, 7, 16, 31, 48, 52, 67, 100}) {
                     for (const std::int64_t k : {1, 5, 32}) {
                         for (const int transposed : {0, 1, 2, 3}) {
-                            gemm_description d;
-                            d.m = m;
-                            d.n = n;
-                            d.k = k;
-                            d.transpose_a = (transposed & 1) != 0;
-                            d.transpose_b = (transposed & 2) != 0;
-                            d.with = with;
+                            gemm_description d{.m = m,
+                                               .n = n,
+                                               .k = k,
+                                               .transpose_a = (transposed & 1) != 0,
+                                               .transpose_b = (transposed & 2) != 0,
+                                               .with = with};
                             check_product<T>(d);
                         }
                     }
@@ -130,28 +129,19 @@ TEST_CASE_TEMPLATE("gemm equals the naive product where k is cut into blocks and
         CAPTURE(simd::name_of(isa));
         for (const auto with : backends_for(element_type_of<T>)) {
             for (const int transposed : {0, 1, 2, 3}) {
-                gemm_description d;
-                d.transpose_a = (transposed & 1) != 0;
-                d.transpose_b = (transposed & 2) != 0;
-                d.with = with;
-                d.after = transposed == 3 ? epilogue::bias_relu : epilogue::none;
-                d.m = 70;
-                d.n = 129;
-                d.k = 2100;
+                gemm_description d{.m = 70,
+                                   .n = 129,
+                                   .k = 2100,
+                                   .transpose_a = (transposed & 1) != 0,
+                                   .transpose_b = (transposed & 2) != 0,
+                                   .after = transposed == 3 ? epilogue::bias_relu : epilogue::none,
+                                   .with = with};
                 check_product<T>(d);
             }
-            gemm_description wide;
-            wide.with = with;
-            wide.m = 9;
-            wide.n = 1700;
-            wide.k = 130;
-            wide.transpose_b = true;
+            gemm_description wide{.m = 9, .n = 1700, .k = 130, .transpose_b = true, .with = with};
             check_product<T>(wide);
-            gemm_description crowded; // rows of b are a multiple of 4 KiB apart
-            crowded.with = with;
-            crowded.m = 65;
-            crowded.n = 1024;
-            crowded.k = 70;
+            // rows of b are a multiple of 4 KiB apart
+            gemm_description crowded{.m = 65, .n = 1024, .k = 70, .with = with};
             check_product<T>(crowded);
         }
     });
@@ -162,21 +152,11 @@ TEST_CASE_TEMPLATE("gemm's epilogues add the bias of the column, clip at zero, o
     for (const auto with : backends_for(element_type_of<T>)) {
         for (const auto after : {epilogue::none, epilogue::bias, epilogue::relu, epilogue::bias_relu}) {
             for (const std::int64_t n : {10, 64, 77}) {
-                gemm_description d;
-                d.m = 50;
-                d.n = n;
-                d.k = 100;
-                d.after = after;
-                d.with = with;
+                gemm_description d{.m = 50, .n = n, .k = 100, .after = after, .with = with};
                 check_product<T>(d);
             }
         }
-        gemm_description sum;
-        sum.m = 33;
-        sum.n = 65;
-        sum.k = 40;
-        sum.accumulate = true;
-        sum.with = with;
+        gemm_description sum{.m = 33, .n = 65, .k = 40, .accumulate = true, .with = with};
         check_product<T>(sum);
         sum.k = 3000;
         check_product<T>(sum);
@@ -212,22 +192,14 @@ TEST_CASE_TEMPLATE("gemm takes batches, with operands of their own or shared", T
 }
 
 TEST_CASE("gemm without terms gives the epilogue of zero, without elements nothing") {
-    gemm_description d;
-    d.m = 3;
-    d.n = 5;
-    d.k = 0;
-    d.after = epilogue::bias_relu;
+    gemm_description d{.m = 3, .n = 5, .k = 0, .after = epilogue::bias_relu};
     const gemm product(d);
     const std::vector<float> bias{1, -1, 2, -2, 0};
     std::vector<float> c(15, 9.0F);
     product.run(nullptr, nullptr, bias.data(), c.data(), nullptr);
     for (std::size_t i = 0; i < 15; ++i) CHECK(c[i] == std::max(bias[i % 5], 0.0F));
     for (const int empty : {0, 1, 2}) {
-        gemm_description none;
-        none.batch = empty == 2 ? 0 : 1;
-        none.m = empty == 0 ? 0 : 4;
-        none.n = empty == 1 ? 0 : 4;
-        none.k = 4;
+        gemm_description none{.batch = empty == 2 ? 0 : 1, .m = empty == 0 ? 0 : 4, .n = empty == 1 ? 0 : 4, .k = 4};
         float nothing = 0;
         gemm(none).run(&nothing, &nothing, nullptr, &nothing, nullptr);
         CHECK(nothing == 0);
@@ -236,11 +208,7 @@ TEST_CASE("gemm without terms gives the epilogue of zero, without elements nothi
 
 TEST_CASE("a NaN or infinity in an operand reaches the elements that depend on it, and no others") {
     for (const auto with : backends_for(element_type::float32)) {
-        gemm_description d;
-        d.m = 11;
-        d.n = 37;
-        d.k = 20;
-        d.with = with;
+        gemm_description d{.m = 11, .n = 37, .k = 20, .with = with};
         auto a = random_numbers<float>(d.m * d.k, 1);
         const auto b = random_numbers<float>(d.k * d.n, 2);
         a[3 * 20 + 7] = NAN;
@@ -252,13 +220,7 @@ TEST_CASE("a NaN or infinity in an operand reaches the elements that depend on i
 
 TEST_CASE("one gemm may be run by several threads at once") {
     for (const auto with : backends_for(element_type::float32)) {
-        gemm_description d;
-        d.m = 40;
-        d.n = 90;
-        d.k = 64;
-        d.transpose_b = true;
-        d.threads = 2;
-        d.with = with;
+        gemm_description d{.m = 40, .n = 90, .k = 64, .transpose_b = true, .threads = 2, .with = with};
         const gemm product(d);
         const auto b = random_numbers<float>(d.k * d.n, 2);
         std::atomic<int> wrong{0};
@@ -281,23 +243,13 @@ TEST_CASE("one gemm may be run by several threads at once") {
 
 TEST_CASE("gemm with a constant b gives the same as one that looks at b each time") {
     for (const auto with : backends_for(element_type::float32)) {
-        gemm_description d;
-        d.m = 64;
-        d.n = 300;
-        d.k = 100;
-        d.transpose_b = true;
-        d.constant_b = true;
-        d.with = with;
+        gemm_description d{.m = 64, .n = 300, .k = 100, .transpose_b = true, .constant_b = true, .with = with};
         check_product<float>(d);
     }
 }
 
 TEST_CASE("gemm refuses what it cannot compute, in words that name the product") {
-    gemm_description d;
-    d.m = 2;
-    d.n = 3;
-    d.k = 4;
-    d.element = element_type::int32;
+    gemm_description d{.m = 2, .n = 3, .k = 4, .element = element_type::int32};
     CHECK_THROWS_WITH_AS(gemm{d}, doctest::Contains("[2, 4] * [4, 3]"), invalid_argument_error);
     d.element = element_type::float32;
     d.accumulate = true;

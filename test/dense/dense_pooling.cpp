@@ -177,6 +177,9 @@ TEST_CASE("pooling refuses windows that can miss the image, in words that name t
     auto d = windows(pooling_kind::average, 4, 4, 3, 2, 2);
     d.pad_left = 2;
     CHECK_THROWS_WITH_AS(check(d), doctest::Contains("padding"), invalid_argument_error);
+    d = windows(pooling_kind::average, 4, 4, 3, 2, 2);
+    d.pad_bottom = 2;
+    CHECK_THROWS_WITH_AS(check(d), doctest::Contains("padding"), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 5, 2);
     CHECK_THROWS_WITH_AS(check(d), doctest::Contains("[3, 4, 4, 3] in windows [5, 5]"), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 2, 0);
