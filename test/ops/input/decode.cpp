@@ -135,6 +135,7 @@ TEST_CASE("decode_raw: numbers that lie in strings, in either order of bytes") {
     CHECK(values_of(g.s.run(given, one)) == std::vector<std::uint32_t>{0x102ff00, 0x80});
     const auto t = g.s.run(given, truth);
     CHECK((t(0, 2) && !t(0, 3) && t(1, 3)));
+    CHECK(reinterpret_cast<const unsigned char*>(t.data())[1] == 1); // as true is, of any byte but 0
     CHECK(contains(message_of<tn::invalid_argument_error>([&] {
                        g.s.run(tn::feed(bytes, {"abcd", "abc"}), image);
                    }),
