@@ -1,4 +1,3 @@
-#include "control.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,7 +1,6 @@
 #include "machine.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 

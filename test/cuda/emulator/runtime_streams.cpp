@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 
 #include "machine.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 
 #include <sys/mman.h>
 #include <unistd.h>

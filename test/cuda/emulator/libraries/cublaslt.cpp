@@ -4,16 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <mutex>
-#include <optional>
-#include <type_traits>
-
-#include <cuda_runtime_api.h>
 
 #include <tenon/core/half.hpp>
 
 #include "emulator/control.hpp"
+#include "planned_faults.hpp"
 
 namespace {
 
@@ -62,13 +58,10 @@ struct algorithm {
 static_assert(sizeof(algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr std::uint64_t algorithm_magic = 0xa190417bull;
 
-struct fault {
-    cublasStatus_t status;
-    std::uint64_t after, times, calls = 0;
-};
+auto& faults =
+    *new tenon::emulator::planned_faults<cublasStatus_t>; // never destroyed: some is called when the program ends
 struct library_state {
     std::mutex guard;
-    std::map<std::string, fault> faults;
     bool any = true, with_epilogue = true;
     std::size_t workspace = 0;
     tenon::emulator::cublaslt::counts counted{};
@@ -84,20 +77,6 @@ template <class T, class Opaque> T* known(Opaque p, kind which) {
 }
 const operation* of(cublasLtMatmulDesc_t p) { return known<operation>(p, kind::operation); }
 const layout* of(cublasLtMatrixLayout_t p) { return known<layout>(p, kind::layout); }
-
-// A fault that a test has asked for.
-std::optional<cublasStatus_t> refused(const char* function) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    const auto at = s.faults.find(function);
-    if (at == s.faults.end()) return {};
-    fault& f = at->second;
-    const std::uint64_t call = f.calls++;
-    if (call >= f.after && call - f.after < f.times) return f.status;
-    return {};
-}
-#define TENON_REFUSE(function) \
-    if (const std::optional<cublasStatus_t> status = refused(#function)) return *status
 
 template <class T> cublasStatus_t set(T& to, const void* from, std::size_t bytes) {
     if (!from || bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
@@ -311,17 +290,15 @@ using living = tenon::emulator::cublaslt::counts;
 namespace tenon::emulator::cublaslt {
 
 void reset() {
+    faults.clear();
     library_state& s = the_library();
     const std::lock_guard lock(s.guard);
-    s.faults.clear();
     s.any = s.with_epilogue = true;
     s.workspace = 0;
     s.counted.heuristics = s.counted.products = s.counted.largest_limit = 0;
 }
 void fail(const std::string& function, cublasStatus_t status, std::uint64_t after, std::uint64_t times) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.faults[function] = {status, after, times};
+    faults.plan(function, status, after, times);
 }
 void has_algorithms(bool any, bool with_epilogue) {
     library_state& s = the_library();

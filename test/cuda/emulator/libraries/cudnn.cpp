@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <mutex>
-#include <optional>
 #include <set>
-
-#include <cuda_runtime_api.h>
 
 #include "emulator/control.hpp"
 #include "cudnn_graph.hpp"
+#include "planned_faults.hpp"
 
 struct cudnnContext {
     int card = 0;
@@ -25,13 +23,9 @@ namespace {
 enum engine : int { rounds_float, nondeterministic, too_large, not_supported, exact };
 constexpr std::size_t workspace_of[] = {0, 0, std::size_t{1} << 40, 0, 1000};
 
-struct planned_fault {
-    cudnnStatus_t status;
-    std::uint64_t after, times;
-};
+auto& faults = *new planned_faults<cudnnStatus_t>; // never destroyed: some is called when the program ends
 struct library_state {
     std::mutex guard;
-    std::map<std::string, planned_fault> faults;
     std::map<cudnnBackendDescriptor_t, std::shared_ptr<descriptor>> descriptors;
     std::set<cudnnBackendDescriptorType_t> refused;
     std::vector<std::string> executed;
@@ -45,19 +39,9 @@ thread_local std::string last_complaint;
 
 // Runs a function of the library: what it throws is what it answers.
 template <class F> cudnnStatus_t answer(const char* function, F&& body) {
-    {
-        library_state& s = state();
-        const std::lock_guard lock(s.guard);
-        const auto at = s.faults.find(function);
-        if (at != s.faults.end()) {
-            planned_fault& f = at->second;
-            if (f.after > 0) --f.after;
-            else if (f.times > 0) {
-                --f.times;
-                last_complaint = std::string(function) + " was told to fail";
-                return f.status;
-            }
-        }
+    if (const auto planned = faults.of_call(function)) {
+        last_complaint = std::string(function) + " was told to fail";
+        return *planned;
     }
     try {
         body();
@@ -302,16 +286,15 @@ std::shared_ptr<descriptor> descriptor::refer(cudnnBackendAttributeName_t n, cud
 }
 
 void reset() {
+    faults.clear();
     library_state& s = state();
     const std::lock_guard lock(s.guard);
-    s.faults.clear();
     s.refused.clear();
     s.executed.clear();
     s.is_direct = false;
 }
 void fail(const std::string& function, cudnnStatus_t status, std::uint64_t after, std::uint64_t times) {
-    const std::lock_guard lock(state().guard);
-    state().faults[function] = {status, after, times};
+    faults.plan(function, status, after, times);
 }
 void refuse(cudnnBackendDescriptorType_t operation) {
     const std::lock_guard lock(state().guard);

@@ -2,7 +2,6 @@
 
 #include "cudnn_graph.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <tenon/core/half.hpp>

@@ -7,17 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <type_traits>
 #include <utility>
-#include <vector>
-
-#include <cuda_runtime_api.h>
 
 #include <tenon/core/half.hpp>
 
 #include "emulator/control.hpp"
+#include "planned_faults.hpp"
 
 struct ncclComm { // a rank
     std::shared_ptr<struct clique> all;
@@ -46,31 +43,16 @@ struct clique {
 
 namespace {
 
-struct fault {
-    ncclResult_t result;
-    std::uint64_t after, times, calls = 0;
-};
+auto& faults =
+    *new tenon::emulator::planned_faults<ncclResult_t>; // never destroyed: some is called when the program ends
 struct library_state {
     std::mutex guard;
-    std::map<std::string, fault> faults;
     tenon::emulator::nccl::counts counted{};
 };
 library_state& the_library() {
     static library_state s;
     return s;
 }
-std::optional<ncclResult_t> refused(const char* function) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    const auto at = s.faults.find(function);
-    if (at == s.faults.end()) return {};
-    fault& f = at->second;
-    const std::uint64_t call = f.calls++;
-    if (call >= f.after && call - f.after < f.times) return f.result;
-    return {};
-}
-#define TENON_REFUSE(function) \
-    if (const std::optional<ncclResult_t> result = refused(#function)) return *result
 
 // Of ranks that join one by one.
 struct unique_ids {
@@ -202,15 +184,13 @@ ncclResult_t put(const asked_sum& s) {
 namespace tenon::emulator::nccl {
 
 void reset() {
+    faults.clear();
     library_state& s = the_library();
     const std::lock_guard lock(s.guard);
-    s.faults.clear();
     s.counted = {};
 }
 void fail(const std::string& function, ncclResult_t result, std::uint64_t after, std::uint64_t times) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.faults[function] = {result, after, times};
+    faults.plan(function, result, after, times);
 }
 counts count() {
     library_state& s = the_library();
@@ -310,7 +290,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
         const std::vector<int>& cards = comm->all->cards;
         *error = std::find(cards.begin(), cards.end(), -1) != cards.end() ? ncclInProgress : comm->all->refused;
     }
-    if (const std::optional<ncclResult_t> later = refused("ncclCommGetAsyncError")) *error = *later;
+    if (const auto later = faults.of_call("ncclCommGetAsyncError")) *error = *later;
     return ncclSuccess;
 }
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {

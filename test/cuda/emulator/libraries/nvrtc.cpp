@@ -8,8 +8,6 @@
 #include <iterator>
 #include <mutex>
 #include <regex>
-#include <string>
-#include <vector>
 
 #include <unistd.h>
 
