@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <charconv>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>

@@ -1,25 +1,9 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/dropout.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/trace.hpp>
-#include <tenon/train/pipeline/pipeline.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
 
+#include "own_graph.hpp"
 #include "pipelines.hpp"
-#include "runtime/support.hpp"
 
 // Pipelines of stages and micro-batches (SEMANTICS 43).
 
@@ -64,8 +48,7 @@ TEST_CASE("S43: a pipeline's loss and gradients are those of the whole batch, on
                 CAPTURE(on.called);
                 CAPTURE(name_of(schedule));
                 CAPTURE(m);
-                const tn::graph g;
-                const tn::graph_scope in(g);
+                const own_graph g;
                 const auto x = tn::placeholder<double, tn::shape<batch, 7>>("x");
                 const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
                 const auto first = tn::nn::dense<9>(tn::nn::tanh);
@@ -76,13 +59,9 @@ TEST_CASE("S43: a pipeline's loss and gradients are those of the whole batch, on
                                  tn::stage(on.devices[1], second), tn::stage(on.devices[2], third));
                 const auto made = pipe.compute_gradients(squared_error, x, y);
                 const auto loss = squared_error(third(second(first(x))), y);
-                tn::session s(on.options);
-                s.run(tn::initialize_variables());
+                initialized_session s(on.options);
                 const int rows = 48;
-                fed_batch fed;
-                fed.tensors = {x, y};
-                fed.arrays.push_back(numbers({rows, 7}, 1));
-                fed.arrays.push_back(numbers({rows, 3}, 2));
+                const fed_batch fed({x, y}, numbers({rows, 7}, 1), numbers({rows, 3}, 2));
                 check_same_gradients(s, fed, made.gradients, tn::optimizer::compute_gradients(loss));
                 const auto losses = s.run_untyped(fed.values(), {made.loss, loss});
                 CHECK(largest_difference(losses[0], losses[1]) < 1e-12);
@@ -96,8 +75,7 @@ TEST_CASE("S43: a pipeline's loss and gradients are those of the whole batch, on
 TEST_CASE("S43: steps of a pipeline train as steps of the network in one piece do") {
     std::vector<std::vector<tn::any_array>> ends;
     for (const bool split : {false, true}) {
-        tn::graph g;
-        const tn::graph_scope in(g);
+        own_graph g;
         g.set_seed(11);
         const auto x = tn::placeholder<double, tn::shape<12, 7>>("x");
         const auto y = tn::placeholder<double, tn::shape<12, 3>>("y");
@@ -112,10 +90,7 @@ TEST_CASE("S43: steps of a pipeline train as steps of the network in one piece d
             train = pipe.minimize(tn::adam(0.01), {.name = "adam"}, squared_error, x, y).train;
             CHECK(has(train.name(), "adam"));
         } else train = tn::adam(0.01).minimize(squared_error(second(first(x)), y));
-        tn::session_options o;
-        o.cpu_devices = 2;
-        tn::session s(o);
-        s.run(tn::initialize_variables());
+        initialized_session s({.cpu_devices = 2});
         for (int i = 0; i < 10; ++i) {
             std::vector<tn::fed_value> fed;
             fed.push_back({x, numbers({12, 7}, i)});
@@ -132,8 +107,7 @@ TEST_CASE("S43: steps of a pipeline train as steps of the network in one piece d
 
 TEST_CASE("S43: each stage works in the order that its schedule says") {
     for (const tn::pipeline_schedule schedule : schedules) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
         const auto y = tn::placeholder<float, tn::shape<batch, 4>>("y");
         const auto layer = [] { return tn::nn::dense<4>(tn::nn::tanh); };
@@ -142,8 +116,7 @@ TEST_CASE("S43: each stage works in the order that its schedule says") {
         const auto made = pipe.compute_gradients(squared_error, x, y);
         std::vector<tn::any_tensor> gradients;
         for (const auto& p : made.gradients) gradients.push_back(p.gradient);
-        tn::session s({.gpus = tn::simulated_gpu(3, std::size_t{64} << 20), .fuse = false});
-        s.run(tn::initialize_variables());
+        initialized_session s({.gpus = tn::simulated_gpu(3, std::size_t{64} << 20), .fuse = false});
         tn::trace t;
         s.set_trace(&t);
         std::vector<tn::fed_value> fed;
@@ -190,16 +163,14 @@ TEST_CASE("S43: peak memory is known by stage before the step; one forward, one 
 
 TEST_CASE("S43: the memory that a pipeline's report promises is what its devices need") {
     for (const tn::pipeline_schedule schedule : schedules) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<64, 32>>("x");
         const auto y = tn::placeholder<float, tn::shape<64, 32>>("y");
         const auto layer = [] { return tn::nn::dense<32>(tn::nn::tanh); };
         const auto pipe = tn::pipeline({.micro_batches = 8, .schedule = schedule}, tn::stage("/gpu:0", layer()),
                                        tn::stage("/gpu:1", layer()));
         const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
-        tn::session s({.gpus = tn::simulated_gpu(2, std::size_t{64} << 20)});
-        s.run(tn::initialize_variables());
+        initialized_session s({.gpus = tn::simulated_gpu(2, std::size_t{64} << 20)});
         const std::size_t before = s.memory_info("/gpu:1").in_use;
         const auto took = pipe.memory(s.report(tn::feed(x, tn::array<float, tn::shape<64, 32>>()),
                                                tn::feed(y, tn::array<float, tn::shape<64, 32>>()), train, loss));
@@ -213,8 +184,7 @@ TEST_CASE("S43: the memory that a pipeline's report promises is what its devices
 
 TEST_CASE(
     "S43: what a pipeline is not given is an error that names the stage, and both numbers, before anything changes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto layer = tn::nn::dense<3>();
     CHECK(has(words_of<tn::invalid_argument_error>([&] {
                   (void)tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", layer),
@@ -237,8 +207,7 @@ TEST_CASE(
     const auto x = tn::placeholder<double, tn::shape<batch, 5>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
     const tn::operation train = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y).train;
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto before = s.run_untyped({}, g.collection(tn::global_variables));
     const std::string late = words_of<tn::invalid_argument_error>([&] {
         s.run(tn::feed(x, tn::array<double, tn::shape<tn::dyn, 5>>(10)),
@@ -264,8 +233,7 @@ TEST_CASE(
 }
 
 TEST_CASE("S43: stages hand on tuples, numbers that have no gradient, and what other stages' variables are tied to") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const auto side = tn::placeholder<double, tn::shape<batch, 6>>("side");
     const auto y = tn::placeholder<double, tn::shape<batch, 20>>("y");
@@ -290,25 +258,15 @@ TEST_CASE("S43: stages hand on tuples, numbers that have no gradient, and what o
         const auto pipe = tn::pipeline({.micro_batches = 3, .schedule = schedule}, tn::stage("/cpu:0", rows),
                                        tn::stage("/cpu:1", mixed), tn::stage("/cpu:2", scores));
         const auto made = pipe.compute_gradients(scaled, std::tuple(ids, side), y, factor);
-        tn::session_options o;
-        o.cpu_devices = 3;
-        tn::session s(o);
-        s.run(tn::initialize_variables());
-        fed_batch fed;
-        fed.tensors = {ids, side, y, factor};
-        tn::any_array words(tn::element_type::int32, {12});
-        for (int i = 0; i < 12; ++i) words.data<std::int32_t>()[i] = i * 7 % 20;
-        fed.arrays.push_back(std::move(words));
-        fed.arrays.push_back(numbers({12, 6}, 1));
-        fed.arrays.push_back(numbers({12, 20}, 2));
-        fed.arrays.push_back(numbers({}, 3));
+        initialized_session s({.cpu_devices = 3});
+        const fed_batch fed({ids, side, y, factor}, indices(12, 7, 20), numbers({12, 6}, 1), numbers({12, 20}, 2),
+                            numbers({}, 3));
         check_same_gradients(s, fed, made.gradients, tn::optimizer::compute_gradients(whole));
     }
 }
 
 TEST_CASE("S43: the gradient of a table that a stage only gathers from stays sparse") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const auto y = tn::placeholder<double, tn::shape<batch, 2>>("y");
     const auto table = tn::variable<double, tn::shape<50, 4>>("table", tn::glorot_uniform());
@@ -321,22 +279,13 @@ TEST_CASE("S43: the gradient of a table that a stage only gathers from stays spa
     REQUIRE(made.gradients.size() == 3);
     CHECK(made.gradients[0].variable.name() == "table");
     CHECK(tn::sparse_rows(made.gradients[0].gradient).has_value());
-    tn::session_options o;
-    o.cpu_devices = 2;
-    tn::session s(o);
-    s.run(tn::initialize_variables());
-    fed_batch fed;
-    fed.tensors = {ids, y};
-    tn::any_array words(tn::element_type::int32, {6});
-    for (int i = 0; i < 6; ++i) words.data<std::int32_t>()[i] = i * 5 % 3;
-    fed.arrays.push_back(std::move(words));
-    fed.arrays.push_back(numbers({6, 2}, 2));
+    initialized_session s({.cpu_devices = 2});
+    const fed_batch fed({ids, y}, indices(6, 5, 3), numbers({6, 2}, 2));
     check_same_gradients(s, fed, made.gradients, whole);
 }
 
 TEST_CASE("S43: gradients flow on to what a pipeline's batch is computed of") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 4>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 2>>("y");
     const auto before = tn::nn::dense<5>(tn::nn::tanh);
@@ -346,18 +295,13 @@ TEST_CASE("S43: gradients flow on to what a pipeline's batch is computed of") {
     const auto pipe = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", first), tn::stage("/cpu:0", last));
     const auto made = pipe.compute_gradients(squared_error, h, y);
     const auto whole = tn::optimizer::compute_gradients(squared_error(last(first(h)), y));
-    tn::session s;
-    s.run(tn::initialize_variables());
-    fed_batch fed;
-    fed.tensors = {x, y};
-    fed.arrays.push_back(numbers({6, 4}, 1));
-    fed.arrays.push_back(numbers({6, 2}, 2));
+    initialized_session s;
+    const fed_batch fed({x, y}, numbers({6, 4}, 1), numbers({6, 2}, 2));
     check_same_gradients(s, fed, made.gradients, whole);
 }
 
 TEST_CASE("S43: a pipeline predicts for the whole batch, and trains layers that tell training from inference") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 4>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 4>>("y");
     const auto pipe = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", tn::nn::dense<4>(), tn::nn::dropout(0.5)),
@@ -366,14 +310,8 @@ TEST_CASE("S43: a pipeline predicts for the whole batch, and trains layers that 
     const auto predicted = pipe(x);
     static_assert(std::is_same_v<decltype(predicted), const tn::tensor<double, tn::shape<batch, 4>>>);
     const auto loss = squared_error(predicted, y);
-    tn::session_options o;
-    o.cpu_devices = 2;
-    tn::session s(o);
-    s.run(tn::initialize_variables());
-    fed_batch fed;
-    fed.tensors = {x, y};
-    fed.arrays.push_back(numbers({6, 4}, 1));
-    fed.arrays.push_back(numbers({6, 4}, 2));
+    initialized_session s({.cpu_devices = 2});
+    const fed_batch fed({x, y}, numbers({6, 4}, 1), numbers({6, 4}, 2));
     const auto one = s.run_untyped(fed.values(), {made.loss, loss}),
                two = s.run_untyped(fed.values(), {made.loss, loss});
     CHECK(largest_difference(one[1], two[1]) == 0);
@@ -381,8 +319,7 @@ TEST_CASE("S43: a pipeline predicts for the whole batch, and trains layers that 
 }
 
 TEST_CASE("S43: a pipeline of tensors whose types are known at run time") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::any_tensor x = tn::placeholder<double, tn::shape<batch, 4>>("x");
     const tn::any_tensor y = tn::placeholder<double, tn::shape<batch, 4>>("y");
     const tn::any_tensor w = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform());
@@ -393,14 +330,8 @@ TEST_CASE("S43: a pipeline of tensors whose types are known at run time") {
     const auto pipe = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", product), tn::stage("/cpu:1", product));
     const auto made = pipe.compute_gradients(error, x, y);
     const auto whole = tn::optimizer::compute_gradients(error(product(product(x)), y));
-    tn::session_options o;
-    o.cpu_devices = 2;
-    tn::session s(o);
-    s.run(tn::initialize_variables());
-    fed_batch fed;
-    fed.tensors = {x, y};
-    fed.arrays.push_back(numbers({6, 4}, 1));
-    fed.arrays.push_back(numbers({6, 4}, 2));
+    initialized_session s({.cpu_devices = 2});
+    const fed_batch fed({x, y}, numbers({6, 4}, 1), numbers({6, 4}, 2));
     check_same_gradients(s, fed, made.gradients, whole);
     const auto no_scalar = [](const tn::any_tensor& a, const tn::any_tensor& b) { return a - b; };
     CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)pipe.compute_gradients(no_scalar, x, y); }),
@@ -410,8 +341,7 @@ TEST_CASE("S43: a pipeline of tensors whose types are known at run time") {
 TEST_CASE(
     "S43: a pipeline on tasks of one process: its stages' memory, too, does not grow with the micro-batches by 1F1B") {
     const auto peaks_of = [](tn::pipeline_schedule schedule, int micro_batches) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<double, tn::shape<batch, 32>>("x");
         const auto y = tn::placeholder<double, tn::shape<batch, 32>>("y");
         const auto wide = [] {

@@ -1,24 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <set>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/dropout.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/pipeline/pipeline.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
-
+#include "own_graph.hpp"
 #include "pipelines.hpp"
-#include "runtime/support.hpp"
 
 // Variables that the stages of a pipeline make (SEMANTICS 43).
 
@@ -28,8 +11,7 @@ using probe::words_of;
 using namespace pipeline_test;
 
 TEST_CASE("S43: variables that a stage's function makes are made once, and shared by its micro-batches") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 4>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 4>>("y");
     int calls = 0;
@@ -46,18 +28,13 @@ TEST_CASE("S43: variables that a stage's function makes are made once, and share
     std::set<std::string> names;
     for (const auto& v : g.collection(tn::trainable_variables)) names.insert(v.name());
     CHECK(names == std::set<std::string>{"w", "w_1", "dense/kernel", "dense/bias"});
-    tn::session_options o;
-    o.cpu_devices = 2;
-    tn::session s(o);
-    s.run(tn::initialize_variables());
+    initialized_session s({.cpu_devices = 2});
     // They begin as the first call says.
     std::vector<tn::any_tensor> all = g.collection(tn::trainable_variables);
     const auto values = s.run_untyped({}, all);
-    tn::graph other;
-    const tn::graph_scope in_other(other);
+    own_graph other;
     const auto w = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform(3));
-    tn::session alone;
-    alone.run(tn::initialize_variables());
+    initialized_session alone;
     CHECK(largest_difference(values[0], alone.run_untyped({}, {w})[0]) == 0);
     CHECK(made.gradients.size() == 4);
 
@@ -76,8 +53,7 @@ TEST_CASE("S43: a stage's function makes its variables once for a pipeline, whet
           "trains again") {
     for (const bool predicts_first : {false, true}) {
         CAPTURE(predicts_first);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
         const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
         const auto captured = tn::nn::dense<3>();
@@ -97,12 +73,8 @@ TEST_CASE("S43: a stage's function makes its variables once for a pipeline, whet
         std::vector<std::string> names;
         for (const auto& v : g.collection(tn::trainable_variables)) names.push_back(v.name());
         CHECK(names == std::vector<std::string>{"w", "dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"});
-        tn::session s({.cpu_devices = 2});
-        s.run(tn::initialize_variables());
-        fed_batch fed;
-        fed.tensors = {x, y};
-        fed.arrays.push_back(numbers({6, 3}, 1));
-        fed.arrays.push_back(numbers({6, 3}, 2));
+        initialized_session s({.cpu_devices = 2});
+        const fed_batch fed({x, y}, numbers({6, 3}, 1), numbers({6, 3}, 2));
         const tn::any_tensor of_whole = tn::untyped::mean(tn::untyped::square(predicted - tn::any_tensor(y)));
         for (int i = 0; i < 3; ++i) {
             const auto losses = s.run_untyped(fed.values(), {loss, again.loss, of_whole});
@@ -129,8 +101,7 @@ TEST_CASE("S43: a stage whose first call fails makes its variables in the next; 
         CHECK_THROWS_WITH_AS((void)pipe(x), "not yet", tn::invalid_argument_error);
         CHECK(pipe.compute_gradients(squared_error, x, y).gradients.size() == 2);
     }
-    const tn::graph other;
-    const tn::graph_scope in(other);
+    const own_graph other;
     const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
     CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)pipe(x); }), "belongs to another graph"));
 }
@@ -138,8 +109,7 @@ TEST_CASE("S43: a stage whose first call fails makes its variables in the next; 
 TEST_CASE("S43: in mirrored replicas a pipeline's variables have copies, wherever the pipeline is made") {
     for (const bool inside : {false, true}) {
         CAPTURE(inside);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
         const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
         const auto own = [](const auto& h) {
@@ -161,12 +131,8 @@ TEST_CASE("S43: in mirrored replicas a pipeline's variables have copies, whereve
         const tn::operation train = mirrored.minimize(tn::gradient_descent(0.1), losses).train;
         REQUIRE(g.collection(tn::trainable_variables).size() == 1);
         const tn::any_tensor w = g.collection(tn::trainable_variables)[0];
-        tn::session s({.cpu_devices = 2});
-        s.run(tn::initialize_variables());
-        fed_batch fed;
-        fed.tensors = {x, y};
-        fed.arrays.push_back(numbers({8, 3}, 1));
-        fed.arrays.push_back(numbers({8, 3}, 2));
+        initialized_session s({.cpu_devices = 2});
+        const fed_batch fed({x, y}, numbers({8, 3}, 1), numbers({8, 3}, 2));
         const auto parts = s.run_untyped(fed.values(), split);
         s.run_untyped(fed.values(), {}, {train});
         const auto after = s.run_untyped({}, {w});

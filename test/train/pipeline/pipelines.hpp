@@ -21,6 +21,7 @@
 #include <tenon/train/pipeline/pipeline.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // Numbers, gradients and places for pipelines.
@@ -40,7 +41,17 @@ inline tn::any_array numbers(const tn::extents& sizes, int seed) {
     return a;
 }
 
+// Integers below `limit`.
+inline tn::any_array indices(int count, int step, int limit) {
+    tn::any_array a(tn::element_type::int32, {count});
+    for (int i = 0; i < count; ++i) a.data<std::int32_t>()[i] = i * step % limit;
+    return a;
+}
+
 struct fed_batch {
+    template <class... A> explicit fed_batch(std::vector<tn::any_tensor> to, A... fed) : tensors(std::move(to)) {
+        (arrays.push_back(std::move(fed)), ...);
+    }
     std::vector<tn::any_tensor> tensors;
     std::vector<tn::any_array> arrays;
     std::vector<tn::fed_value> values() const {
@@ -101,8 +112,7 @@ inline std::vector<places> all_places() {
 
 // Three stages, of which the step's peak on each device is asked for.
 inline std::vector<std::size_t> peaks(tn::pipeline_schedule schedule, int micro_batches, int rows_each) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 32>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 32>>("y");
     const auto wide = [] {
@@ -111,8 +121,7 @@ inline std::vector<std::size_t> peaks(tn::pipeline_schedule schedule, int micro_
     const auto pipe = tn::pipeline({.micro_batches = micro_batches, .schedule = schedule}, tn::stage("/gpu:0", wide()),
                                    tn::stage("/gpu:1", wide()), tn::stage("/gpu:2", wide()));
     const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
-    tn::session s({.gpus = tn::simulated_gpu(3, std::size_t{256} << 20)});
-    s.run(tn::initialize_variables());
+    initialized_session s({.gpus = tn::simulated_gpu(3, std::size_t{256} << 20)});
     const int rows = micro_batches * rows_each;
     const tn::step_report r = s.report(tn::feed(x, tn::array<double, tn::shape<tn::dyn, 32>>(rows)),
                                        tn::feed(y, tn::array<double, tn::shape<tn::dyn, 32>>(rows)), train);
