@@ -1,10 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <tenon/data/csv.hpp>
@@ -12,6 +9,7 @@
 
 #include <messages.hpp>
 
+#include "own_graph.hpp"
 #include "temporary_folder.hpp"
 
 namespace tn = tenon;
@@ -236,8 +234,7 @@ TEST_CASE("csv: infinities with and without a sign, and one name for a row of se
     const auto rows = tn::data::csv<tn::component<float, tn::shape<4>>, int>(folder / "a.csv");
     const auto [x, one] = *rows.iterate().next();
     CHECK((x(0) > 0 && x(1) < 0 && x(2) > 0 && x(3) > 0 && x(0) - x(0) != 0));
-    tn::graph g;
-    const tn::graph_scope here(g);
+    own_graph g;
     const auto [decoded, last] = tn::decode_csv<tn::component<float, tn::shape<4>>, std::int32_t>(
         tn::constant(" \"+inf\" ,\"-inf\",inf, 3 ,7"), tn::csv_options{.forgiving = true});
     tn::session s(g);

@@ -1,13 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include <tenon/input.hpp>

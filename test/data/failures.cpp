@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <string>
 #include <vector>
 
 #include <tenon/input.hpp>

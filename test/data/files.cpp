@@ -1,11 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <filesystem>
-#include <string>
 #include <tuple>
-
-#include <sys/stat.h>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/input.hpp>
@@ -13,6 +9,7 @@
 
 #include <messages.hpp>
 
+#include "own_graph.hpp"
 #include "data/silent_pipe.hpp"
 #include "temporary_folder.hpp"
 
@@ -174,12 +171,10 @@ TEST_CASE("a NumPy file in a graph: what has changed since a checkpoint was save
     const temporary_folder folder;
     const std::string path = folder / "a.npy";
     const auto run = [&](bool restores) {
-        tn::graph g;
-        const tn::graph_scope here(g);
+        own_graph g;
         const auto v = tn::variable("v", 0.0f);
         const auto x = tn::make_one_shot_iterator(tn::data::npy<float>(path)).get_next();
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         (void)s.run(x);
         if (restores) tn::saver(folder / "model").restore(s);
         else tn::saver(folder / "model").save(s, 1);
@@ -255,8 +250,7 @@ TEST_CASE("SEMANTICS 38: who leaves a loop does not wait for a pipe that gives n
     }
     // And a session is closed while its iterator waits.
     const silent_pipe p(folder / "of_graph");
-    tn::graph g;
-    const tn::graph_scope here(g);
+    own_graph g;
     const auto next = tn::make_one_shot_iterator(tn::data::text_lines(p.path())).get_next();
     tn::session s(g);
     const auto step = s.callable(tn::feeds(), tn::fetches(next));

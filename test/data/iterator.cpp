@@ -5,16 +5,14 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <thread>
 #include <vector>
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "runtime/every_session.hpp"
 
@@ -29,8 +27,7 @@ constexpr double soon = 0.05; // seconds: how long is waited for what must not c
 constexpr double late = 60;   // and at most for what must
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
 };
 
 // Numbers that come when a test lets them.

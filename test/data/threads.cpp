@@ -1,14 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <random>
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 

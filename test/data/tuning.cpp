@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <tenon/input.hpp>
 

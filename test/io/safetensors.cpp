@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/array/print.hpp>
 #include <tenon/io/safetensors/safetensors.hpp>

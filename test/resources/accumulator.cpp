@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 

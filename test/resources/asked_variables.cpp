@@ -1,14 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <memory>
 #include <random>
 #include <thread>
-#include <vector>
 
-#include "messages.hpp"
 #include "variable_bank.hpp"
 
 // SEMANTICS 20: who must not wait asks, and is called when to ask again; whom an update wakes.

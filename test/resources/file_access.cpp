@@ -1,8 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <string>
-
 #include "temporary_folder.hpp"
 
 #include <tenon/core/error.hpp>

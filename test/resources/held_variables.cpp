@@ -1,18 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/memory/memory_account.hpp>
-#include <tenon/resources/held_variables.hpp>
-
-#include "messages.hpp"
 #include "variable_bank.hpp"
 
 // SEMANTICS 20: what steps hold of variables, and where they read and write them.

@@ -1,14 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include <tenon/core/array/array.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/resources/queue.hpp>
 #include <tenon/simd/philox.hpp>
 
 #include "resources/queue_attempts.hpp"

@@ -1,8 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
@@ -10,9 +8,6 @@
 #include <optional>
 #include <random>
 #include <thread>
-#include <vector>
-
-#include <tenon/resources/queue.hpp>
 
 #include "resources/queue_attempts.hpp"
 

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <random>
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <random>
 #include <set>
-#include <string>
 #include <vector>
 
 #include <tenon/core/error.hpp>

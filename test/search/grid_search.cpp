@@ -1,27 +1,14 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <cmath>
 #include <latch>
 #include <map>
-#include <mutex>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/search/grid_search.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "own_graph.hpp"
 #include "grids.hpp"
-#include "temporary_folder.hpp"
 
 // A search over a grid, on devices of this process (TOUR 20). Lost tasks: test/net/server/grid_search.cpp; killed programs:
 // test/processes/programs/grid.cpp.
@@ -115,8 +102,7 @@ TEST_CASE("the weights are those of the best score, of the best k, and can be lo
         CHECK(best[0].settings.v == 4);
         CHECK(best[0].score == 400);
         for (std::size_t i = 0; i < 2; ++i) {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto own = tn::variable("other", 7.0f);
             const auto w = [] {
                 const tn::name_scope member("member_1");

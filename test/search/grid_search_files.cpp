@@ -1,27 +1,12 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
-#include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/resource.h>
 
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/search/grid_search.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
 #include "grids.hpp"
-#include "temporary_folder.hpp"
 
 // Files of results: a search goes on where another ended, and what happens to damaged, removed and full ones.
 

@@ -14,6 +14,8 @@
 #include <tenon/train/ensemble.hpp>
 #include <tenon/train/session/coordinator.hpp>
 
+#include "own_graph.hpp"
+
 // Ensembles through queues (SEMANTICS 45), whose members are sessions of one task here. Processes that are killed and stopped:
 // test/processes/programs/ensemble.cpp.
 
@@ -39,8 +41,7 @@ constexpr double long_time = 60, short_time = 0.05;
 // A graph of its own, the queues in it, and a session of the task that all share.
 struct side {
     explicit side(const tn::task& t, const tn::ensemble_options& o = three()) : q(o), session(t, graph) {}
-    tn::graph graph;
-    tn::graph_scope in{graph};
+    own_graph graph;
     queues q;
     tn::session session;
 };
@@ -425,8 +426,7 @@ TEST_CASE(
                              tn::invalid_argument_error);
     }
     const auto refused = [](const tn::ensemble_options& o, const char* words) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         CHECK_THROWS_WITH_AS(queues q(o), doctest::Contains(words), tn::invalid_argument_error);
     };
     refused({.name = ""}, "has no name");

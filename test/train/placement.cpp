@@ -13,14 +13,15 @@
 #include <tenon/runtime/trace/cost_measurements.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "own_graph.hpp"
+
 // Where training's own nodes ask to be: SEMANTICS 4, 9, 40.
 
 namespace tn = tenon;
 using namespace tn::literals;
 
 TEST_CASE("SEMANTICS 9: the global step and an optimiser's count are variables like others: on a parameter server") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto placed = tn::on(tn::replica_device_setter(3));
     const auto w = tn::variable("w", 1.0f);
     const auto train = tn::adam(0.1f).minimize(w * w);
@@ -31,8 +32,7 @@ TEST_CASE("SEMANTICS 9: the global step and an optimiser's count are variables l
 }
 
 TEST_CASE("SEMANTICS 4: what an optimiser keeps beside a variable shares its device") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::on("/gpu:1", [] { return tn::variable("w", 1.0f); });
     const auto cpu = tn::on("/cpu:0");
     tn::momentum(0.1f, 0.9).minimize(w * w);
@@ -67,8 +67,7 @@ constexpr auto cpu0 = "/job:localhost/replica:0/task:0/device:CPU:0"_dev;
 } // namespace
 
 TEST_CASE("SEMANTICS 4: an update's own arithmetic runs where the variable is: assign_add, scatter, every optimiser") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = matrix_variable("w", "/gpu:1");
     const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
     tn::session s({.gpus = tn::simulated_gpu(2, memory)});
@@ -111,8 +110,7 @@ TEST_CASE("SEMANTICS 4: an update's own arithmetic runs where the variable is: a
 }
 
 TEST_CASE("SEMANTICS 4: what an update computes of the variable runs where that is, whatever its scopes ask for") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = matrix_variable("w", "/gpu:1");
     const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
     const auto elsewhere = tn::on("/cpu:0");
@@ -143,8 +141,7 @@ TEST_CASE("SEMANTICS 4: what an update computes of the variable runs where that 
 
 TEST_CASE(
     "SEMANTICS 4: an optimiser's step that is written in another task's scope is computed where the variables are") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const std::vector<tn::task> tasks{tn::task({.job = "worker"}), tn::task({.job = "worker", .index = 1})};
     const auto table = tn::on("/job:worker/task:0", [] {
         return tn::variable<float, tn::shape<6, 4>>("table", tn::ones(), {.partition = {.parts = 2}});
@@ -177,8 +174,7 @@ TEST_CASE(
 }
 
 TEST_CASE("SEMANTICS 4: a gradient runs where the op is that it is the gradient of, sums where what they are for is") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<6, 8>>("x");
     const auto w1 = matrix_variable("w1", "/gpu:0"), w2 = matrix_variable("w2", "/gpu:1");
     const auto h = tn::on("/gpu:0", [&] { return tn::tanh(tn::matmul(x, w1)).materialize(); });
@@ -205,8 +201,7 @@ TEST_CASE("SEMANTICS 4: a gradient runs where the op is that it is the gradient 
 }
 
 TEST_CASE("SEMANTICS 4: what asks for nothing is placed as before, and its gradient with it; a session may move both") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
     const auto w = tn::variable<float, tn::shape<8, 8>>("w", tn::ones());
     const auto loss = tn::sum(tn::tanh(tn::matmul(x, w)));
@@ -218,8 +213,7 @@ TEST_CASE("SEMANTICS 4: what asks for nothing is placed as before, and its gradi
 }
 
 TEST_CASE("SEMANTICS 4, 9: under a replica_device_setter updates and gradients are left where their data is") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto placed = tn::on(tn::replica_device_setter(2));
     const auto w = tn::variable<float, tn::shape<8, 8>>("w", tn::ones());
     const auto h = tn::on("/gpu:1", [&] { return tn::tanh(tn::matmul(w, w)).materialize(); });
@@ -244,8 +238,7 @@ TEST_CASE("SEMANTICS 4, 9: under a replica_device_setter updates and gradients a
 }
 
 TEST_CASE("SEMANTICS 40: a tower's gradients are where the tower is") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable<float, tn::shape<4>>("w", tn::ones());
     for (const int i : {0, 1}) {
         const tn::device_name gpu = "/gpu:" + std::to_string(i);

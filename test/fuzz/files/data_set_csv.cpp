@@ -2,13 +2,9 @@
 // two; it comes to an end. The first byte says how they are read, the second where they are cut into two files.
 // covers: data/csv data/steps/file_walk io/text/csv io/text/element_text
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <tenon/data/csv.hpp>
 

@@ -5,12 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>

@@ -2,13 +2,9 @@
 // comes out is written and read again, and is the same.
 // covers: net/wire/decode net/wire/encode io/files/crc32c net/wire/message
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <new>
-#include <vector>
 
 #include <tenon/io/files/crc32c.hpp>
 

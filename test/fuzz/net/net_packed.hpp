@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include <net/wire/values.hpp>
 #include <tenon/core/error.hpp>

@@ -5,11 +5,9 @@
 //
 // Ends with 1 where something that was written is not accepted.
 
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <string>
 
 #include <net/wire/calls.hpp>
 #include <net/wire/graph_codec.hpp>

@@ -8,7 +8,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <string>
 
 #include <tenon/tenon.hpp>
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdio>
+#include <cstdio> // jpeglib.h needs it
 #include <cstdlib>
 
 #include <jpeglib.h>

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <messages.hpp>

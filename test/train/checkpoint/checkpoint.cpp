@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <string>
 #include <vector>
 
+#include "own_graph.hpp"
 #include "temporary_folder.hpp"
 
 #include <tenon/ops/elementwise/formulas.hpp>
@@ -17,8 +17,7 @@ namespace {
 
 // A model of two variables in a graph of its own.
 struct model {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<float, tn::shape<2, 3>> w;
     tn::variable_tensor<double, tn::shape<2>> b;
     tn::session sess;
@@ -105,8 +104,7 @@ TEST_CASE("training goes on as if it had not stopped") {
 TEST_CASE("SEMANTICS 20: a variable that is in no collection is neither saved nor loaded") {
     const temporary_folder folder;
     const std::string path = folder / "w";
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     auto data = tn::variable<float, tn::shape<100>>("data", tn::ones(), {.collected = false});
     auto w = tn::variable<float, tn::shape<1>>("w", tn::ones());
     tn::session s;

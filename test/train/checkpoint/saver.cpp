@@ -1,27 +1,12 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <csignal>
-#include <filesystem>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include "temporary_folder.hpp"
-
-#include <tenon/cluster/replica_device_setter.hpp>
-#include <tenon/ops/input/files.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
+#include "own_graph.hpp"
 #include "saver_model.hpp"
 
 namespace tn = tenon;
@@ -53,8 +38,7 @@ private:
 
 TEST_CASE("SEMANTICS 46: a checkpoint of one task is a shard and a manifest, and comes back") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto w = tn::variable<float, tn::shape<2, 3>>("w", tn::uniform(-1, 1, 3));
     const auto b = tn::variable<double, tn::shape<2>>("layer/b", tn::ones());
     tn::session sess;
@@ -158,11 +142,9 @@ TEST_CASE("SEMANTICS 46: the last k stay, and nothing else is left of the others
 
 TEST_CASE("SEMANTICS 46: a save that fails leaves what was there, and nothing of its own") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto large = tn::variable<float, tn::shape<100, 100>>("large", tn::ones());
-    tn::session sess;
-    sess.run(tn::initialize_variables());
+    initialized_session sess;
     tn::saver saver(folder / "m");
     (void)saver.save(sess, 1);
     const int files = folder.file_count();
@@ -245,8 +227,7 @@ TEST_CASE(
 
 TEST_CASE("a saver that is gone for longer than its lease writes nothing more: list and manifest are the next one's") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto path = tn::untyped::placeholder(tn::element_type::string, {}),
                text = tn::untyped::placeholder(tn::element_type::string, {}),
                who = tn::untyped::placeholder(tn::element_type::string, {}),
@@ -305,22 +286,18 @@ TEST_CASE("a saver that is gone for longer than its lease writes nothing more: l
 TEST_CASE("SEMANTICS 46: what does not fit is named, on both sides; a partial restore takes the rest") {
     const temporary_folder folder;
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto a = tn::variable<float, vector4>("a", tn::ones());
         const auto b = tn::variable<float, vector4>("b", tn::ones());
         const auto c = tn::variable<float, vector4>("c", tn::ones());
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         (void)tn::saver(folder / "m").save(s, 3);
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto a = tn::variable<float, vector4>("a", tn::zeros());
     const auto b = tn::variable<double, vector4>("b", tn::zeros());
     const auto d = tn::variable<float, vector4>("d", tn::zeros());
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::saver saver(folder / "m");
     CHECK_THROWS_WITH_AS(saver.restore(s), doctest::Contains("b: double[4] here, float[4] in the file"),
                          tn::invalid_argument_error);
@@ -338,13 +315,11 @@ TEST_CASE("SEMANTICS 46: what does not fit is named, on both sides; a partial re
 
 TEST_CASE("SEMANTICS 46: what is saved while others train is of one moment") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto a = tn::variable<float, tn::shape<1000>>("a", tn::zeros());
     const auto b = tn::variable<float, tn::shape<1000>>("b", tn::zeros());
     const auto both = tn::group(a.assign_add(1.0f), b.assign_sub(1.0f));
-    tn::session sess;
-    sess.run(tn::initialize_variables());
+    initialized_session sess;
     std::atomic<bool> done{false};
     std::atomic<int> steps{0};
     std::vector<std::thread> training;
@@ -377,8 +352,7 @@ TEST_CASE("SEMANTICS 46: what is saved while others train is of one moment") {
 TEST_CASE("variables of a task's GPUs are in its shard, and go back there; copies of replicas too") {
     const temporary_folder folder;
     const auto make = [&](auto&& body) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         tn::session s(tn::session_options{.gpus = tn::simulated_gpu(2, std::size_t{16} << 20)});
         tn::variable_tensor<float, vector4> on_gpu =
             tn::on("/gpu:1", [] { return tn::variable<float, vector4>("g", tn::uniform(0, 1, 5)); });
@@ -411,8 +385,7 @@ TEST_CASE("a saver without a name, or with options that make no sense, is refuse
 TEST_CASE("a task that may use no files refuses to save, and says what would let it") {
     const temporary_folder folder;
     std::filesystem::create_directories(folder / "allowed");
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto a = tn::variable("a", 1.0f);
     const auto try_it = [&](const tn::file_access& files, const std::string& prefix) {
         const tn::task t(tn::task_options{.files = files});

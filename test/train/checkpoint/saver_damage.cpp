@@ -1,13 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <tenon/train/checkpoint/saver.hpp>
-
 #include "saver_model.hpp"
-#include "temporary_folder.hpp"
 
 // Checkpoints and lists of them that are damaged (SEMANTICS 46).
 

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <vector>
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
 
@@ -115,8 +113,7 @@ TEST_CASE(
 
 TEST_CASE("SEMANTICS 46: a restore goes back in the same session, and iterators that have not begun are left out") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::variable("v", std::int64_t{1});
     const auto train = tn::make_initializable_iterator(tn::data::range(10).shuffle(10, {.seed = 1}), {.name = "train"});
     const auto test = tn::make_initializable_iterator(tn::data::range(10), {.name = "test"});
@@ -156,21 +153,17 @@ TEST_CASE("a checkpoint whose places do not fit is refused before a variable has
     const auto make = [](const auto& set) { return tn::make_one_shot_iterator(set, {.name = "train"}).get_next(); };
     std::string place;
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto v = tn::variable("v", std::int64_t{1});
         const auto x = make(tn::data::range(10).skip(1));
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         s.run(x);
         place = folder / tn::saver(folder / "m").save(s, 1).manifest.iterators.at(0).file;
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::variable("v", std::int64_t{2});
     const auto x = make(tn::data::range(10).take(5));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK(s.run(x).item() == 0);
     tn::saver saver(folder / "m");
     CHECK(contains(message_of<tn::data_loss_error>([&] { (void)saver.restore(s); }),
@@ -195,31 +188,26 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
         return tn::make_one_shot_iterator(data_of(worker), {.name = "train"}).get_next();
     };
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto v = tn::variable("v", std::int64_t{1});
         const auto x = make(0);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         s.run(x);
         tn::saver(folder / "m").save(s, 1);
     }
     const auto first_of = [&](std::int64_t worker) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = make(worker);
         tn::session s;
         return s.run(x).item();
     };
     for (const bool initialised_before : {false, true}) {
         CAPTURE(initialised_before);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto v = tn::variable("v", std::int64_t{2});
         const auto train = tn::make_initializable_iterator(data_of(1), {.name = "train"});
         const auto x = train.get_next();
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         if (initialised_before) s.run(train.initializer());
         const tn::restored_checkpoint r = tn::saver(folder / "m").restore(s);
         CHECK(r.other_shards == std::vector<std::string>(initialised_before ? 1 : 0, "train"));
@@ -228,8 +216,7 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
         CHECK(s.run(x).item() == first_of(1));
     }
     { // the state of all that is like it but for the shard, and no other
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto v = tn::variable("v", std::int64_t{2});
         const auto x =
             tn::make_one_shot_iterator(tn::data::range(10).shard(2, 1).shuffle(4, {.seed = 1}), {.name = "train"})
@@ -239,8 +226,7 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
         CHECK_THROWS_AS((void)tn::saver(folder / "m").restore(s), tn::data_loss_error);
         CHECK(s.run(v).item() == 2);
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::variable("v", std::int64_t{2});
     const auto x = make(2);
     std::vector<std::string> lines;
@@ -254,12 +240,10 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
 
 TEST_CASE("files of places go with their checkpoints") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::variable("v", std::int64_t{1});
     const auto x = tn::make_one_shot_iterator(tn::data::range(10)).get_next();
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::saver saver(folder / "m", {.keep = 2});
     std::vector<std::int64_t> of_step(1);
     for (int i = 1; i <= 5; ++i) {
@@ -276,8 +260,7 @@ TEST_CASE("files of places go with their checkpoints") {
 
 TEST_CASE("SEMANTICS 46: while other threads train, a checkpoint has one place for each iterator, and all goes on") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::variable("v", std::int64_t{1});
     const auto x =
         tn::make_one_shot_iterator(tn::data::range(3000).map_host([](std::int64_t n) { return n; })).get_next();

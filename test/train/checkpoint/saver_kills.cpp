@@ -1,16 +1,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <string>
 #include <thread>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "own_graph.hpp"
 #include "temporary_folder.hpp"
 
 #include <tenon/ops/control/control.hpp>
@@ -31,8 +29,7 @@ constexpr const char* child_case = "the program that saves until it is killed";
 
 // Two variables that are equal whenever they are saved, large enough for a file to take a while.
 struct model {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<float, tn::shape<200'000>> a{tn::variable<float, tn::shape<200'000>>("a", tn::zeros())};
     tn::variable_tensor<float, tn::shape<200'000>> b{tn::variable<float, tn::shape<200'000>>("b", tn::zeros())};
     tn::operation more = tn::group(a.assign_add(1.0f), b.assign_add(1.0f));

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <set>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include <tenon/ops/input/epochs.hpp>
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
 
@@ -145,8 +145,7 @@ TEST_CASE("SEMANTICS 21, 46: a monitored session that finds the variables with v
 }
 
 TEST_CASE("random numbers go on from what was set, of the ops that were named") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto a = tn::random_uniform<float, tn::shape<4>>(0, 1, 1),
                b = tn::random_uniform<float, tn::shape<4>>(0, 1, 2);
     tn::session s, other;
@@ -176,13 +175,11 @@ TEST_CASE("random numbers go on from what was set, of the ops that were named") 
 TEST_CASE("SEMANTICS 37, 46: a producer goes on with further orders, and has all its epochs") {
     const temporary_folder folder;
     const auto epochs = [&](bool saves, bool restores) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto order =
             tn::tensor<std::int64_t, tn::shape<8>>::unchecked(tn::add<tn::epoch_order_op>({8, 3, true, 5}, {}));
         (void)tn::variable("w", 0.0f);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         tn::saver saver(folder / "m");
         if (restores) (void)saver.restore(s);
         std::vector<numbers> all;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
-#include <string>
 #include <tuple>
 #include <vector>
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -19,8 +19,7 @@ inline constexpr struct some : tn::dim<"some"> {} some;
 using numbers = std::vector<std::int64_t>;
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
 };
 
 template <class A> numbers numbers_in(const A& a) { return {a.begin(), a.end()}; }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -13,6 +12,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -64,8 +64,7 @@ TEST_CASE("prefetch_to_device: each element comes once, whole and in order; then
         for (const std::int64_t n : {0, 1, 2, 23}) {
             CAPTURE(slots);
             CAPTURE(n);
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto it = tn::make_one_shot_iterator(elements(n));
             const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0", {.slots = slots});
             static_assert(std::is_same_v<decltype(x), const tn::tensor<float, tn::shape<4, 2>>>);
@@ -84,8 +83,7 @@ TEST_CASE("prefetch_to_device: each element comes once, whole and in order; then
 }
 
 TEST_CASE("prefetch_to_device: a step that needs one tensor of a tuple takes the element; a lone tensor is one") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(elements(6));
     const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0", {.name = "pairs"});
     const auto other = tn::make_one_shot_iterator(tn::data::range(3));
@@ -103,8 +101,7 @@ TEST_CASE("prefetch_to_device: a step that needs one tensor of a tuple takes the
 }
 
 TEST_CASE("prefetch_to_device: elements cross to the GPU in the step that fills, not in the one that uses them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(elements(4));
     const auto plain = it.get_next();
     const auto next = tn::prefetch_to_device(plain, "/gpu:0");
@@ -125,8 +122,7 @@ TEST_CASE("prefetch_to_device: elements cross to the GPU in the step that fills,
 }
 
 TEST_CASE("prefetch_to_device: what a GPU variable cannot be stays in the host's memory; all comes as it was") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto set = tn::data::range(5).map_host([](std::int64_t i) {
         return std::tuple{static_cast<std::int32_t>(i), i % 2 == 0, static_cast<std::uint8_t>(i),
                           static_cast<float>(i)};
@@ -158,8 +154,7 @@ TEST_CASE("prefetch_to_device: what a GPU variable cannot be stays in the host's
 
 TEST_CASE("prefetch_to_device: training computes the same numbers with and without") {
     const auto losses = [](bool ahead, const tn::session_options& o) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto it = tn::make_one_shot_iterator(elements(12));
         const auto plain = it.get_next();
         const auto [i, x] = ahead ? tn::prefetch_to_device(plain, "/gpu:0", {.slots = 3}) : plain;
@@ -167,8 +162,7 @@ TEST_CASE("prefetch_to_device: training computes the same numbers with and witho
         const auto w = tn::variable<float, tn::shape<2, 1>>("w", tn::constant_value(0.01));
         const auto loss = mean(square(matmul(x * 0.01f, w) - 1.0f));
         const auto train = tn::gradient_descent(0.1f).minimize(loss);
-        tn::session sess(g, o);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(g, o);
         tn::coordinator coord;
         tn::start_queue_runners(sess, coord);
         std::vector<float> all;
@@ -183,8 +177,7 @@ TEST_CASE("prefetch_to_device: training computes the same numbers with and witho
 }
 
 TEST_CASE("prefetch_to_device: steps of several threads, on slow links, get each element once and untorn") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const std::int64_t n = 400;
     const auto it = tn::make_one_shot_iterator(elements(n));
     const auto next = tn::prefetch_to_device(it.get_next(), "/gpu:0", {.slots = 3});
@@ -216,8 +209,7 @@ TEST_CASE("prefetch_to_device: steps of several threads, on slow links, get each
 }
 
 TEST_CASE("prefetch_to_device: a step that waits in vain takes nothing, and says that the runners were not started") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(elements(8));
     const auto next = tn::prefetch_to_device(it.get_next(), "/gpu:0");
     const auto& i = std::get<0>(next);
@@ -234,8 +226,7 @@ TEST_CASE("prefetch_to_device: a step that waits in vain takes nothing, and says
 }
 
 TEST_CASE("prefetch_to_device: a step that fails on its element has given the place back") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(elements(20));
     const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0");
     const auto small = tn::assert_true(i < std::int64_t{0}, "it is large", i);
@@ -248,15 +239,13 @@ TEST_CASE("prefetch_to_device: a step that fails on its element has given the pl
 }
 
 TEST_CASE("prefetch_to_device: a stop while all places are full ends the runner, and what is there can be taken") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(elements(1000));
     const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0", {.slots = 3});
     const tn::queue<std::int64_t> full(tn::untyped::queue(g.tensor("prefetch_to_device/full")));
     const auto size = full.size();
     const auto v = tn::variable("v", 1.0f);
-    tn::session sess(g, with_gpu());
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g, with_gpu());
     tn::coordinator coord;
     tn::start_queue_runners(sess, coord);
     CHECK(sess.run(i)() == 0);
@@ -276,8 +265,7 @@ TEST_CASE("prefetch_to_device: a stop while all places are full ends the runner,
 TEST_CASE("prefetch_to_device: a stop before the first element, and a session that is closed, end the runner") {
     for (const bool close : {false, true}) {
         CAPTURE(close);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         tn::fifo_queue<float> from(4); // from which nothing comes
         const auto x = tn::prefetch_to_device(from.dequeue(), "/gpu:0");
         const auto put = from.enqueue(1.0f), no_more = from.close();
@@ -301,8 +289,7 @@ TEST_CASE("prefetch_to_device: a stop before the first element, and a session th
 }
 
 TEST_CASE("prefetch_to_device: an error of the data stops the training with it, after what came before") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(tn::data::range(10).map_host([](std::int64_t i) {
         if (i == 4) throw tn::data_loss_error("element 4 is damaged");
         return i;
@@ -324,8 +311,7 @@ TEST_CASE(
     "prefetch_to_device: runners that are started twice fill each place once; a graph that was read has them, too") {
     std::string text, name;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         tn::fifo_queue<std::int64_t> from(100, {.name = "from"});
         name = tn::prefetch_to_device(from.dequeue(), "/gpu:0").name();
         text = tn::to_json(g);
@@ -349,8 +335,7 @@ TEST_CASE(
 }
 
 TEST_CASE("prefetch_to_device: its variables are neither trained, saved nor initialised with the others") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<float> from(4);
     (void)tn::prefetch_to_device(from.dequeue(), "/gpu:0");
     CHECK(g.collection(tn::global_variables).empty());
@@ -358,8 +343,7 @@ TEST_CASE("prefetch_to_device: its variables are neither trained, saved nor init
 }
 
 TEST_CASE("prefetch_to_device: a device that is not there, no slots, and sizes that are not known are errors") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     CHECK(contains(
         message_of<tn::invalid_argument_error>([&] { (void)tn::prefetch_to_device(x, "/gpu:0", {.slots = 0}); }),

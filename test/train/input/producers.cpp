@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
-#include <string>
 #include <tuple>
 #include <vector>
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
 
@@ -19,8 +19,7 @@ namespace {
 using numbers = std::vector<std::int64_t>;
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
 };
 
 // What steps that fetch `next` give, until the data end.
@@ -164,8 +163,7 @@ TEST_CASE("SEMANTICS 20: a training set in a variable that is neither trained no
     const auto loaded = tn::placeholder<float, tn::shape<4>>("loaded");
     const auto load = data.assign(loaded);
     const temporary_folder folder;
-    tn::session sess(g.made, {.operation_timeout = 60});
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g.made, {.operation_timeout = 60});
     tn::array<float, tn::shape<4>> values{1.0f, 2.0f, 4.0f, 8.0f};
     sess.run(tn::feed(loaded, values), load);
     tn::saver saver(folder / "model");

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // Gradients that are compressed on their way to the variables.
@@ -38,8 +37,7 @@ tn::any_array random_numbers(const tn::extents& sizes, std::mt19937& random) {
 
 // Variables whose gradients are what is fed.
 struct fed_gradients {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<double, tn::shape<7, 11>> w = tn::variable<double, tn::shape<7, 11>>("w", tn::zeros());
     tn::tensor<double, tn::shape<7, 11>> g = tn::placeholder<double, tn::shape<7, 11>>("g");
     pairs given = tn::optimizer::compute_gradients(sum(w * g));
@@ -54,8 +52,7 @@ TEST_CASE("error feedback: what was sent and what is left add up to the sum of t
         fed_gradients p;
         const auto sent = small(p.given, how)[0].gradient;
         REQUIRE(residuals(p.graph).size() == 1);
-        tn::session s(p.graph);
-        s.run(tn::initialize_variables());
+        initialized_session s(p.graph);
         std::mt19937 random(3);
         std::vector<double> all(77), arrived(77);
         for (int step = 0; step < 40; ++step) {
@@ -81,8 +78,7 @@ TEST_CASE("the largest elements are sent as they are; 8 bits are within half a s
     const auto top = small(p.given, way::top_k, false)[0].gradient;
     const auto bits = tn::compressed(p.given, tn::quantized_gradients{11, false, 1, 0})[0].gradient;
     CHECK(residuals(p.graph).empty());
-    tn::session s(p.graph);
-    s.run(tn::initialize_variables());
+    initialized_session s(p.graph);
     std::mt19937 random(4);
     const tn::any_array g = random_numbers({7, 11}, random);
     std::vector<tn::fed_value> feeds;
@@ -124,8 +120,7 @@ TEST_CASE("what is infinite or no number reaches the variable as such, and is no
         for (const double wrong : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
             fed_gradients p;
             const auto sent = small(p.given, how)[0].gradient;
-            tn::session s(p.graph);
-            s.run(tn::initialize_variables());
+            initialized_session s(p.graph);
             std::mt19937 random(5);
             const auto step = [&](const tn::any_array& g) {
                 std::vector<tn::fed_value> feeds;
@@ -143,8 +138,7 @@ TEST_CASE("what is infinite or no number reaches the variable as such, and is no
 TEST_CASE("a convex problem: with error feedback the optimum is reached, by the largest elements without it not") {
     // Least squares of two rows that disagree in the first coordinate: what is small but steady is what feedback keeps.
     const auto distance = [](way how, bool feedback) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto w = tn::variable<double, tn::shape<40>>("w", tn::zeros());
         tn::array<double, tn::shape<40>> noise, target;
         for (int i = 0; i < 40; ++i) target(i) = 0.01 * (i + 1);
@@ -152,8 +146,7 @@ TEST_CASE("a convex problem: with error feedback the optimum is reached, by the 
         const auto loss = sum(tn::square(w - tn::constant(target.copy()))) + sum(w * push);
         const tn::gradient_descent opt(0.02);
         const tn::operation train = opt.apply_gradients(small(opt.compute_gradients(loss), how, feedback, 1, 0.05));
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         for (int step = 0; step < 4000; ++step) { // two coordinates are pushed to and fro, and take all places
             for (int i = 0; i < 40; ++i) noise(i) = i < 2 ? (step % 2 ? 1.0 : -1.0) : 0;
             s.run(tn::feed(push, noise), train);
@@ -171,8 +164,7 @@ TEST_CASE("a convex problem: with error feedback the optimum is reached, by the 
 
 TEST_CASE("bytes: 8 bits are a quarter, the largest hundredth is a fiftieth of the gradients' bytes") {
     const auto crossing = [](way how, const char* around = "") {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto placed = tn::on(tn::replica_device_setter(1, {.worker_device = "/job:worker/task:0"}));
         const auto w = tn::variable<float, tn::shape<400, 300>>("w", tn::zeros());
         const auto x = tn::constant(tn::array<float, tn::shape<1, 400>>());
@@ -204,8 +196,7 @@ TEST_CASE("what 8 bits leave of gradients that are too small for the wire's type
     constexpr int elements = 512, steps = 200;
     for (const tn::element_type wire :
          {tn::element_type::none, tn::element_type::bfloat16, tn::element_type::float16}) {
-        const tn::graph graph;
-        const tn::graph_scope scope(graph);
+        const own_graph graph;
         const auto placed = tn::on(tn::replica_device_setter(1, {.worker_device = "/job:worker/task:0"}));
         const auto w = tn::variable<float, tn::shape<elements>>("w", tn::zeros());
         const auto g = tn::placeholder<float, tn::shape<elements>>("g");
@@ -226,8 +217,7 @@ TEST_CASE("what 8 bits leave of gradients that are too small for the wire's type
 }
 
 TEST_CASE("gradients of rows stay sparse: untouched, or each row as 8 bits; small gradients stay as they are") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table =
         tn::variable<float, tn::shape<50, 16>>("table", tn::uniform(-1, 1, 2), {.partition = {.parts = 2}});
     const auto b = tn::variable<float, tn::shape<16>>("b", tn::zeros());
@@ -244,8 +234,7 @@ TEST_CASE("gradients of rows stay sparse: untouched, or each row as 8 bits; smal
         CHECK(tn::sparse_rows(bits[i].gradient).has_value() == of_rows);
         if (!of_rows) CHECK(bits[i].gradient.output() == top[i].gradient.output());
     }
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     for (std::size_t i = 0; i < 3; ++i) {
         std::vector<tn::fed_value> feeds;
         feeds.push_back({ids, tn::array<std::int32_t>{3, 40, 3, 11}.untyped()});
@@ -256,36 +245,31 @@ TEST_CASE("gradients of rows stay sparse: untouched, or each row as 8 bits; smal
 
 TEST_CASE("each optimiser takes compressed gradients, and variables of 16 bits have theirs") {
     for (const way how : {way::top_k, way::quantized}) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto w = tn::variable<tn::half, tn::shape<30>>("w", tn::constant_value(1.0));
         const auto loss = sum(tn::square(w));
         const tn::adam opt(0.05);
         const tn::operation train = opt.apply_gradients(small(opt.compute_gradients(loss), how, true, 1, 0.5));
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         for (int i = 0; i < 200; ++i) s.run(train);
         CHECK(static_cast<float>(s.run(loss).item()) < 0.5f);
     }
 }
 
 TEST_CASE("synchronous replicas average compressed gradients") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto w = tn::variable<double, tn::shape<30>>("w", tn::constant_value(1.0));
     const auto loss = sum(tn::square(w));
     const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 1});
     const tn::operation train = sync.apply_gradients(small(sync.compute_gradients(loss), way::top_k, true, 1, 0.2));
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const auto applies = sync.start(s);
     for (int i = 0; i < 150; ++i) s.run(train);
     CHECK(s.run(loss).item() < 1e-3);
 }
 
 TEST_CASE("a monitored session gives a process's own variables values, and saves none of them") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto w = tn::variable<double, tn::shape<30>>("w", tn::constant_value(1.0));
     const auto loss = sum(tn::square(w));
     const tn::gradient_descent opt(0.1);

@@ -9,6 +9,8 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -32,8 +34,7 @@ template <class T> tn::array<T, tn::shape<size>> as_array(const values& v) {
 
 // sum(curvature * (w - target)^2) in a graph of its own.
 template <class T> struct problem {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<T, tn::shape<size>> w = tn::variable("w", tn::constant(as_array<T>(first)));
     tn::tensor<T, tn::shape<>> loss =
         tn::sum(tn::square(w - tn::constant(as_array<T>(targets))) * tn::constant(as_array<T>(curvatures)));
@@ -41,8 +42,7 @@ template <class T> struct problem {
     // w after each of some steps of an optimiser; `step` changes w by g, in the t-th step, in double.
     template <class Step> void check(const tn::optimizer& o, int steps, Step step, double tolerance) {
         const tn::operation train = o.minimize(loss);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         values expected = first;
         for (int t = 1; t <= steps; ++t) {
             s.run(train);
@@ -144,8 +144,7 @@ TEST_CASE("Adam counts its own steps: another optimiser of the graph does not di
     problem<double> p;
     const tn::operation other = tn::gradient_descent(0.0).minimize(p.loss);
     const tn::operation train = tn::adam(0.1).minimize(p.loss);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     for (int i = 0; i < 5; ++i) s.run(other);
     s.run(train);
     // The first step of Adam has the length of the rate, whatever the gradient.
@@ -161,8 +160,7 @@ TEST_CASE("half and bfloat16 variables train with float slots") {
         using T = decltype(zero);
         problem<T> p;
         const tn::operation train = tn::momentum(0.05).minimize(p.loss);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         const double before = static_cast<double>(static_cast<float>(s.run(p.loss).item()));
         for (int i = 0; i < 60; ++i) s.run(train);
         CHECK(static_cast<double>(static_cast<float>(s.run(p.loss).item())) < 0.02 * before);
@@ -178,8 +176,7 @@ TEST_CASE("a learning rate can be a tensor: fed, or a schedule of the global ste
     const tn::operation train = tn::gradient_descent(rate).minimize(p.loss);
     const tn::operation halved =
         tn::gradient_descent(tn::exponential_decay(0.1, {.steps = 1, .factor = 0.5})).minimize(p.loss);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     values w = first;
     for (const double r : {0.25, 0.5}) {
         s.run(tn::feed(rate, r), train);
@@ -194,15 +191,13 @@ TEST_CASE("a learning rate can be a tensor: fed, or a schedule of the global ste
 }
 
 TEST_CASE("an update is one node, and writes into its variables") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     constexpr int many = 1 << 16;
     auto w = tn::variable<float, tn::shape<many>>("w", tn::uniform(-1, 1));
     auto x = tn::placeholder<float, tn::shape<many>>("x");
     auto loss = tn::sum(w * x);
     const tn::operation train = tn::adam(0.01).minimize(loss, {.advance_global_step = false});
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::array<float, tn::shape<many>> fed;
     const tn::step_report report = s.report(tn::feed(x, fed), train);
     int passes = 0;
@@ -212,8 +207,7 @@ TEST_CASE("an update is one node, and writes into its variables") {
 }
 
 TEST_CASE("minimize changes the trainable variables that the loss depends on, and no others") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<float, tn::shape<2>>("b", tn::ones(), {.trainable = false});
     auto c = tn::variable<float, tn::shape<2>>("c", tn::ones());
@@ -222,8 +216,7 @@ TEST_CASE("minimize changes the trainable variables that the loss depends on, an
     REQUIRE(pairs.size() == 1);
     CHECK(pairs[0].variable.name() == "a");
     const tn::operation train = tn::adam(0.5, {.weight_decay = 0.1}).minimize(loss);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(train);
     CHECK(s.run(a)[0] < 1);
     CHECK(s.run(b)[0] == 1);
@@ -235,14 +228,12 @@ TEST_CASE("minimize changes the trainable variables that the loss depends on, an
 }
 
 TEST_CASE("a step reads what variables held before it") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto a = tn::variable<double, tn::shape<>>("a", tn::constant_value(3));
     auto b = tn::variable<double, tn::shape<>>("b", tn::constant_value(5));
     auto loss = a * b;
     const tn::operation train = tn::gradient_descent(0.1).minimize(loss);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     auto [l] = s.callable(tn::feeds(), tn::fetches(train, tn::identity(loss)))();
     CHECK(l.item() == 15);
     CHECK(s.run(a).item() == doctest::Approx(3 - 0.1 * 5));
@@ -250,8 +241,7 @@ TEST_CASE("a step reads what variables held before it") {
 }
 
 TEST_CASE("mistakes are named") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto w = tn::variable<float, tn::shape<2>>("w", tn::ones());
     auto unused = tn::variable<float, tn::shape<2>>("unused", tn::ones());
     auto x = tn::placeholder<float, tn::shape<3>>("x");
@@ -290,8 +280,7 @@ namespace {
 
 // The gradients 3, 4 and 12, of two variables, after `clip`.
 template <class Clip> values clipped(Clip clip) {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<double, tn::shape<1>>("b", tn::ones());
     const std::vector<tn::gradient_and_variable> pairs =
@@ -318,8 +307,7 @@ TEST_CASE("SEMANTICS 39: gradients are clipped by value, by norm, and by the nor
 }
 
 TEST_CASE("the global norm is that of all gradients") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<double, tn::shape<1>>("b", tn::ones());
     auto norm = tn::global_norm({{tn::constant({3.0f, 4.0f}), a}, {tn::constant({-12.0}), b}});
@@ -329,8 +317,7 @@ TEST_CASE("the global norm is that of all gradients") {
 
 TEST_CASE("the norm of any number of gradients, and clipping by it") {
     for (const int count : {24, 25, 300, 2000}) { // a tape reads 24 tensors
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         std::vector<tn::gradient_and_variable> pairs;
         double squares = 0;
         for (int i = 0; i < count; ++i) {
@@ -354,8 +341,7 @@ TEST_CASE("the norm of any number of gradients, and clipping by it") {
 }
 
 TEST_CASE("SEMANTICS 39: schedules follow the global step") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto step = tn::global_step();
     auto plain = tn::exponential_decay(0.5, {.steps = 10, .factor = 0.1});
     auto stairs = tn::exponential_decay(0.5, {.steps = 10, .factor = 0.1, .staircase = true});
@@ -363,8 +349,7 @@ TEST_CASE("SEMANTICS 39: schedules follow the global step") {
     auto pieces = tn::piecewise_constant({5, 12}, {1.0, 0.1, 0.01});
     auto warm = tn::linear_warmup(plain, 4);
     auto warm_number = tn::linear_warmup(2.0, 4);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     for (int t = 0; t < 30; ++t) {
         CAPTURE(t);
         const auto [p, st, c, pc, w, wn] = s.run(plain, stairs, cosine, pieces, warm, warm_number);
@@ -388,8 +373,7 @@ TEST_CASE("the global step is made once, and advances by each optimiser unless t
     CHECK(tn::global_step().node() == tn::global_step().node());
     const tn::operation counted = tn::gradient_descent(0.1).minimize(p.loss);
     const tn::operation uncounted = tn::gradient_descent(0.1).minimize(p.loss, {.advance_global_step = false});
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(counted);
     s.run(uncounted);
     s.run(counted);

@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <string>
 #include <vector>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
 
@@ -55,8 +55,7 @@ struct problem {
     std::vector<tn::any_array> after(const tn::operation& train, int steps, const std::vector<std::string>& more = {}) {
         std::vector<tn::any_tensor> fetched{*table};
         for (const std::string& name : more) fetched.push_back(graph.tensor(name));
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         std::mt19937 r(3);
         for (int i = 0; i < steps; ++i) {
             const std::int64_t n = i % 4 == 3 ? 0 : 1 + i; // none, too
@@ -166,8 +165,7 @@ TEST_CASE("the variable itself may be named: what is trained, whose gradient is 
 TEST_CASE("SEMANTICS 15, 20: read as a whole after an update, parts give what one piece gives: the value after it") {
     using small = tn::shape<4>;
     const auto results = [](int parts, const tn::session_options& o) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const tn::partitioned how{.parts = parts};
         const auto t = tn::variable<float, small>("t", tn::zeros(), {.partition = how});
         const auto fresh = tn::variable<float, small>("fresh", tn::zeros(), {.partition = how});
@@ -226,8 +224,7 @@ TEST_CASE("SEMANTICS 15, 20: read as a whole after an update, parts give what on
 }
 
 TEST_CASE("SEMANTICS 15, 20: of parts that are updated one by one a reader finds those that it was made to run after") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto t = tn::variable<float, tn::shape<4>>("t", tn::zeros(), {.partition = {.parts = 2}});
     const auto parts = tn::parts_of(t);
     const auto first = tn::untyped::assign_add(parts[0], 1.0f), second = tn::untyped::assign_add(parts[1], 2.0f);
@@ -235,16 +232,14 @@ TEST_CASE("SEMANTICS 15, 20: of parts that are updated one by one a reader finds
         const tn::control_dependencies then(first);
         return (t * 1.0f).materialize();
     }();
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [got, other] = s.run(read, tn::as<float, tn::shape<2>>(second));
     CHECK(got == tn::array<float, tn::shape<4>>({1, 1, 0, 0}));
     CHECK(other(0) == 2);
 }
 
 TEST_CASE("replicated training copies the parts to every device") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::mirrored_strategy mirrored(std::vector<tn::device_name>{"/cpu:0", "/cpu:1"});
     const auto losses = mirrored.run([] {
         const auto table =
@@ -252,8 +247,7 @@ TEST_CASE("replicated training copies the parts to every device") {
         return mean(square(gather(table, tn::constant({4, 22, 4}))));
     });
     const auto [step, loss] = mirrored.minimize(tn::gradient_descent(0.1), losses);
-    tn::session s({.cpu_devices = 2});
-    s.run(tn::initialize_variables());
+    initialized_session s({.cpu_devices = 2});
     const auto before = s.run_untyped({}, {g.tensor("table")});
     s.run(step);
     const auto after =
@@ -267,8 +261,7 @@ TEST_CASE("replicated training copies the parts to every device") {
 }
 
 TEST_CASE("replica_device_setter deals the parts out; what is kept beside a part is where it is") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     std::vector<tn::task> tasks;
     tasks.push_back(tn::task({.job = "worker"}));
     for (int i = 0; i < 2; ++i) tasks.push_back(tn::task({.job = "ps", .index = i}));
@@ -370,12 +363,10 @@ TEST_CASE("restoring parts: other sizes are named by the whole; damage of one sl
         m.sess->run(m.initialize);
         tn::saver(folder / "model").save(*m.sess, 1);
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<12, 2>>("table", tn::zeros(), {.partition = {.parts = 2}});
     const auto other = tn::variable<float, tn::shape<12, 2>>("other", tn::zeros(), {.partition = {.parts = 2}});
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::saver saver(folder / "model");
     const std::string said = message_of<tn::invalid_argument_error>([&] { saver.restore(s); });
     CHECK_MESSAGE(contains(said, "table: float[12, 2] here, float[11, 2] in the file"), said);

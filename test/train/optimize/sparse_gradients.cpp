@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -12,6 +11,8 @@
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
+
+#include "own_graph.hpp"
 
 // SEMANTICS 39: sparse gradients (indices, values) from gather stay sparse end to end.
 
@@ -39,8 +40,7 @@ constexpr int rows = 12, width = 5;
 
 // A table of which words are used in sums: once, twice and in another gather.
 template <class T> struct problem {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<T, tn::shape<rows, width>> table =
         tn::variable<T, tn::shape<rows, width>>("table", tn::uniform(-1, 1, 7));
     tn::tensor<std::int32_t, tn::shape<batch, 3>> words = tn::placeholder<std::int32_t, tn::shape<batch, 3>>("words");
@@ -51,8 +51,7 @@ template <class T> struct problem {
     tn::array<T, tn::shape<rows, width>> after(const tn::optimizer& o, int steps,
                                                const std::function<pairs(pairs)>& how = as_they_are) {
         const tn::operation train = o.apply_gradients(how(tn::optimizer::compute_gradients(loss)));
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         for (int i = 0; i < steps; ++i)
             s.run(tn::feed(words, tn::array<std::int32_t>{{1, 4, 1}, {i % 3, 7, 4}}), train);
         return s.run(table);
@@ -74,8 +73,7 @@ template <class T> void check_equal(const tn::optimizer& o, double tolerance) {
 } // namespace
 
 TEST_CASE("SEMANTICS 39: the gradient of gathers is their indices and values, joined where there are several") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::zeros());
     const auto one = gather(table, tn::constant({5, 0, 5}));
     const auto two = gather(table, tn::constant({{std::int64_t{1}}, {std::int64_t{0}}}));
@@ -88,8 +86,7 @@ TEST_CASE("SEMANTICS 39: the gradient of gathers is their indices and values, jo
     REQUIRE(tn::sparse_rows(single));
     const auto rows_of = tn::sparse_rows(joined);
     REQUIRE(rows_of);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto parts = s.run_untyped({}, {rows_of->indices, rows_of->values});
     REQUIRE(parts[0].extents() == tn::extents(5));
     CHECK(parts[0].element() == tn::element_type::int64);
@@ -104,8 +101,7 @@ TEST_CASE("SEMANTICS 39: the gradient of gathers is their indices and values, jo
 }
 
 TEST_CASE("a sparse gradient times a number, and sums of such, are sparse; what is not linear is dense") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<4, 2>>("table", tn::ones());
     const auto rate = tn::placeholder<float, tn::shape<>>("rate");
     const auto [a] = tn::gradients(sum(gather(table, tn::constant({1, 3}))), table);
@@ -113,8 +109,7 @@ TEST_CASE("a sparse gradient times a number, and sums of such, are sparse; what 
     const tn::tensor<float, tn::shape<4, 2>> mean = (a + b * 3.0f) * 0.5f / rate - b;
     const auto parts = tn::sparse_rows(mean);
     REQUIRE(parts);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto values = s.run_untyped(
         [&] {
             std::vector<tn::fed_value> f;
@@ -135,8 +130,7 @@ TEST_CASE("a sparse gradient times a number, and sums of such, are sparse; what 
 }
 
 TEST_CASE("a chain of any length is looked through for rows, and what is found of it is found once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::ones());
     const auto [gradient] = tn::gradients(sum(gather(table, tn::constant({1, 4}))), table);
     tn::any_tensor sparse = gradient, dense = tn::constant(tn::array<float, tn::shape<6, 2>>());
@@ -167,8 +161,7 @@ TEST_CASE("SEMANTICS 39: momentum, RMSProp and Adam leave rows that are not name
         const auto steps = [&](const std::function<pairs(pairs)>& how) {
             problem<double> p;
             const tn::operation train = o.apply_gradients(how(tn::optimizer::compute_gradients(p.loss)));
-            tn::session s;
-            s.run(tn::initialize_variables());
+            initialized_session s;
             const tn::array<std::int32_t> words{{1, 4, 1}, {2, 7, 4}}, other{{0, 0, 0}, {0, 0, 0}};
             s.run(tn::feed(p.words, other), train); // row 0 has slots that would move it
             const auto before = s.run(p.table);
@@ -209,16 +202,14 @@ TEST_CASE("SEMANTICS 39: clipped gradients stay sparse, and are those that dense
 }
 
 TEST_CASE("SEMANTICS 39: a gather of a gather is sparse in the table") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable<double, tn::shape<1000, 2>>("table", tn::uniform(-1, 1, 3));
     const auto words = gather(table, tn::constant({7, 900, 7, 30}));
     const auto loss = sum(square(gather(words, tn::constant({0, 2, 2, 3}))));
     const auto gradient = tn::optimizer::compute_gradients(loss);
     REQUIRE(all_sparse(gradient));
     const tn::operation train = tn::gradient_descent(0.1).apply_gradients(gradient);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto before = s.run(table);
     s.run(train);
     const auto after = s.run(table);
@@ -233,8 +224,7 @@ TEST_CASE("SEMANTICS 39: a step takes neither memory nor time for the rows that 
     constexpr int words = 100000, wide = 64;
     constexpr std::size_t dense = std::size_t{words} * wide * sizeof(float);
     const auto bytes = [&](const tn::optimizer& o, bool clip) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto table = tn::variable<float, tn::shape<words, wide>>("table", tn::uniform(-1, 1, 3));
         const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
         const auto loss = mean(square(gather(table, ids))) + sum(gather(table, tn::constant({1, 2, 3})));
@@ -254,8 +244,7 @@ TEST_CASE("SEMANTICS 39: a step takes neither memory nor time for the rows that 
 }
 
 TEST_CASE("rows from anywhere are applied as a gradient") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<4, 2>>("table", tn::ones());
     const auto values = tn::placeholder<float, tn::shape<batch, 2>>("values");
     const auto wide = tn::placeholder<float, tn::shape<batch, 3>>("wide");
@@ -265,8 +254,7 @@ TEST_CASE("rows from anywhere are applied as a gradient") {
     const tn::any_tensor gradient = tn::gradient_of_rows({ids, values}, table);
     CHECK(tn::sparse_rows(gradient)->values.output() == values.output());
     const tn::operation train = tn::gradient_descent(0.5).apply_gradients({{gradient, table}});
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(tn::feed(ids, tn::array<std::int64_t>{3, 3}), tn::feed(values, tn::array<float>{{1, 2}, {3, 4}}), train);
     CHECK(s.run(table) == tn::array<float, tn::shape<4, 2>>{{1, 1}, {1, 1}, {1, 1}, {-1, -2}});
     CHECK_THROWS_WITH_AS(
@@ -277,8 +265,7 @@ TEST_CASE("rows from anywhere are applied as a gradient") {
 
 // Another step may have changed the rows since the model gathered them.
 TEST_CASE("SEMANTICS 20: the rows that are updated are gathered anew, once, when the step has locked the table") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<100, 8>>("table", tn::ones());
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("ids");
     const tn::operation train = tn::gradient_descent(0.1).minimize(sum(square(gather(table, ids))));
@@ -294,13 +281,11 @@ TEST_CASE("SEMANTICS 20: the rows that are updated are gathered anew, once, when
 
 TEST_CASE("SEMANTICS 39: sparse training does not depend on the number of threads") {
     const auto trained = [](int threads) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto table = tn::variable<float, tn::shape<500, 300>>("table", tn::uniform(-1, 1, 3));
         const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
         const tn::operation train = tn::adam(0.1).minimize(sum(square(square(gather(table, ids)))));
-        tn::session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
-        s.run(tn::initialize_variables());
+        initialized_session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
         tn::array<std::int32_t> many(tn::extents(3000));
         for (int i = 0; i < 3000; ++i) many[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) * i % 491);
         for (int i = 0; i < 3; ++i) s.run(tn::feed(ids, many), train);
@@ -346,8 +331,7 @@ TEST_CASE("SEMANTICS 39: an embedding learns which words go together") {
     const auto loss = mean(sparse_softmax_cross_entropy(logits, y));
     const auto check = [&](const tn::optimizer& o) {
         const tn::operation train = o.minimize(loss);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         tn::array<std::int32_t> sentences(tn::extents(64, 3)), topics(tn::extents(64));
         for (int i = 0; i < 64; ++i) { // of words of one topic
             topics[i] = i % classes;

@@ -2,6 +2,8 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -11,15 +13,13 @@ using scalar = tn::shape<>;
 } // namespace
 
 TEST_CASE("SEMANTICS 42: a worker that is alone is never stale; steps are counted in one variable of the graph") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 1.0f);
     const auto down = tn::staleness(tn::gradient_descent(0.1f).minimize(tn::square(w)));
     const auto up = tn::staleness(tn::gradient_descent(-0.1f).minimize(tn::square(w)));
     REQUIRE(g.collection("trained_steps").size() == 1);
     const tn::variable_tensor<std::int64_t, scalar> steps(g.collection("trained_steps").front());
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     for (int i = 1; i <= 4; ++i) CHECK(sess.run(i % 2 ? down : up).item() == 0);
     CHECK(sess.run(steps).item() == 4);
     CHECK(sess.run(w).item() == doctest::Approx(0.8 * 1.2 * 0.8 * 1.2));
@@ -29,8 +29,7 @@ TEST_CASE("SEMANTICS 42: a worker that is alone is never stale; steps are counte
 }
 
 TEST_CASE("SEMANTICS 42: staleness is how often others trained between what a step read and what it updated") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 1.0f);
     const tn::fifo_queue<float> has_read(1), gate(1);
     // A slow worker: it says that it has read w, and computes until it is let go on.
@@ -42,8 +41,7 @@ TEST_CASE("SEMANTICS 42: staleness is how often others trained between what a st
     const auto fast = tn::staleness(tn::gradient_descent(0.1f).minimize(tn::square(w)));
     const auto open = gate.enqueue(1.0f);
     const auto wait = has_read.dequeue();
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     for (const int others : {0, 1, 5}) {
         CAPTURE(others);
         auto step = sess.callable(tn::feeds(), tn::fetches(slow)).start();

@@ -1,16 +1,13 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <tenon/ops/collective/all_reduce.hpp>
 #include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/replicated/all_reduce.hpp>
 
+#include "own_graph.hpp"
 #include "several_devices.hpp"
 
 // Sums over devices (SEMANTICS 44).
@@ -65,8 +62,7 @@ TEST_CASE("SEMANTICS 44: chunked_all_reduce sums tensors of any sizes on any num
              {tn::extents{}, tn::extents(1), tn::extents(3), tn::extents(0), tn::extents(7, 5), tn::extents(2, 1, 9)}) {
             CAPTURE(n);
             CAPTURE(to_string(sizes));
-            const tn::graph g;
-            const tn::graph_scope scope(g);
+            const own_graph g;
             const fed_tensors x(devices(n), sizes, sizes);
             const auto sums = tn::chunked_all_reduce().sum(x.computed, devices(n));
             for (const tn::any_tensor& s : sums) CHECK(s.extents() == sizes);
@@ -76,8 +72,7 @@ TEST_CASE("SEMANTICS 44: chunked_all_reduce sums tensors of any sizes on any num
 }
 
 TEST_CASE("SEMANTICS 44: more devices than a tape reads tensors") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto on = devices(40);
     const fed_tensors x(on, {100}, {100});
     const auto sums = tn::chunked_all_reduce().sum(x.computed, on);
@@ -86,8 +81,7 @@ TEST_CASE("SEMANTICS 44: more devices than a tape reads tensors") {
 }
 
 TEST_CASE("SEMANTICS 44: chunked_all_reduce, of sizes that only the step knows") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::extents unknown(tn::extent{}, tn::extent{});
     const fed_tensors x(devices(3), unknown, tn::extents(4, 5)), tiny(devices(3), unknown, tn::extents(1, 2));
     const tn::chunked_all_reduce reduce;
@@ -99,8 +93,7 @@ TEST_CASE("SEMANTICS 44: chunked_all_reduce, of sizes that only the step knows")
 TEST_CASE("SEMANTICS 44: chunked_all_reduce sends 2 (n - 1) / n of the bytes from each device, and no device more") {
     for (const bool gpus : {false, true}) {
         constexpr int n = 4, elements = 4 * 25;
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto on = devices(n, gpus ? "gpu" : "cpu");
         const fed_tensors x(on, tn::extents(elements), tn::extents(elements));
         const auto sums = tn::chunked_all_reduce().sum(x.computed, on);
@@ -142,8 +135,7 @@ TEST_CASE("SEMANTICS 44: collective_all_reduce gives the sums that chunked_all_r
                 CAPTURE(gpus);
                 CAPTURE(n);
                 CAPTURE(to_string(sizes));
-                const tn::graph g;
-                const tn::graph_scope scope(g);
+                const own_graph g;
                 const auto on = devices(n, gpus ? "gpu" : "cpu");
                 tn::extents unknown;
                 for (int i = 0; i < sizes.rank(); ++i) unknown.push_back({});
@@ -165,8 +157,7 @@ TEST_CASE("SEMANTICS 44: collective_all_reduce gives the sums that chunked_all_r
 }
 
 TEST_CASE("collective_all_reduce: several steps of several sums at a time do not mix") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const fed_tensors x(devices(3), {50}, {50}), y(devices(3), {2, 4}, {2, 4});
     const tn::collective_all_reduce reduce;
     std::vector<tn::any_tensor> sums = reduce.sum(x.computed, devices(3));
@@ -194,8 +185,7 @@ TEST_CASE("collective_all_reduce: several steps of several sums at a time do not
 }
 
 TEST_CASE("collective_all_reduce: devices that do not meet are an error, not a wrong sum") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(3));
     const tn::any_tensor alone = tn::add<tn::all_reduced_op>({7}, {tn::add<tn::all_reduce_op>({7, 0, 2}, {x})});
     tn::session s(g);
@@ -206,8 +196,7 @@ TEST_CASE("collective_all_reduce: devices that do not meet are an error, not a w
 }
 
 TEST_CASE("all_reduce names tensors that cannot be summed") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::chunked_all_reduce reduce;
     const tn::any_tensor a = tn::untyped::placeholder(tn::element_type::float32, tn::extents(3), "a"),
                          b = tn::untyped::placeholder(tn::element_type::float32, tn::extents(4), "b"),

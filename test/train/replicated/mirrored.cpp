@@ -2,8 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
@@ -13,11 +11,10 @@
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint/checkpoint.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "own_graph.hpp"
 #include "several_devices.hpp"
 #include "temporary_folder.hpp"
 
@@ -42,8 +39,7 @@ constexpr int model_bytes = 26 * 8;
 
 // A model in a graph of its own.
 struct problem {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::tensor<double, tn::shape<batch, 3>> x = tn::placeholder<double, tn::shape<batch, 3>>("x");
     tn::tensor<double, tn::shape<batch, 2>> y = tn::placeholder<double, tn::shape<batch, 2>>("y");
 };
@@ -175,8 +171,7 @@ TEST_CASE("SEMANTICS 44: variables and what optimisers keep lie on their replica
 
 TEST_CASE("SEMANTICS 44: a step sends 2 (n - 1) / n of the model's bytes from each replica") {
     for (const int n : {2, 3, 4}) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const int rows = 2 * n;
         const tn::mirrored_strategy mirrored(devices(n));
         // The batches are on their devices already, so nothing else crosses.
@@ -204,14 +199,12 @@ TEST_CASE("SEMANTICS 44: variables of several element types, large and small, ar
         const auto m = tn::mean(x);
         return m * tn::sum(tn::square(a)) + m * tn::cast<float>(tn::sum(b)) + m * tn::sum(c) + m * d + m * tn::sum(e);
     };
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const tn::mirrored_strategy mirrored(devices(2));
     const auto [step, loss] =
         mirrored.minimize(tn::gradient_descent(0.5), mirrored.run(loss_of, mirrored.distribute(x)));
-    tn::session s(with_cpus(2));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_cpus(2));
     tn::array<float> xs(tn::extents{3});
     for (int i = 0; i < 3; ++i) xs(i) = static_cast<float>(i); // means of 0.5 and 2, together 1
     s.run(tn::feed(x, xs), step);
@@ -250,8 +243,7 @@ TEST_CASE("SEMANTICS 44: gradients may be summed in another way") {
 }
 
 TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto even = tn::placeholder<float, tn::shape<6, 2>>("even");
     const tn::mirrored_strategy mirrored({"/cpu:0", "/cpu:1", "/cpu:2"});
@@ -276,8 +268,7 @@ TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {
 }
 
 TEST_CASE("SEMANTICS 44: copies of random variables begin equal; the first stands for all in collections") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::mirrored_strategy mirrored(devices(3));
     const auto values = mirrored.run([] {
         const tn::name_scope layer("layer");
@@ -292,8 +283,7 @@ TEST_CASE("SEMANTICS 44: copies of random variables begin equal; the first stand
     CHECK(w.name() == "layer/w");
     CHECK(mirrored.copies(w)[2].name() == "layer/w/replica_2");
 
-    tn::session s(with_cpus(3));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_cpus(3));
     check_copies_equal(s, mirrored, g);
     const auto begun = s.run(values[0], values[1], values[2]);
     CHECK(std::get<0>(begun) == std::get<1>(begun));
@@ -464,8 +454,7 @@ TEST_CASE("SEMANTICS 39, 44: the gradient of a table that rows are gathered from
 }
 
 TEST_CASE("SEMANTICS 44: untyped models are mirrored too") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(tn::extent{}, 2), "x");
     const tn::mirrored_strategy mirrored(devices(2));
     const auto losses = mirrored.run(
@@ -476,8 +465,7 @@ TEST_CASE("SEMANTICS 44: untyped models are mirrored too") {
         mirrored.distribute(x));
     const auto [step, loss] = mirrored.minimize(tn::gradient_descent(1), losses);
     static_assert(std::is_same_v<decltype(loss), const tn::any_tensor>);
-    tn::session s(with_cpus(2));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_cpus(2));
     tn::any_array value(tn::element_type::float32, tn::extents(3, 2));
     for (int i = 0; i < 6; ++i) static_cast<float*>(value.data())[i] = static_cast<float>(i);
     std::vector<tn::fed_value> fed;

@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <vector>
-
 #include <tenon/nn/dense.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
@@ -10,11 +8,10 @@
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint/checkpoint.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "own_graph.hpp"
 #include "several_devices.hpp"
 #include "temporary_folder.hpp"
 
@@ -38,8 +35,7 @@ TEST_CASE("mirrored_strategy: devices that make no sense are refused") {
 }
 
 TEST_CASE("mirrored_strategy: replicas that make different variables are told which") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::mirrored_strategy mirrored(devices(2));
     int calls = 0;
     const auto named = [&] { return tn::variable(calls++ ? "v" : "w", 1.0f) * 2.0f; };
@@ -71,8 +67,7 @@ TEST_CASE("mirrored_strategy: replicas that make different variables are told wh
 }
 
 TEST_CASE("mirrored_strategy: losses that are not the replicas' are refused") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::mirrored_strategy mirrored(devices(2));
     const auto sound = mirrored.run([] { return tn::square(tn::variable("w", 1.0f)); });
     using losses = tn::per_replica<tn::tensor<float, tn::shape<>>>;

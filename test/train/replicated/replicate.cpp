@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <functional>
 #include <memory>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <tenon/cluster/replica_device_setter.hpp>
 #include <tenon/nn/dense.hpp>
@@ -16,10 +13,10 @@
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/gather.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/train/optimize/staleness.hpp>
 #include <tenon/train/replicated/replicate.hpp>
 
+#include "own_graph.hpp"
 #include "several_devices.hpp"
 
 // In-graph replication (SEMANTICS 40).
@@ -63,8 +60,7 @@ std::vector<tn::any_array> trained_by_replicas(const std::vector<int>& rows, con
                                                const std::vector<tn::device_name>& on,
                                                const std::function<tn::session(const tn::graph&)>& open,
                                                const tn::replicate_options& r) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     std::vector<rows_in> xs;
     std::vector<rows_out> ys;
     std::vector<double> weights;
@@ -93,17 +89,14 @@ std::vector<tn::any_array> trained_by_replicas(const std::vector<int>& rows, con
     return variables_of(sess);
 }
 std::vector<tn::any_array> trained_alone(const std::vector<int>& rows, const some_optimizer& how) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<tn::dyn, 3>>("x");
     const auto y = tn::placeholder<double, tn::shape<tn::dyn, 2>>("y");
     const tn::operation train = how()->minimize(model_loss(x, y));
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     for (int s = 0; s < steps; ++s) {
         std::vector<tn::any_tensor> xs, ys;
-        const tn::graph joining;
-        const tn::graph_scope there(joining);
+        const own_graph joining;
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const int seed = s * 10 + static_cast<int>(i);
             xs.push_back(tn::constant(numbers<tn::shape<tn::dyn, 3>>(tn::extents(rows[i], 3), seed)));
@@ -167,8 +160,7 @@ TEST_CASE("SEMANTICS 40: so do replicas on workers whose variables a setter deal
 
 TEST_CASE("SEMANTICS 40: sparse gradients stay sparse, and train as one device does") {
     const auto alone_or_not = [](bool replicas, bool one_is_dense) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto ids = [](int i) {
             return i == 0 ? tn::constant<std::int32_t, tn::shape<3>>({4, 1, 4})
                           : tn::constant<std::int32_t, tn::shape<3>>({0, 4, 7});
@@ -195,8 +187,7 @@ TEST_CASE("SEMANTICS 40: sparse gradients stay sparse, and train as one device d
         REQUIRE(gradients.size() == 1);
         CHECK(tn::sparse_rows(gradients[0].gradient).has_value() == !one_is_dense);
         const tn::operation train = how.apply_gradients(gradients);
-        tn::session sess(g, with_cpus(2));
-        sess.run(tn::initialize_variables());
+        initialized_session sess(g, with_cpus(2));
         for (int i = 0; i < steps; ++i) sess.run(train);
         return variables_of(sess);
     };
@@ -206,8 +197,7 @@ TEST_CASE("SEMANTICS 40: sparse gradients stay sparse, and train as one device d
 
 TEST_CASE("replicas share variables, slots and steps of optimisers by their names; nodes are on their devices, "
           "variables where it is said") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto outside = tn::nn::dense<2>();
     std::vector<rows_in> xs;
     const auto trains =
@@ -249,15 +239,13 @@ TEST_CASE("replicas share variables, slots and steps of optimisers by their name
 }
 
 TEST_CASE("SEMANTICS 40: asynchronous in-graph: a thread a replica loses no update, each the steps it was asked for") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = [] { return tn::variable("w", std::int64_t{0}); };
     const auto adds = tn::replicate(devices(3), [&](int i) {
         CHECK(w().name() == "w");
         return tn::tensor<std::int64_t, tn::shape<>>(w().assign_add(std::int64_t{i + 1}));
     });
-    tn::session sess(g, with_cpus(3));
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g, with_cpus(3));
     const auto done = tn::run_replicas(3, 40, [&](int i) { sess.run(adds[static_cast<std::size_t>(i)].operation()); });
     for (const auto& d : done) {
         CHECK(d.steps == 40);
@@ -269,8 +257,7 @@ TEST_CASE("SEMANTICS 40: asynchronous in-graph: a thread a replica loses no upda
 TEST_CASE("SEMANTICS 40 and 42: n equal replicas, each with a thread, show a staleness of n - 1; alone there is none") {
     constexpr int each = 20;
     for (const int n : {1, 2, 4}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         // They are equal by turns: who has read w is let go on when all others have read it since their last step.
         std::vector<tn::fifo_queue<float>> has_read, gate;
         const auto stale = tn::replicate(devices(n), [&](int) {
@@ -289,8 +276,7 @@ TEST_CASE("SEMANTICS 40 and 42: n equal replicas, each with a thread, show a sta
             wait.push_back(has_read[static_cast<std::size_t>(i)].dequeue());
         }
         const tn::any_tensor count = g.collection("trained_steps").front();
-        tn::session sess(g, with_cpus(n));
-        sess.run(tn::initialize_variables());
+        initialized_session sess(g, with_cpus(n));
         const auto trained = [&] { return sess.run_untyped({}, {count})[0].data<std::int64_t>()[0]; };
         std::thread turns([&] {
             for (const auto& w : wait) (void)sess.run(w);
@@ -346,8 +332,7 @@ TEST_CASE(
 
 TEST_CASE("what makes no replicas is said by name") {
     using tn::invalid_argument_error;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto nothing = [](int) {};
     CHECK_THROWS_WITH_AS(tn::replicate({}, nothing), doctest::Contains("no devices"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(tn::replicate({"/cpu:0", tn::device_name()}, nothing), doctest::Contains("device 1 is empty"),

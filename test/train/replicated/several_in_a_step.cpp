@@ -10,6 +10,8 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "own_graph.hpp"
+
 // SEMANTICS 20, 39: a step that runs several optimisers' operations. Gradients are those of the values before the step; each
 // operation changes what those made before it left.
 
@@ -25,8 +27,7 @@ double slope(double c, double w) { return 2 * c * (w - 1); }
 } // namespace
 
 TEST_CASE("SEMANTICS 20, 39: several minimize()s of the same variables in one step all count") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto w = tn::variable("w", tn::constant({1.5, -2.0}));
     const auto half = tn::variable("half", tn::constant({3.0}));
     const auto loss = sum(square(w - 1.0)) + 3.0 * sum(square(half - 1.0));
@@ -34,8 +35,7 @@ TEST_CASE("SEMANTICS 20, 39: several minimize()s of the same variables in one st
     const tn::operation moving = tn::momentum(0.02, 0.5).minimize(loss);
     const tn::operation decaying = tn::adam(0.1, {.weight_decay = 0.5}).minimize(loss);
     for (const tn::session_options& o : kinds) {
-        tn::session s(o);
-        s.run(tn::initialize_variables());
+        initialized_session s(o);
         double x[] = {1.5, -2.0, 3.0}, moment[3] = {}, mean[3] = {}, square[3] = {};
         for (int t = 1; t <= 4; ++t) {
             s.run(decaying, descent, moving);
@@ -60,22 +60,19 @@ TEST_CASE("SEMANTICS 20, 39: several minimize()s of the same variables in one st
 }
 
 TEST_CASE("SEMANTICS 20, 39: an operation that minimises w itself computes its gradient of the value before the step") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto w = tn::variable("w", 8.0);
     const tn::operation a = tn::gradient_descent(0.5).apply_gradients({{w, w}}); // w -= w / 2
     const tn::operation b = tn::gradient_descent(0.25).apply_gradients({{w, w}});
     for (const tn::session_options& o : kinds) {
-        tn::session s(o);
-        s.run(tn::initialize_variables());
+        initialized_session s(o);
         s.run(a, b);
         CHECK(s.run(w).item() == 2); // 8 - 4 - 2
     }
 }
 
 TEST_CASE("SEMANTICS 20, 39: sparse gradients of the same rows in one step all count, and in their slots") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto table = tn::variable("table", tn::constant({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}}));
     const auto rows = gather(table, tn::constant({2, 0, 2}));
     const auto loss = sum(square(rows)) * 0.5; // of row 2, which is there twice, the gradient is twice the row
@@ -83,8 +80,7 @@ TEST_CASE("SEMANTICS 20, 39: sparse gradients of the same rows in one step all c
     const tn::operation b = tn::momentum(0.01, 0.5).minimize(loss);
     const tn::operation c = tn::gradient_descent(0.1).apply_gradients({{tn::ones_like(table), table}}); // dense
     for (const tn::session_options& o : kinds) {
-        tn::session s(o);
-        s.run(tn::initialize_variables());
+        initialized_session s(o);
         double x[3][2] = {{1, 2}, {3, 4}, {5, 6}}, moment[3][2] = {};
         const double times[] = {1, 0, 2};
         for (int t = 0; t < 3; ++t) {
@@ -110,8 +106,7 @@ using gradients_of_step = std::vector<tn::gradient_and_variable>;
 // A table after two steps of two optimisers at once, the second of clipped gradients; with what the second keeps.
 std::vector<tn::any_array> trained_by_two(int parts, bool chosen_late, int clip, int kind,
                                           const tn::session_options& o) {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     const auto table =
         tn::variable<double, tn::shape<6, 4>>("table", tn::uniform(-1, 1, 5), {.partition = {.parts = parts}});
     const auto ids = tn::placeholder<std::int32_t, tn::shape<some_rows>>("ids");
@@ -126,8 +121,7 @@ std::vector<tn::any_array> trained_by_two(int parts, bool chosen_late, int clip,
     const tn::operation second = kind == 0   ? tn::gradient_descent(0.1).apply_gradients(d)
                                  : kind == 1 ? tn::momentum(0.1).apply_gradients(d)
                                              : tn::adam(0.1).apply_gradients(d);
-    tn::session s(o);
-    s.run(tn::initialize_variables());
+    initialized_session s(o);
     for (const auto& fed : {tn::array<std::int32_t, tn::shape<some_rows>>{1, 5, 3},
                             tn::array<std::int32_t, tn::shape<some_rows>>{5, 0, 5, 5, 2}})
         s.run(tn::feed(ids, fed), first, second);

@@ -10,6 +10,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "each_thread.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
@@ -71,8 +72,7 @@ inline void check_close(const values& a, const values& b, double tolerance = 1e-
 // Runs f(r) for each replica on a thread of its own, in a graph of its own, none of which throws.
 inline void each_replica(int replicas, const std::function<void(int)>& f) {
     for (const std::string& said : each_thread(replicas, [&](int r) {
-             const tn::graph g;
-             const tn::graph_scope in(g);
+             const own_graph g;
              f(r);
          }))
         CHECK(said == "");

@@ -3,13 +3,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <vector>
 
-#include <tenon/tenon.hpp>
-
-#include "each_thread.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "own_graph.hpp"
 #include "sync_model.hpp"
 
 // What synchronous replicas are refused (SEMANTICS 41).
@@ -63,8 +58,7 @@ TEST_CASE("S41: replicas whose optimisers have other settings are refused, and w
     const auto refused = [](const auto& one, const auto& other, bool counts = true) {
         const tn::task task;
         const auto first_run = [&](const auto& how, bool advances) {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto w = tn::variable("w", 1.0);
             const tn::sync_replicas sync(how, {.aggregate = 1, .total = 2, .replica = 0});
             const auto train = sync.minimize(tn::square(w), {.advance_global_step = advances});
@@ -95,15 +89,13 @@ TEST_CASE("S41: replicas whose optimisers have other settings are refused, and w
 }
 
 TEST_CASE("S41: a count of steps that leaves no room for more is refused, and nothing is changed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 1.0);
     const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 1});
     const auto train = sync.minimize(tn::square(w));
     const auto far =
         tn::untyped::assign(g.tensor("train_steps"), tn::constant(std::numeric_limits<std::int64_t>::max()));
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     s.run_untyped({}, {}, {far.operation()});
     const char* const said =
         "step ledger \"train_steps\": there is no step 9223372036854775807; they are numbered from 0";
@@ -129,8 +121,7 @@ TEST_CASE("S41: numbers that make no sense are refused; a hook of nothing, too")
 }
 
 TEST_CASE("S41: what cannot be applied fails the steps of the replica that would apply it, with the reason") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 1.0);
     const auto never = tn::variable<double, tn::shape<>>("rate", tn::constant_value(0.1), {.trainable = false});
     const tn::sync_replicas sync(tn::gradient_descent(never), {.aggregate = 1, .total = 1});

@@ -1,19 +1,10 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <tenon/tenon.hpp>
-
-#include "each_thread.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "own_graph.hpp"
 #include "sync_model.hpp"
 
 // Synchronous replicas on one task, as threads with graphs of their own (SEMANTICS 41). Over tasks and processes they are in
@@ -31,13 +22,11 @@ template <class O> void check_joined(const O& how, bool clipped = false) {
 
     values alone;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const model m;
         auto gradients = how.compute_gradients(m.loss);
         const auto train = how.apply_gradients(gradients);
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         for (const data& d : batches) s.run(tn::feed(m.x, d.x), tn::feed(m.y, d.y), train);
         alone = values_of(s, g.collection(tn::trainable_variables));
     }
@@ -106,12 +95,10 @@ TEST_CASE("S41: sparse gradients, and those of variables in parts, are averaged 
         const tn::adagrad how(0.1);
         values alone;
         {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const embedding m(parts);
             const auto train = how.minimize(m.loss);
-            tn::session s(g);
-            s.run(tn::initialize_variables());
+            initialized_session s(g);
             for (int i = 0; i < steps; ++i) {
                 auto joined = indices_of(i, 0);
                 const auto more = indices_of(i, 1);
@@ -182,8 +169,7 @@ TEST_CASE("S17, 41: steps that are stopped again and again, wherever they are, l
 
 TEST_CASE(
     "S41: while a training is paused nothing is applied; there is one pause at a time, and any thread may end it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 0.0);
     tn::session s(g);
     const auto pause = [&] {
@@ -209,15 +195,13 @@ TEST_CASE("S41: updates of a step are made once, however often they are run") {
         once() : tn::adam(0.1) {}
         using tn::optimizer::apply_once;
     };
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 1.0);
     const auto table = tn::variable<double, tn::shape<4, 2>>("table", tn::ones());
     const auto loss = tn::square(w) + sum(tn::square(tn::gather(table, tn::constant({1, 3, 1}))));
     const auto step = tn::placeholder<std::int64_t, tn::shape<>>("step");
     const auto train = once().apply_once(tn::optimizer::compute_gradients(loss), {}, step);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const std::vector<tn::any_tensor> all = g.collection(tn::trainable_variables);
     values before = values_of(s, all);
     for (std::int64_t i = 0; i < 4; ++i) {
@@ -312,8 +296,7 @@ TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchr
     std::vector<std::string> told;
     // w after `steps` more steps.
     const auto trained = [&](bool synchronous, const std::string& at, bool partial) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto w = tn::variable("w", 1.0);
         const auto loss = tn::square(w - 3.0);
         const tn::adam how(0.1);
@@ -348,13 +331,11 @@ TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchr
 }
 
 TEST_CASE("S17, 41: a replica that waits too long says whose gradients are there, and that nobody applies them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 1.0);
     const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 2, .replica = 1});
     const auto train = sync.minimize(tn::square(w));
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     CHECK(contains(
         message_of<tn::deadline_exceeded_error>([&] { s.run_for(0.02, train); }),
         "1 of 1 gradients of step 0 are there, of replica 1, and nobody applies them: give sync_replicas::hook()"));

@@ -4,7 +4,6 @@
 #include <latch>
 #include <limits>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/session/coordinator.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // Threads that end together (SEMANTICS 37).
@@ -176,12 +176,10 @@ TEST_CASE("of many threads that fail at once one wins") {
 }
 
 TEST_CASE("SEMANTICS 40: threads train one variable in one session until one of them meets the end") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto count = tn::variable<std::int64_t, tn::shape<>>("count", tn::zeros());
     const auto next = count.assign_add(std::int64_t{1});
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     tn::coordinator c;
     for (int i = 0; i < 3; ++i)
         c.start("trainer " + std::to_string(i), [&] {

@@ -5,6 +5,7 @@
 #include <tenon/tenon.hpp>
 #include <tenon/train/session/leadership.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -12,8 +13,7 @@ namespace tn = tenon;
 TEST_CASE("SEMANTICS 28: where the task of the lease has begun anew the last chief is it again, or, after a lease's "
           "time, another") {
     tn::task shared;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 1.0f);
     const double seconds = 0.2;
     tn::detail::leadership first({"c", true, seconds}, v), second({"c", false, seconds}, v),

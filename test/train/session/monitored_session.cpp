@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "own_graph.hpp"
 #include "temporary_folder.hpp"
 
 #include <tenon/ops/elementwise/formulas.hpp>
@@ -30,8 +29,7 @@ using lines = std::vector<std::string>;
 
 // A variable w that training takes towards 1; each step halves its distance.
 struct model {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<float, tn::shape<>> w{tn::variable("w", 0.0f)};
     tn::tensor<float, tn::shape<>> loss{tn::square(w - 1.0f)};
     tn::operation train{tn::gradient_descent(0.25).minimize(loss)};
@@ -246,16 +244,14 @@ TEST_CASE(
     "SEMANTICS 46: what a checkpoint does not have, or otherwise, is initialised where that is asked for, and named") {
     const temporary_folder folder;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto w = tn::variable("w", 0.0f);
         (void)tn::variable<float, tn::shape<2>>("other", tn::zeros());
         tn::monitored_session sess({.checkpoint = folder / "m"});
         sess.run(w.assign(5.0f));
         sess.close();
     }
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable("w", 0.0f);
     const auto other = tn::variable<float, tn::shape<3>>("other", tn::constant_value(2));
     const auto table =
@@ -358,8 +354,7 @@ TEST_CASE("hooks log values and rates") {
 TEST_CASE("SEMANTICS 46: a loss that is not a number ends training, and is not saved") {
     const temporary_folder folder;
     for (const bool stop : {false, true}) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
         const auto w = tn::variable("w", 1.0f);
         const tn::tensor<float, tn::shape<>> loss = x * w;
@@ -376,8 +371,7 @@ TEST_CASE("SEMANTICS 46: a loss that is not a number ends training, and is not s
                                  tn::failed_precondition_error);
         if (!stop) break;
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     CHECK_THROWS_AS(tn::nan_guard(tn::constant(std::int32_t{1})), tn::invalid_argument_error);
 }
 

@@ -1,12 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <set>
-#include <string>
 #include <vector>
 
 #include <tenon/ops/input/epochs.hpp>
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -29,8 +29,7 @@ std::vector<std::int64_t> drain(tn::session& sess, const number& next, tn::coord
 TEST_CASE("SEMANTICS 37: a queue runner's threads run their operations until the data end; the last closes the queue") {
     for (const int threads : {1, 5}) {
         CAPTURE(threads);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         tn::fifo_queue<std::int64_t> from(100), to(4);
         auto x = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>("x");
         auto fill = from.enqueue_many(x);
@@ -53,8 +52,7 @@ TEST_CASE("SEMANTICS 37: a queue runner's threads run their operations until the
 }
 
 TEST_CASE("SEMANTICS 37: once a stop is asked for, runners that wait for room end, and the queue is closed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(2);
     auto put = q.enqueue(std::int64_t{1});
     auto size = q.size();
@@ -72,8 +70,7 @@ TEST_CASE("SEMANTICS 37: once a stop is asked for, runners that wait for room en
 }
 
 TEST_CASE("SEMANTICS 37: an error in one thread of a runner stops them all, and join() rethrows it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(2);
     auto v = tn::variable("never_initialised", std::int64_t{1});
     auto bad = q.enqueue(v);
@@ -89,8 +86,7 @@ TEST_CASE("SEMANTICS 37: an error in one thread of a runner stops them all, and 
 TEST_CASE("SEMANTICS 37: collected runners are started together, also those of a graph that was read") {
     std::string text;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         tn::fifo_queue<std::int64_t> a(3, {.name = "a"}), b(3, {.name = "b"});
         tn::add_queue_runner(tn::queue_runner(a, a.enqueue(std::int64_t{7}), 2));
         tn::add_queue_runner(tn::queue_runner(b, b.enqueue(a.dequeue() + std::int64_t{1}), 1));
@@ -109,8 +105,7 @@ TEST_CASE("SEMANTICS 37: collected runners are started together, also those of a
 }
 
 TEST_CASE("SEMANTICS 37: who waits for a queue whose collected runners were never started is told so") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(3, {.name = "examples"});
     tn::add_queue_runner(tn::queue_runner(q, q.enqueue(std::int64_t{7}), 1));
     auto next = q.dequeue();
@@ -125,8 +120,7 @@ TEST_CASE("SEMANTICS 37: who waits for a queue whose collected runners were neve
 }
 
 TEST_CASE("SEMANTICS 37: the hint is given through every handle of a shared name") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(3, {.shared_name = "jobs", .name = "filled"});
     tn::add_queue_runner(tn::queue_runner(q, q.enqueue(std::int64_t{7}), 1));
     tn::fifo_queue<std::int64_t> same(3, {.shared_name = "jobs", .name = "read"}), other(3, {.shared_name = "none"});
@@ -145,8 +139,7 @@ TEST_CASE("SEMANTICS 37: the hint is given through every handle of a shared name
 }
 
 TEST_CASE("a runner ends with its session") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(1);
     auto put = q.enqueue(std::int64_t{1});
     tn::session sess(g);
@@ -159,21 +152,18 @@ TEST_CASE("a runner ends with its session") {
 }
 
 TEST_CASE("a runner without an operation, or with one of another graph, is refused") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(1, {.name = "examples"});
     const auto text =
         message_of<tn::invalid_argument_error>([&] { tn::queue_runner(q, q.enqueue(std::int64_t{1}), 0); });
     CHECK_MESSAGE(contains(text, "queue_runner of \"examples\""), text);
-    const tn::graph other;
-    const tn::graph_scope there(other);
+    const own_graph other;
     const tn::operation elsewhere = tn::no_op();
     CHECK_THROWS_AS(tn::queue_runner(q, elsewhere, 1), tn::invalid_argument_error);
 }
 
 TEST_CASE("SEMANTICS 37: what a runner runs first is run once, before the others, however many threads it has") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(3);
     auto v = tn::variable("v", std::int64_t{0}, {.collected = false});
     const tn::tensor<std::int64_t, tn::shape<1>> once =
@@ -198,8 +188,7 @@ TEST_CASE("SEMANTICS 37: what a runner runs first is run once, before the others
 }
 
 TEST_CASE("SEMANTICS 37: a stop ends a runner that waited for room when its queue was closed by somebody else") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> q(1);
     tn::add_queue_runner(tn::queue_runner(q, q.enqueue(std::int64_t{3}), 1));
     auto size = q.size();
@@ -217,8 +206,7 @@ TEST_CASE("SEMANTICS 37: a stop ends a runner that waited for room when its queu
 }
 
 TEST_CASE("SEMANTICS 37: a stop ends a runner that waits for room in another queue, which keeps what it holds") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<std::int64_t> filled(100), room(2);
     const auto put = [&] {
         const tn::control_dependencies after(room.enqueue(std::int64_t{3}));
