@@ -241,3 +241,14 @@ TEST_CASE("csv: infinities with and without a sign, and one name for a row of se
     const auto values = s.run(decoded);
     CHECK((values(0) > 0 && values(0) - values(0) != 0 && values(1) < 0 && values(3) == 3));
 }
+
+TEST_CASE("csv: batches of a size that types say are whole, and names in quotes may hold the delimiter") {
+    const temporary_folder folder;
+    const std::string path = folder / "a.csv";
+    write_bytes(path, "1,2\n3,4\n5,6\n7,8\n9,0\n");
+    std::vector<int> firsts;
+    for (const auto& [a, b] : tn::data::csv<int, int>(path).batch<2>()) firsts.insert(firsts.end(), a.begin(), a.end());
+    CHECK(firsts == std::vector<int>{1, 3, 5, 7}); // the last row fills none
+    write_bytes(path, "\"x,y\",b,a\n1,2,3\n");
+    CHECK(tn::data::csv<pair_of_texts>(path).iterate().next()->b == "2");
+}

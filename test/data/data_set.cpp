@@ -228,6 +228,8 @@ TEST_CASE("buckets hold elements of about one length") {
     CHECK(elements == 20);
     CHECK_THROWS_AS((void)set.bucket_by_length([](const auto& a) { return a.size(); }, {6, 3}, {1, 1, 1}),
                     tn::invalid_argument_error);
+    CHECK_THROWS_AS((void)set.bucket_by_length([](const auto& a) { return a.size(); }, {3, 3}, {1, 1, 1}),
+                    tn::invalid_argument_error);
 }
 
 TEST_CASE("sampling follows the weights until one has ended") {

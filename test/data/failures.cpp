@@ -149,3 +149,24 @@ TEST_CASE("what a function whose types are not checked by the compiler gives is 
     CHECK_THROWS_WITH_AS(run.next(element), doctest::Contains("component 0 of what the function gives"),
                          tn::invalid_argument_error);
 }
+
+TEST_CASE("of two data sets beside each other that fail at one place the first one's failure is told") {
+    const auto failing = [](const char* why) {
+        return tn::data::range(2).map_host([why](std::int64_t x) { return throw tn::data_loss_error(why), x; });
+    };
+    auto it = tn::data::zip(failing("left"), failing("right")).iterate();
+    CHECK_THROWS_WITH_AS(it.next(), "map_host: element 0: left", tn::data_loss_error);
+}
+
+TEST_CASE(
+    "data sets that follow one another have the sizes that are those of both, and are refused where they do not fit") {
+    const auto set = [](const tn::extents& sizes) {
+        return tn::data::range(1).untyped().map_host(
+            {{tn::element_type::float32, sizes}},
+            [sizes](std::vector<tn::any_array>& x) { x[0] = tn::any_array::zeros(tn::element_type::float32, sizes); });
+    };
+    const auto both = set({2, 3}).concatenate(set({4, 3}));
+    CHECK(both.components()[0] == tn::tensor_type{tn::element_type::float32, {tn::dynamic_extent, 3}});
+    CHECK_THROWS_WITH_AS((void)set({2, 3}).concatenate(set({2})), doctest::Contains("make no data set"),
+                         tn::invalid_argument_error);
+}

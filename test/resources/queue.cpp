@@ -317,6 +317,19 @@ TEST_CASE("who is stopped leaves the queue as if it had not come") {
     CHECK(first.got() == list{8});
 }
 
+TEST_CASE("what was dequeued and is given back has its place in the order again, whoever is first to do so") {
+    tn::queue_resource q("q", of_numbers(3));
+    put(q, {1, 2, 3});
+    attempt first, second;
+    for (attempt* a : {&first, &second}) {
+        a->keeps = true;
+        q.dequeue(*a);
+    }
+    q.give_back(first);
+    q.give_back(second);
+    CHECK(take(q, 3) == list{1, 2, 3});
+}
+
 TEST_CASE("SEMANTICS 33: of a shuffled queue so many stay until it is closed, and three wanted complete with three") {
     tn::queue_description d = of_numbers(50);
     d.order = tn::queue_order::shuffled;
@@ -467,6 +480,13 @@ TEST_CASE("what does not fit a queue is refused when it is asked, with names, ty
     CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_many(none, -1); }).find("-1 elements") !=
           std::string::npos);
     CHECK(q.size() == 0);
+    tn::queue_description two = of_numbers(5);
+    two.components.push_back(two.components[0]);
+    tn::queue_resource pairs("pairs", two);
+    attempt uneven(numbers({1, 2}));
+    uneven.tuple.push_back(numbers({3}));
+    CHECK(message_of<tn::invalid_argument_error>([&] { pairs.enqueue_many(uneven); }) ==
+          "queue \"pairs\": component 0 has 2 elements, component 1 has 1");
     CHECK(to_string(of_numbers(5)) == "queue of (int64[]), capacity 5");
 }
 

@@ -204,6 +204,8 @@ TEST_CASE("S28: a second process under a replica's number is the replica from th
     CHECK(message_of<tn::error>([&] { l.begin(0, 100, 0); }).find("replica 0 is another process now") !=
           std::string::npos);
     CHECK_THROWS_AS(l.join(0, 100, 0), tn::aborted_error);
+    for (std::int64_t process = 300; process <= 364; ++process) l.join(0, process, 0);
+    CHECK_THROWS_AS(l.join(0, 300, 0), tn::aborted_error); // the last 64 are known
 }
 
 TEST_CASE("S41: who has finished is not waited for: those that would be are told; who comes again begins another run") {
