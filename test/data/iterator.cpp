@@ -26,10 +26,6 @@ namespace {
 constexpr double soon = 0.05; // seconds: how long is waited for what must not come
 constexpr double late = 60;   // and at most for what must
 
-struct in_graph {
-    own_graph made;
-};
-
 // Numbers that come when a test lets them.
 class tap {
 public:
@@ -86,7 +82,7 @@ template <class X> numbers all_of(tn::session& s, const X& next) {
 } // namespace
 
 TEST_CASE("SEMANTICS 38: a one-shot iterator gives one element a step, however often it is fetched, to its end") {
-    const in_graph g;
+    const own_graph g;
     const tn::array<float, tn::shape<3, 2>> x{{1, 2}, {3, 4}, {5, 6}};
     const tn::array<std::string, tn::shape<3>> y{"a", "b", "c"};
     const auto it = tn::make_one_shot_iterator(tn::data::slices(x, y));
@@ -112,7 +108,7 @@ TEST_CASE("SEMANTICS 38: a one-shot iterator gives one element a step, however o
 }
 
 TEST_CASE("SEMANTICS 16: what is fed in place of an element takes none") {
-    const in_graph g;
+    const own_graph g;
     const auto x = tn::make_one_shot_iterator(tn::data::range(3)).get_next();
     const auto more = x + std::int64_t{10};
     tn::session s;
@@ -121,7 +117,7 @@ TEST_CASE("SEMANTICS 16: what is fed in place of an element takes none") {
 }
 
 TEST_CASE("SEMANTICS 38: an initialisable iterator begins anew each time, and says so where it has not begun") {
-    const in_graph g;
+    const own_graph g;
     const auto it = tn::make_initializable_iterator(tn::data::range(3), {.name = "train"});
     const auto x = it.get_next();
     in_every_session([&](tn::session& s) {
@@ -139,7 +135,7 @@ TEST_CASE("SEMANTICS 38: an initialisable iterator begins anew each time, and sa
 }
 
 TEST_CASE("SEMANTICS 38: an iterator without a data set goes through one after another of its components") {
-    const in_graph g;
+    const own_graph g;
     const tn::iterator<std::int64_t> it({.name = "either"});
     const auto x = it.get_next();
     const auto train = it.make_initializer(tn::data::range(2)), test = it.make_initializer(tn::data::range(5, 8));
@@ -162,7 +158,7 @@ TEST_CASE("SEMANTICS 38: an iterator without a data set goes through one after a
 }
 
 TEST_CASE("SEMANTICS 38: a feedable iterator is the one whose handle a step is given; each keeps its place") {
-    const in_graph g;
+    const own_graph g;
     const auto train = tn::make_one_shot_iterator(tn::data::range(100));
     const auto test = tn::make_initializable_iterator(tn::data::range(-3, 0));
     const auto other = tn::make_one_shot_iterator(tn::data::tensors(1.0f).repeat());
@@ -190,7 +186,7 @@ TEST_CASE("SEMANTICS 38: a feedable iterator is the one whose handle a step is g
 }
 
 TEST_CASE("what is no handle, or no place, is told of those and of no path") {
-    const in_graph g;
+    const own_graph g;
     const auto number = tn::placeholder<std::int64_t, tn::shape<>>("number");
     CHECK(message_of<tn::invalid_argument_error>([&] {
               (void)tn::untyped::next_of_handle(number, {{tn::element_type::int64, {}}});
@@ -212,7 +208,7 @@ TEST_CASE("SEMANTICS 38: of several threads each gets elements in order, and tog
     const tn::data_set<std::int64_t> sets[] = {plain, plain.map_host(same), plain.prefetch(3),
                                                plain.map_host(same, {.parallelism = 3}).batch(7).unbatch().prefetch()};
     for (const auto& set : sets) {
-        const in_graph g;
+        const own_graph g;
         const auto x = tn::make_one_shot_iterator(set).get_next();
         tn::session s;
         const auto step = s.callable(tn::feeds(), tn::fetches(x));
@@ -237,7 +233,7 @@ TEST_CASE("SEMANTICS 38: of several threads each gets elements in order, and tog
 }
 
 TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and its element is the next step's") {
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow), {.name = "slow"}).get_next();
     tn::session s;
@@ -255,7 +251,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and its eleme
 }
 
 TEST_CASE("steps that are started wait in line; one that is stopped leaves it, and nothing is lost") {
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow)).get_next();
     tn::session s;
@@ -275,7 +271,7 @@ TEST_CASE("steps that are started wait in line; one that is stopped leaves it, a
 }
 
 TEST_CASE("what a function throws comes once, and to the next step where its own was stopped") {
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow).map_host([](std::int64_t v) {
                        if (v == 2) throw tn::data_loss_error("two is torn");
@@ -293,18 +289,18 @@ TEST_CASE("what a function throws comes once, and to the next step where its own
 
 TEST_CASE("SEMANTICS 25: an iterator with a shared name is one for all sessions of a task") {
     const tn::task shared;
-    const in_graph g;
+    const own_graph g;
     const auto ours = tn::make_one_shot_iterator(tn::data::range(10), {.shared_name = "input"}).get_next();
     const auto own = tn::make_one_shot_iterator(tn::data::range(10)).get_next();
-    tn::session first(shared, g.made), second(shared, g.made);
+    tn::session first(shared, g), second(shared, g);
     CHECK(first.run(ours).item() == 0);
     CHECK(second.run(ours).item() == 1);
     CHECK(first.run(ours).item() == 2);
     CHECK(first.run(own).item() == 0);
     CHECK(second.run(own).item() == 0);
-    const in_graph other;
+    const own_graph other;
     const auto floats = tn::make_one_shot_iterator(tn::data::tensors(1.0f), {.shared_name = "input"}).get_next();
-    tn::session third(shared, other.made);
+    tn::session third(shared, other);
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { third.run(floats); }),
                    "iterator \"input\" exists with elements of (int64[]), not of (float[])"));
     CHECK(second.run(ours).item() == 3);
@@ -312,13 +308,13 @@ TEST_CASE("SEMANTICS 25: an iterator with a shared name is one for all sessions 
 
 TEST_CASE("SEMANTICS 25: a reset of its container tells who waits, before the element comes") {
     tn::task shared;
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto x = [&] {
         const tn::container_scope box("box");
         return tn::make_one_shot_iterator(from(slow), {.shared_name = "input"}).get_next();
     }();
-    tn::session s(shared, g.made);
+    tn::session s(shared, g);
     const closed_at_end later{slow};
     const auto step = s.callable(tn::feeds(), tn::fetches(x));
     const auto one = step.start(), two = step.start();
@@ -331,7 +327,7 @@ TEST_CASE("SEMANTICS 25: a reset of its container tells who waits, before the el
 }
 
 TEST_CASE("SEMANTICS 19: a session that is closed stops what waits for elements") {
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow)).get_next();
     auto s = std::make_unique<tn::session>();
@@ -350,7 +346,7 @@ TEST_CASE("SEMANTICS 19: a session that is closed stops what waits for elements"
 }
 
 TEST_CASE("an iterator outlives its session and the data set's handles, and begins anew in the next session") {
-    const in_graph g;
+    const own_graph g;
     const auto it = [] {
         const auto set = tn::data::range(3).map_host([](std::int64_t v) { return 2 * v; });
         return tn::make_one_shot_iterator(set);
@@ -366,9 +362,9 @@ TEST_CASE("an iterator outlives its session and the data set's handles, and begi
 TEST_CASE("a graph that was read has the same data sets, as long as they are in the program") {
     std::string text;
     {
-        const in_graph g;
+        const own_graph g;
         (void)tn::make_one_shot_iterator(tn::data::range(3)).get_next();
-        text = tn::to_json(g.made);
+        text = tn::to_json(g);
         const tn::graph read = tn::graph_from_json(text);
         const tn::iterator<std::int64_t> it{tn::untyped::iterator(read.tensor("iterator:0"))};
         const std::int64_t nodes = read.size();
@@ -386,7 +382,7 @@ TEST_CASE("a graph that was read has the same data sets, as long as they are in 
 }
 
 TEST_CASE("a report says what its steps took") {
-    const in_graph g;
+    const own_graph g;
     const auto it = tn::make_one_shot_iterator(
         tn::data::range(10).map_host([](std::int64_t v) { return v; }, {.parallelism = 2}).batch(5));
     const auto x = it.get_next();
@@ -400,7 +396,7 @@ TEST_CASE("a report says what its steps took") {
 }
 
 TEST_CASE("SEMANTICS 12: an iterator and its ops are where it was placed, in the host's memory") {
-    const in_graph g;
+    const own_graph g;
     const auto it = [] {
         const auto there = tn::on("/cpu:1");
         return tn::make_one_shot_iterator(tn::data::range(5), {.name = "there"});
@@ -420,7 +416,7 @@ TEST_CASE("SEMANTICS 12: an iterator and its ops are where it was placed, in the
 }
 
 TEST_CASE("a place that was saved is gone on from, with the element of a step that was stopped") {
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto it = tn::make_one_shot_iterator(from(slow));
     const auto x = it.get_next();
@@ -443,7 +439,7 @@ TEST_CASE("a place that was saved is gone on from, with the element of a step th
 }
 
 TEST_CASE("a save waits no longer than it may") {
-    const in_graph g;
+    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto it = tn::make_one_shot_iterator(from(slow).prefetch(2));
     const auto x = it.get_next();
@@ -459,7 +455,7 @@ TEST_CASE("a save waits no longer than it may") {
 }
 
 TEST_CASE("a state of another data set is refused, and the iterator goes on where it was") {
-    const in_graph g;
+    const own_graph g;
     const auto it = tn::make_initializable_iterator(tn::data::range(10).batch(2).unbatch());
     const auto x = it.get_next();
     const auto others = tn::make_one_shot_iterator(tn::data::range(10).skip(2));

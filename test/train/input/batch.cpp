@@ -8,7 +8,7 @@
 
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
+#include "train/running_session.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -18,20 +18,14 @@ namespace {
 inline constexpr struct some : tn::dim<"some"> {} some;
 using numbers = std::vector<std::int64_t>;
 
-struct in_graph {
-    own_graph made;
-};
-
 template <class A> numbers numbers_in(const A& a) { return {a.begin(), a.end()}; }
 // The batches that steps give, until the data end.
 template <class T> std::vector<numbers> drained(const T& next, tn::graph& g) {
     std::vector<numbers> all;
-    tn::session sess(g, {.operation_timeout = 60});
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
-    while (coord.stop_on_exception([&] { all.push_back(numbers_in(sess.run(next))); })) {
+    running_session sess(g);
+    while (sess.coord.stop_on_exception([&] { all.push_back(numbers_in(sess.run(next))); })) {
     }
-    coord.join();
+    sess.coord.join();
     return all;
 }
 auto counted(std::int64_t limit, std::int64_t epochs = 1) {
@@ -55,33 +49,32 @@ numbers up_to(std::int64_t n) {
 } // namespace
 
 TEST_CASE("SEMANTICS 37: batch stacks what comes one by one; what makes no full batch at the end is dropped") {
-    in_graph g;
+    own_graph g;
     const auto b = tn::input::batch<3>(counted(7));
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<3>>>);
-    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}});
+    CHECK(drained(b, g) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}});
 }
 
 TEST_CASE("SEMANTICS 37: with allow_smaller_final_batch the last batch has what is left") {
-    in_graph g;
+    own_graph g;
     const auto b = tn::input::batch<some>(counted(7), 3, {.allow_smaller_final_batch = true});
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<some>>>);
-    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}, {6}});
+    CHECK(drained(b, g) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}, {6}});
 }
 
 TEST_CASE("batches of a size that is known where the graph is made alone are dynamic in their types") {
-    in_graph g;
+    own_graph g;
     const auto b = tn::input::batch(counted(4), 2);
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<tn::dyn>>>);
-    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1}, {2, 3}});
+    CHECK(drained(b, g) == std::vector<numbers>{{0, 1}, {2, 3}});
 }
 
 TEST_CASE("a tuple stays together, with several threads") {
-    in_graph g;
+    own_graph g;
     const auto i = counted(100);
     const auto [x, y] = tn::input::batch<10>(std::tuple{i, i * std::int64_t{2}}, {.threads = 4, .capacity = 7});
-    tn::session sess(g.made, {.operation_timeout = 60});
-    tn::coordinator coord;
-    CHECK(tn::start_queue_runners(sess, coord) == 5);
+    running_session sess(g);
+    CHECK(sess.started == 5);
     numbers all;
     for (int k = 0; k < 10; ++k) {
         const auto [a, b] = sess.run(x, y);
@@ -92,29 +85,29 @@ TEST_CASE("a tuple stays together, with several threads") {
     }
     CHECK(sorted(all) == up_to(100));
     CHECK_THROWS_AS((void)sess.run(x), tn::end_of_data_error);
-    coord.request_stop();
-    coord.join();
+    sess.coord.request_stop();
+    sess.coord.join();
 }
 
 TEST_CASE("elements along dimension 0 are enqueued as many") {
-    in_graph g;
+    own_graph g;
     const auto pairs = tn::range_input_producer(10, {.num_epochs = 1, .shuffle = false}).dequeue_many<2>();
     const auto b = tn::input::batch<5, tn::enqueue_as::many>(pairs);
-    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}});
+    CHECK(drained(b, g) == std::vector<numbers>{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}});
 }
 
 TEST_CASE(
     "SEMANTICS 34: dynamic_pad fills up the elements of a batch; without it a batch of different ones is an error") {
     for (const bool pads : {true, false}) {
         CAPTURE(pads);
-        in_graph g;
+        own_graph g;
         const tn::padding_fifo_queue<tn::component<std::int64_t, tn::shape<tn::dyn>>> from(9);
         const auto put = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>("put");
         const auto fill = from.enqueue(put);
         const auto close = from.close();
         const auto b = tn::input::batch<2>(from.dequeue(), {.dynamic_pad = pads});
         static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<2, tn::dyn>>>);
-        tn::session sess(g.made, {.operation_timeout = 60});
+        tn::session sess(g, {.operation_timeout = 60});
         for (const std::int64_t n : {3, 1}) {
             tn::any_array a(tn::element_type::int64, tn::extents(n));
             std::fill_n(a.data<std::int64_t>(), n, n);
@@ -131,7 +124,7 @@ TEST_CASE(
 }
 
 TEST_CASE("SEMANTICS 37: batch_join has threads for each of several sources, and ends with the last of them") {
-    in_graph g;
+    own_graph g;
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> sources;
     for (const std::int64_t n : {10, 0, 25}) {
         if (n == 0) continue;
@@ -141,13 +134,13 @@ TEST_CASE("SEMANTICS 37: batch_join has threads for each of several sources, and
     numbers wanted;
     for (const std::int64_t n : {10, 25})
         for (std::int64_t i = 0; i < n; ++i) wanted.push_back(100 * n + i);
-    CHECK(sorted(joined(drained(b, g.made))) == sorted(wanted));
+    CHECK(sorted(joined(drained(b, g))) == sorted(wanted));
 }
 
 TEST_CASE("SEMANTICS 33, 37: shuffle_batch mixes; the same seeds and one thread give the same batches") {
     const auto run = [](std::uint64_t seed) {
-        in_graph g;
-        return joined(drained(tn::input::shuffle_batch<5>(counted(40, 2), 30, 20, {.seed = seed}), g.made));
+        own_graph g;
+        return joined(drained(tn::input::shuffle_batch<5>(counted(40, 2), 30, 20, {.seed = seed}), g));
     };
     const numbers all = run(7);
     CHECK(all.size() == 80);
@@ -157,7 +150,7 @@ TEST_CASE("SEMANTICS 33, 37: shuffle_batch mixes; the same seeds and one thread 
 }
 
 TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources once") {
-    in_graph g;
+    own_graph g;
     using record = std::tuple<tn::tensor<std::int64_t, tn::shape<>>, tn::tensor<std::int64_t, tn::shape<>>>;
     std::vector<record> sources;
     for (int s = 0; s < 3; ++s) {
@@ -166,12 +159,10 @@ TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources on
     }
     const auto joined = tn::input::shuffle_batch_join<some>(sources, 4, 32, 16, {.allow_smaller_final_batch = true});
     const auto &x = std::get<0>(joined), &from = std::get<1>(joined);
-    tn::session sess(g.made, {.operation_timeout = 60});
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g);
     std::set<std::int64_t> came;
     std::size_t count = 0;
-    while (coord.stop_on_exception([&] {
+    while (sess.coord.stop_on_exception([&] {
         const auto [a, s] = sess.run(x, from);
         CHECK(a.size() == s.size());
         for (std::int64_t i = 0; i < a.size(); ++i) {
@@ -181,13 +172,13 @@ TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources on
         }
     })) {
     }
-    coord.join();
+    sess.coord.join();
     CHECK(count == 60);
     CHECK(came.size() == 60);
 }
 
 TEST_CASE("what makes no batches is refused where the graph is made") {
-    in_graph g;
+    own_graph g;
     const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     const auto i = counted(3);
     const tn::any_tensor x(i), text(tn::constant("a"));
@@ -203,13 +194,11 @@ TEST_CASE("what makes no batches is refused where the graph is made") {
 }
 
 TEST_CASE("SEMANTICS 37: an error of what makes the elements ends the batches, and join() rethrows it") {
-    in_graph g;
+    own_graph g;
     const auto v = tn::variable("never_initialised", std::int64_t{1});
     const auto b = tn::input::batch<2>(counted(5) + v);
-    tn::session sess(g.made, {.operation_timeout = 60});
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
-    CHECK_FALSE(coord.stop_on_exception([&] { (void)sess.run(b); }));
-    const auto text = message_of<tn::failed_precondition_error>([&] { coord.join(); });
+    running_session sess(g);
+    CHECK_FALSE(sess.coord.stop_on_exception([&] { (void)sess.run(b); }));
+    const auto text = message_of<tn::failed_precondition_error>([&] { sess.coord.join(); });
     CHECK_MESSAGE(contains(text, "never_initialised"), text);
 }

@@ -12,7 +12,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
-#include "own_graph.hpp"
+#include "train/running_session.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -68,9 +68,8 @@ TEST_CASE("prefetch_to_device: each element comes once, whole and in order; then
             const auto it = tn::make_one_shot_iterator(elements(n));
             const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0", {.slots = slots});
             static_assert(std::is_same_v<decltype(x), const tn::tensor<float, tn::shape<4, 2>>>);
-            tn::session sess(g, with_gpu());
-            tn::coordinator coord;
-            CHECK(tn::start_queue_runners(sess, coord) == 1);
+            running_session sess(g, with_gpu());
+            CHECK(sess.started == 1);
             for (std::int64_t k = 0; k < n; ++k) {
                 const auto [ki, kx] = sess.run(i, x);
                 CHECK(ki() == k);
@@ -78,7 +77,7 @@ TEST_CASE("prefetch_to_device: each element comes once, whole and in order; then
             }
             CHECK_THROWS_AS(sess.run(x), tn::end_of_data_error);
             CHECK_THROWS_AS(sess.run(i), tn::end_of_data_error);
-            coord.join();
+            sess.coord.join();
         }
 }
 
@@ -89,15 +88,14 @@ TEST_CASE("prefetch_to_device: a step that needs one tensor of a tuple takes the
     const auto other = tn::make_one_shot_iterator(tn::data::range(3));
     const tn::tensor<std::int64_t, tn::shape<>> alone = tn::prefetch_to_device(other.get_next(), "/gpu:0");
     CHECK(i.name().starts_with("pairs/"));
-    tn::session sess(g, with_gpu());
-    tn::coordinator coord;
-    CHECK(tn::start_queue_runners(sess, coord) == 2);
+    running_session sess(g, with_gpu());
+    CHECK(sess.started == 2);
     for (std::int64_t k = 0; k < 6; ++k) {
         if (k % 2 == 0) CHECK(sess.run(i)() == k);
         else CHECK(belongs(k, sess.run(x)));
     }
     for (std::int64_t k = 0; k < 3; ++k) CHECK(sess.run(alone)() == k);
-    coord.join();
+    sess.coord.join();
 }
 
 TEST_CASE("prefetch_to_device: elements cross to the GPU in the step that fills, not in the one that uses them") {
@@ -183,9 +181,7 @@ TEST_CASE("prefetch_to_device: steps of several threads, on slow links, get each
     const auto next = tn::prefetch_to_device(it.get_next(), "/gpu:0", {.slots = 3});
     const auto& i = std::get<0>(next);
     const auto& x = std::get<1>(next);
-    tn::session sess(g, with_gpu(1e-5));
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g, with_gpu(1e-5));
     std::mutex guard;
     std::vector<int> times(static_cast<std::size_t>(n));
     std::atomic<int> torn{0};
@@ -203,7 +199,7 @@ TEST_CASE("prefetch_to_device: steps of several threads, on slow links, get each
             }
         });
     for (std::thread& t : threads) t.join();
-    coord.join();
+    sess.coord.join();
     CHECK(torn == 0);
     CHECK(times == std::vector<int>(static_cast<std::size_t>(n), 1));
 }
@@ -230,12 +226,10 @@ TEST_CASE("prefetch_to_device: a step that fails on its element has given the pl
     const auto it = tn::make_one_shot_iterator(elements(20));
     const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0");
     const auto small = tn::assert_true(i < std::int64_t{0}, "it is large", i);
-    tn::session sess(g, with_gpu());
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g, with_gpu());
     for (int k = 0; k < 19; ++k) CHECK_THROWS_AS(sess.run(small), tn::invalid_argument_error);
     CHECK(sess.run(i)() == 19);
-    coord.join();
+    sess.coord.join();
 }
 
 TEST_CASE("prefetch_to_device: a stop while all places are full ends the runner, and what is there can be taken") {
@@ -269,21 +263,19 @@ TEST_CASE("prefetch_to_device: a stop before the first element, and a session th
         tn::fifo_queue<float> from(4); // from which nothing comes
         const auto x = tn::prefetch_to_device(from.dequeue(), "/gpu:0");
         const auto put = from.enqueue(1.0f), no_more = from.close();
-        tn::session sess(g, with_gpu());
-        tn::coordinator coord;
-        tn::start_queue_runners(sess, coord);
+        running_session sess(g, with_gpu());
         if (close) sess.close();
         else {
-            coord.request_stop();
+            sess.coord.request_stop();
             sess.run(no_more);
         }
         try {
-            coord.join(20);
+            sess.coord.join(20);
         } catch (const tn::failed_precondition_error& e) { // where the thread began when the session was closed
             CHECK(close);
             CHECK(std::string(e.what()) == "Session is closed.");
         }
-        CHECK(coord.running().empty());
+        CHECK(sess.coord.running().empty());
         if (!close) CHECK_THROWS_AS(sess.run(x), tn::end_of_data_error);
     }
 }
@@ -295,16 +287,14 @@ TEST_CASE("prefetch_to_device: an error of the data stops the training with it, 
         return i;
     }));
     const auto x = tn::prefetch_to_device(it.get_next(), "/gpu:0");
-    tn::session sess(g, with_gpu());
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g, with_gpu());
     numbers got;
     try {
         for (;;) got.push_back(sess.run(x)());
     } catch (const tn::end_of_data_error&) {
     }
     CHECK(got == numbers{0, 1, 2, 3});
-    CHECK(contains(message_of<tn::data_loss_error>([&] { coord.join(); }), "element 4 is damaged"));
+    CHECK(contains(message_of<tn::data_loss_error>([&] { sess.coord.join(); }), "element 4 is damaged"));
 }
 
 TEST_CASE(

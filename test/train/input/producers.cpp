@@ -8,7 +8,7 @@
 
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
+#include "train/running_session.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"
 
@@ -18,24 +18,19 @@ namespace {
 
 using numbers = std::vector<std::int64_t>;
 
-struct in_graph {
-    own_graph made;
-};
-
 // What steps that fetch `next` give, until the data end.
 template <class T> auto drained(const T& next, tn::graph& g) {
     std::vector<std::decay_t<decltype(std::declval<tn::session&>().run(next)())>> all;
-    tn::session sess(g, {.operation_timeout = 60});
-    tn::coordinator coord;
-    CHECK(tn::start_queue_runners(sess, coord) >= 1);
-    while (coord.stop_on_exception([&] { all.push_back(sess.run(next)()); })) {
+    running_session sess(g);
+    CHECK(sess.started >= 1);
+    while (sess.coord.stop_on_exception([&] { all.push_back(sess.run(next)()); })) {
     }
-    coord.join();
+    sess.coord.join();
     return all;
 }
 numbers range_in(const tn::producer_options& o, std::int64_t limit = 20) {
-    in_graph g;
-    return drained(tn::range_input_producer(limit, o).dequeue(), g.made);
+    own_graph g;
+    return drained(tn::range_input_producer(limit, o).dequeue(), g);
 }
 bool is_permutation_of_range(numbers part) {
     std::sort(part.begin(), part.end());
@@ -47,10 +42,10 @@ bool is_permutation_of_range(numbers part) {
 } // namespace
 
 TEST_CASE("SEMANTICS 37: string_input_producer gives the texts epoch after epoch, and closes its queue at the end") {
-    in_graph g;
+    own_graph g;
     const tn::queue<std::string> names =
         tn::string_input_producer({"a", "b", "c"}, {.num_epochs = 2, .shuffle = false, .capacity = 2});
-    CHECK(drained(names.dequeue(), g.made) == std::vector<std::string>{"a", "b", "c", "a", "b", "c"});
+    CHECK(drained(names.dequeue(), g) == std::vector<std::string>{"a", "b", "c", "a", "b", "c"});
 }
 
 TEST_CASE("SEMANTICS 37: shuffled, each epoch has another order, the same one for the same seeds") {
@@ -68,56 +63,52 @@ TEST_CASE("SEMANTICS 37: shuffled, each epoch has another order, the same one fo
 }
 
 TEST_CASE("SEMANTICS 21, 37: with the graph's seed the order is the same in each session, and epochs begin anew") {
-    in_graph g;
-    g.made.set_seed(11);
+    own_graph g;
+    g.set_seed(11);
     const auto next = tn::range_input_producer(10, {.num_epochs = 2}).dequeue();
-    const numbers once = drained(next, g.made);
+    const numbers once = drained(next, g);
     CHECK(once.size() == 20);
-    CHECK(drained(next, g.made) == once);
+    CHECK(drained(next, g) == once);
 }
 
 TEST_CASE("without num_epochs there is no end") {
-    in_graph g;
+    own_graph g;
     const auto next = tn::range_input_producer(2, {.shuffle = false, .capacity = 3}).dequeue_many<2>();
-    tn::session sess(g.made, {.operation_timeout = 60});
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g);
     for (int i = 0; i < 50; ++i) {
         const auto two = sess.run(next);
         REQUIRE(two(0) == 0);
         REQUIRE(two(1) == 1);
     }
-    coord.request_stop();
-    coord.join();
+    sess.coord.request_stop();
+    sess.coord.join();
 }
 
 TEST_CASE("SEMANTICS 37: input_producer gives the elements of a tensor along dimension 0") {
-    in_graph g;
+    own_graph g;
     const auto q = tn::input_producer(tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}),
                                       {.num_epochs = 1, .shuffle = false, .name = "rows"});
     CHECK(q.name() == "rows");
     const auto next = q.dequeue();
-    tn::session sess(g.made, {.operation_timeout = 60});
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g);
     for (int i = 0; i < 3; ++i) {
         const auto row = sess.run(next);
         CHECK(row(0) == static_cast<float>(2 * i + 1));
         CHECK(row(1) == static_cast<float>(2 * i + 2));
     }
     CHECK_THROWS_AS((void)sess.run(next), tn::end_of_data_error);
-    coord.request_stop();
-    coord.join();
+    sess.coord.request_stop();
+    sess.coord.join();
 }
 
 TEST_CASE("a producer of as many elements as its tensor has in the step") {
-    in_graph g;
+    own_graph g;
     const tn::fifo_queue<std::int64_t> from(9);
     const auto fill = from.enqueue_many(tn::constant({std::int64_t{4}, std::int64_t{5}, std::int64_t{6}}));
     const auto close = from.close();
     const auto next =
         tn::input_producer(from.dequeue_up_to(8), {.num_epochs = 1, .shuffle = false, .name = "x"}).dequeue();
-    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::session sess(g, {.operation_timeout = 60});
     sess.run(fill);
     sess.run(close);
     tn::coordinator coord;
@@ -129,13 +120,12 @@ TEST_CASE("a producer of as many elements as its tensor has in the step") {
 }
 
 TEST_CASE("SEMANTICS 37: slice_input_producer gives slices of several tensors that belong together, texts among them") {
-    in_graph g;
+    own_graph g;
     const auto images = tn::constant({{0.0f, 0.5f}, {1.0f, 1.5f}, {2.0f, 2.5f}, {3.0f, 3.5f}});
     const auto names = tn::constant(tn::array<std::string, tn::shape<4>>{"zero", "one", "two", "three"});
     const auto [image, name] = tn::slice_input_producer(std::tuple{images, names}, {.num_epochs = 5, .seed = 3});
-    tn::session sess(g.made, {.operation_timeout = 60});
-    tn::coordinator coord;
-    CHECK(tn::start_queue_runners(sess, coord) == 1);
+    running_session sess(g);
+    CHECK(sess.started == 1);
     const std::vector<std::string> all{"zero", "one", "two", "three"};
     std::multiset<std::string> came;
     for (int i = 0; i < 20; ++i) {
@@ -146,24 +136,24 @@ TEST_CASE("SEMANTICS 37: slice_input_producer gives slices of several tensors th
     }
     for (const std::string& n : all) CHECK(came.count(n) == 5);
     CHECK_THROWS_AS((void)sess.run(image), tn::end_of_data_error);
-    coord.request_stop();
-    coord.join();
+    sess.coord.request_stop();
+    sess.coord.join();
 }
 
 TEST_CASE("SEMANTICS 20: a training set in a variable that is neither trained nor saved") {
-    in_graph g;
+    own_graph g;
     const auto data = tn::variable<float, tn::shape<4>>("data", tn::zeros(), {.trainable = false, .collected = false});
     const auto w = tn::variable("w", 1.0f);
     const auto x = tn::slice_input_producer(data, {.num_epochs = 1, .shuffle = false});
     const auto train = tn::gradient_descent(0.5f).minimize(w * x);
     for (const char* collection : {tn::global_variables, tn::trainable_variables}) {
-        const auto all = g.made.collection(collection);
+        const auto all = g.collection(collection);
         CHECK(std::none_of(all.begin(), all.end(), [&](const tn::any_tensor& v) { return v.name() == data.name(); }));
     }
     const auto loaded = tn::placeholder<float, tn::shape<4>>("loaded");
     const auto load = data.assign(loaded);
     const temporary_folder folder;
-    initialized_session sess(g.made, {.operation_timeout = 60});
+    initialized_session sess(g, {.operation_timeout = 60});
     tn::array<float, tn::shape<4>> values{1.0f, 2.0f, 4.0f, 8.0f};
     sess.run(tn::feed(loaded, values), load);
     tn::saver saver(folder / "model");
@@ -185,9 +175,9 @@ TEST_CASE("SEMANTICS 20: a training set in a variable that is neither trained no
 }
 
 TEST_CASE("SEMANTICS 37: who waits for a producer that was never started is told so") {
-    in_graph g;
+    own_graph g;
     const auto next = tn::string_input_producer({"a"}, {.name = "names"}).dequeue();
-    tn::session sess(g.made);
+    tn::session sess(g);
     const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.2, next); });
     CHECK_MESSAGE(contains(text, "the queue runners of \"names\" were never started"), text);
 }
@@ -195,9 +185,9 @@ TEST_CASE("SEMANTICS 37: who waits for a producer that was never started is told
 TEST_CASE("a graph with producers is written and read, and goes on in a session of its own") {
     std::string text;
     {
-        in_graph g;
+        own_graph g;
         const auto q = tn::string_input_producer({"a", "b"}, {.num_epochs = 2, .shuffle = false, .name = "names"});
-        text = tn::to_json(g.made);
+        text = tn::to_json(g);
     }
     tn::graph g = tn::graph_from_json(text);
     const tn::graph_scope in(g);
@@ -206,7 +196,7 @@ TEST_CASE("a graph with producers is written and read, and goes on in a session 
 }
 
 TEST_CASE("what cannot be produced is refused where the graph is made, or where the step is") {
-    in_graph g;
+    own_graph g;
     const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     CHECK(contains(refusal([] { tn::string_input_producer(std::vector<std::string>{}); }), "has no elements"));
     CHECK(contains(refusal([] { tn::range_input_producer(0); }), "range_input_producer: there are no numbers below 0"));
@@ -223,7 +213,7 @@ TEST_CASE("what cannot be produced is refused where the graph is made, or where 
     const auto close = none.close();
     const auto empty = tn::placeholder<float, tn::shape<tn::dyn>>("empty");
     const auto order = tn::add<tn::epoch_order_op>({}, {empty});
-    tn::session sess(g.made);
+    tn::session sess(g);
     tn::any_array nothing(tn::element_type::float32, tn::extents(0));
     CHECK(contains(refusal([&] { (void)sess.run(tn::feed(empty, nothing), order); }), "nothing to go through"));
 }

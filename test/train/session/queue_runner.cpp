@@ -6,7 +6,7 @@
 #include <tenon/ops/input/epochs.hpp>
 #include <tenon/tenon.hpp>
 
-#include "own_graph.hpp"
+#include "train/running_session.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -96,12 +96,11 @@ TEST_CASE("SEMANTICS 37: collected runners are started together, also those of a
     const tn::graph_scope in(g);
     tn::queue<std::int64_t> b(tn::untyped::queue(g.tensor("b")));
     auto next = b.dequeue();
-    tn::session sess(g);
-    tn::coordinator coord;
-    CHECK(tn::start_queue_runners(sess, coord) == 3);
+    running_session sess(g);
+    CHECK(sess.started == 3);
     for (int i = 0; i < 10; ++i) CHECK(sess.run(next)() == 8);
-    coord.request_stop();
-    coord.join();
+    sess.coord.request_stop();
+    sess.coord.join();
 }
 
 TEST_CASE("SEMANTICS 37: who waits for a queue whose collected runners were never started is told so") {
@@ -194,14 +193,12 @@ TEST_CASE("SEMANTICS 37: a stop ends a runner that waited for room when its queu
     auto size = q.size();
     auto close = q.close();
     auto next = q.dequeue();
-    tn::session sess(g);
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g);
     while (sess.run(size)() < 1) {
     }
     sess.run(close); // who waits for room goes on waiting
-    coord.request_stop();
-    coord.join(20);
+    sess.coord.request_stop();
+    sess.coord.join(20);
     CHECK(sess.run(next)() == 3);
 }
 
@@ -215,13 +212,11 @@ TEST_CASE("SEMANTICS 37: a stop ends a runner that waits for room in another que
     tn::add_queue_runner(tn::queue_runner(filled, {put}, {.waited_for = {room.untyped()}}));
     auto size = filled.size();
     auto held = room.dequeue();
-    tn::session sess(g);
-    tn::coordinator coord;
-    tn::start_queue_runners(sess, coord);
+    running_session sess(g);
     while (sess.run(size)() < 2) {
     }
-    coord.request_stop();
-    coord.join(20);
+    sess.coord.request_stop();
+    sess.coord.join(20);
     CHECK(sess.run(held)() == 3);
     CHECK(sess.run(held)() == 3);
     CHECK_THROWS_AS(sess.run(held), tn::end_of_data_error);
