@@ -8,7 +8,7 @@
 #include "resources/queue_attempts.hpp"
 #include "messages.hpp"
 
-// Queues as resources: what waits is kept, and completed later (SEMANTICS 30 to 34).
+// Queues as resources: what waits is kept, and completed later (SEMANTICS 30 to 34). What any sequence of calls gives: queue_random.cpp.
 
 namespace tn = tenon;
 using namespace queues;
@@ -37,30 +37,6 @@ std::vector<std::int64_t> take(tn::queue_resource& q, int n) {
 }
 
 } // namespace
-
-TEST_CASE("SEMANTICS 31: elements come out as they went in, one by one, stacked, and split") {
-    tn::queue_resource q("q", of_numbers(10));
-    put(q, {1, 2});
-    attempt many(numbers({3, 4, 5, 6}));
-    q.enqueue_many(many);
-    CHECK(many.done);
-    CHECK(q.size() == 6);
-    CHECK(take(q, 1) == list{1});
-    attempt three;
-    q.dequeue_many(three, 3);
-    CHECK(three.done);
-    CHECK(three.tuple[0].type() == tn::tensor_type{element_type::int64, {3}});
-    CHECK(three.got() == list{2, 3, 4});
-    attempt none;
-    q.dequeue_many(none, 0);
-    CHECK(none.done);
-    CHECK(none.tuple[0].type() == tn::tensor_type{element_type::int64, {0}});
-    attempt nothing(numbers({}));
-    q.enqueue_many(nothing);
-    CHECK(nothing.done);
-    CHECK(take(q, 2) == list{5, 6});
-    CHECK(q.size() == 0);
-}
 
 TEST_CASE("SEMANTICS 31: who finds it full or empty waits, first come, first served") {
     tn::queue_resource q("q", of_numbers(2));
@@ -91,86 +67,14 @@ TEST_CASE("SEMANTICS 31: who finds it full or empty waits, first come, first ser
     CHECK(take(q, 2) == list{8, 9});
 }
 
-TEST_CASE("SEMANTICS 31: more than it ever holds are dequeued at once, and nobody overtakes") {
-    tn::queue_resource q("q", of_numbers(2));
-    attempt five, one;
-    q.dequeue_many(five, 5);
-    q.dequeue(one);
-    put(q, {1, 2, 3, 4});
-    CHECK(!five.done);
-    CHECK(q.size() == 0);
-    put(q, {5});
-    CHECK(five.got() == list{1, 2, 3, 4, 5});
-    CHECK(!one.done);
-    put(q, {6});
-    CHECK(one.got() == list{6});
-}
-
-TEST_CASE("SEMANTICS 31: dequeue_some takes what is there once there are enough, and no more than it may") {
+TEST_CASE("who waits is told for what; numbers that make no sense are refused") {
     tn::queue_resource q("q", of_numbers(4));
-    put(q, {1, 2, 3});
-    attempt two;
-    q.dequeue_some(two, 1, 2);
-    CHECK(two.got() == list{1, 2});
-    attempt all;
-    q.dequeue_some(all, 1, 8);
-    CHECK(all.got() == list{3});
-    attempt waits, behind;
+    attempt waits, none;
     q.dequeue_some(waits, 2, 8);
-    q.dequeue(behind);
     CHECK(q.awaited(waits) == "queue \"q\" to have 2 elements; it has 0");
-    put(q, {4});
-    CHECK(!waits.done);
-    attempt many(numbers({5, 6, 7}));
-    q.enqueue_many(many); // all of them are there when it looks
-    CHECK(waits.got() == list{4, 5, 6, 7});
-    CHECK(!behind.done);
-    put(q, {8});
-    CHECK(behind.got() == list{8});
-
-    attempt more_than_fit;
-    q.dequeue_some(more_than_fit, 6, 9);
-    put(q, {1, 2, 3, 4, 5});
-    CHECK(!more_than_fit.done);
-    put(q, {6});
-    CHECK(more_than_fit.got() == list{1, 2, 3, 4, 5, 6});
-
-    attempt few;
-    q.dequeue_some(few, 3, 5);
-    put(q, {1});
-    q.close();
-    CHECK(few.got() == list{1}); // what is left
-    attempt none;
-    q.dequeue_some(none, 0, 5);
-    CHECK(none.failure.find("(requested 1, current size 0)") != std::string::npos); // there will be no more
     CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_some(none, 3, 2); }) ==
           "queue \"q\": 3 to 2 elements cannot be dequeued; give 0 or more, and as most no fewer than as least");
-}
-
-TEST_CASE("SEMANTICS 31: who wants no element waits for nobody") {
-    tn::queue_resource q("q", of_numbers(4));
-    attempt two;
-    q.dequeue_many(two, 2);
-    put(q, {1});
-    for (const bool closed : {false, true}) {
-        attempt many, up_to, some;
-        if (closed) q.close();
-        q.dequeue_many(many, 0);
-        q.dequeue_up_to(up_to, 0);
-        q.dequeue_some(some, 0, 0);
-        for (const attempt* a : {&many, &up_to, &some}) {
-            REQUIRE(a->done);
-            CHECK(a->failure.empty());
-            CHECK(a->tuple[0].type() == tn::tensor_type{element_type::int64, {0}});
-        }
-        if (!closed) {
-            attempt what_is_there;
-            q.dequeue_some(what_is_there, 0, 3);
-            CHECK(what_is_there.got() == list{}); // what there is belongs to who came before
-        }
-    }
-    CHECK(two.failure.find("(requested 2, current size 1)") != std::string::npos);
-    CHECK(take(q, 1) == list{1});
+    CHECK(q.stop(waits));
 }
 
 TEST_CASE("SEMANTICS 31: a batch of a priority queue is the least that there are when it completes, in order") {
@@ -214,107 +118,22 @@ TEST_CASE("SEMANTICS 31: a batch of a priority queue is the least that there are
     }
 }
 
-TEST_CASE("SEMANTICS 32: a closed queue gives what it has, and then says so") {
+TEST_CASE("SEMANTICS 32: who closes a queue that is closed is told so") {
     tn::queue_resource q("jobs", of_numbers(4));
-    put(q, {1, 2, 3});
     CHECK(!q.is_closed());
     q.close();
-    CHECK(q.is_closed());
-    attempt late(number(4)), late_many(numbers({4, 5}));
-    q.enqueue(late);
-    q.enqueue_many(late_many);
-    CHECK(late.failure == "cancelled: queue \"jobs\" is closed.");
-    CHECK(late_many.failure == late.failure);
-    attempt too_many;
-    q.dequeue_many(too_many, 4);
-    CHECK(too_many.failure ==
-          "out_of_range: queue \"jobs\" is closed and has insufficient elements (requested 4, current size 3)");
-    CHECK(q.size() == 3); // put back
-    attempt up_to;
-    q.dequeue_up_to(up_to, 2);
-    CHECK(up_to.got() == list{1, 2});
-    attempt rest;
-    q.dequeue_up_to(rest, 5);
-    CHECK(rest.got() == list{3});
-    attempt none, empty;
-    q.dequeue_up_to(none, 5);
-    q.dequeue(empty);
-    CHECK(none.failure.find("(requested 5, current size 0)") != std::string::npos);
-    CHECK(empty.failure.find("(requested 1, current size 0)") != std::string::npos);
     CHECK(message_of<tn::aborted_error>([&] { q.close(); }) == "queue \"jobs\" is closed already.");
 }
 
-TEST_CASE("SEMANTICS 32: who waits when it is closed") {
-    SUBCASE("dequeuers are cut short, and what they took is put back in its order") {
-        tn::queue_resource q("q", of_numbers(4));
-        attempt three, up_to;
-        q.dequeue_many(three, 3);
-        q.dequeue_up_to(up_to, 3);
-        put(q, {1, 2});
-        q.close();
-        CHECK(three.failure.find("(requested 3, current size 2)") != std::string::npos);
-        CHECK(up_to.got() == list{1, 2});
-    }
-    SUBCASE("enqueuers finish, and dequeuers wait for them") {
-        tn::queue_resource q("q", of_numbers(1));
-        put(q, {1});
-        attempt waiting(number(2));
-        q.enqueue(waiting);
-        q.close();
-        CHECK(!waiting.done);
-        attempt two;
-        q.dequeue_many(two, 2);
-        CHECK(waiting.failure.empty());
-        CHECK(two.got() == list{1, 2});
-    }
-    SUBCASE("enqueuers are cancelled where that is asked for") {
-        tn::queue_resource q("q", of_numbers(1));
-        put(q, {1});
-        attempt waiting(number(2)), many(numbers({3, 4}));
-        q.enqueue(waiting);
-        q.enqueue_many(many);
-        q.close(true);
-        CHECK(waiting.failure == "cancelled: queue \"q\" is closed.");
-        CHECK(many.failure == waiting.failure);
-        CHECK(take(q, 1) == list{1});
-    }
-    SUBCASE("enqueuers are cancelled where only the second who closes it asks for that") {
-        tn::queue_resource q("q", of_numbers(1));
-        put(q, {1});
-        attempt waiting(number(2));
-        q.enqueue(waiting);
-        q.close();
-        CHECK(!waiting.done);
-        CHECK_THROWS_AS(q.close(true), tn::aborted_error);
-        CHECK(waiting.failure == "cancelled: queue \"q\" is closed.");
-        CHECK(take(q, 1) == list{1});
-    }
-}
-
-TEST_CASE("who is stopped leaves the queue as if it had not come") {
+TEST_CASE("an attempt that was stopped can be asked anew") {
     tn::queue_resource q("q", of_numbers(3));
-    attempt first, second;
-    q.dequeue_many(first, 3);
-    q.dequeue(second);
-    put(q, {1, 2});
-    CHECK(!second.done);
-    CHECK(q.stop(first));
-    CHECK(!first.done);
-    CHECK(second.got() == list{1}); // who was behind is served
-    CHECK(q.size() == 1);
-    CHECK(!q.stop(second)); // done
-    CHECK(!q.stop(first));
-    attempt many(numbers({3, 4, 5, 6, 60, 61})), behind(number(7));
-    q.enqueue_many(many); // as there is room
-    q.enqueue(behind);
-    CHECK(take(q, 2) == list{2, 3});
-    CHECK(q.stop(many)); // 4, 5 and 6 go out again
-    CHECK(!many.done);
-    CHECK(behind.done);
-    CHECK(take(q, 1) == list{7});
-    q.dequeue(first); // an attempt can be asked anew
-    put(q, {8});
-    CHECK(first.got() == list{8});
+    attempt a;
+    q.dequeue_many(a, 3);
+    put(q, {1});
+    CHECK(q.stop(a));
+    CHECK(!a.done);
+    q.dequeue(a);
+    CHECK(a.got() == list{1});
 }
 
 TEST_CASE("what was dequeued and is given back has its place in the order again, whoever is first to do so") {

@@ -5,7 +5,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <thread>
 
@@ -22,25 +21,31 @@ namespace {
 struct model {
     struct asked {
         int id = 0;
-        bool enqueues = false;
+        bool enqueues = false, single = false;
         std::deque<std::int64_t> left; // to be enqueued
         std::size_t least = 0, most = 0;
         bool takes_rest = false; // once it is closed
         list taken, mine;        // mine: what it put in
     };
+    static constexpr auto is_closed = "cancelled: queue \"q\" is closed.";
     std::int64_t capacity = 1;
     bool closed = false;
     std::deque<std::int64_t> elements;
     std::list<asked> waiting;
-    std::vector<std::pair<int, std::optional<list>>> ended; // nothing: failed
+    struct outcome {
+        asked of;
+        list taken;
+        std::string failure;
+    };
+    std::vector<outcome> ended;
 
     asked* first(bool enqueues) {
         for (asked& a : waiting)
             if (a.enqueues == enqueues) return &a;
         return nullptr;
     }
-    void end(asked* a, std::optional<list> result) {
-        ended.emplace_back(a->id, std::move(result));
+    void end(asked* a, list taken, std::string failure = {}) {
+        ended.push_back({*a, std::move(taken), std::move(failure)});
         waiting.remove_if([&](const asked& b) { return &b == a; });
     }
     void put_back(const asked& a) { elements.insert(elements.begin(), a.taken.begin(), a.taken.end()); }
@@ -72,7 +77,10 @@ struct model {
                 } else if (is_last) {
                     if (!a->takes_rest || none) {
                         put_back(*a);
-                        end(a, std::nullopt);
+                        end(a, {},
+                            "out_of_range: queue \"q\" is closed and has insufficient elements (requested " +
+                                std::to_string(std::max<std::size_t>(1, a->least)) + ", current size " +
+                                std::to_string(elements.size()) + ")");
                     } else end(a, a->taken);
                     again = true;
                 }
@@ -80,7 +88,7 @@ struct model {
         }
     }
     void ask(asked a) {
-        if (a.enqueues && closed) ended.emplace_back(a.id, std::nullopt);
+        if (a.enqueues && closed) ended.push_back({a, {}, is_closed});
         else waiting.push_back(a);
         settle();
         const auto at = std::find_if(waiting.begin(), waiting.end(), [&](const asked& b) { return b.id == a.id; });
@@ -99,14 +107,14 @@ struct model {
     }
     void close(bool cancel) {
         closed = true;
-        while (cancel && first(true)) end(first(true), std::nullopt);
+        while (cancel && first(true)) end(first(true), {}, is_closed);
         settle();
     }
 };
 
 } // namespace
 
-TEST_CASE("any sequence of things asked of a queue ends as a model of the statements says") {
+TEST_CASE("SEMANTICS 31, 32: any sequence of things asked of a queue ends as a model of the statements says") {
     std::mt19937 random(17);
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     for (int round = 0; round < 400; ++round) {
@@ -140,6 +148,7 @@ TEST_CASE("any sequence of things asked of a queue ends as a model of the statem
                     a.least = static_cast<std::size_t>(n);
                     a.most = static_cast<std::size_t>(n + more);
                     a.takes_rest = what >= 28;
+                    a.single = what < 24;
                     m.ask(a);
                     if (what < 24) q.dequeue(real);
                     else if (what < 28) q.dequeue_many(real, n);
@@ -149,21 +158,26 @@ TEST_CASE("any sequence of things asked of a queue ends as a model of the statem
             } else if (what < 39 && !all.empty()) {
                 const int id = below(static_cast<int>(all.size()));
                 CHECK(q.stop(*all[static_cast<std::size_t>(id)]) == m.stop(id));
-            } else if (!m.closed && below(3) == 0) {
-                const bool cancel = below(2) == 0;
+            } else if (below(3) == 0) {
+                const bool cancel = below(2) == 0, again = m.closed;
                 m.close(cancel);
-                q.close(cancel);
+                if (again) CHECK_THROWS_AS(q.close(cancel), tn::aborted_error);
+                else q.close(cancel);
+                CHECK(q.is_closed());
             }
             INFO("round ", round, ", step ", step);
             REQUIRE(q.size() == static_cast<std::int64_t>(m.elements.size()));
             std::size_t done = 0;
             for (const auto& a : all) done += a->done;
             REQUIRE(done == m.ended.size());
-            for (const auto& [id, result] : m.ended) {
-                const attempt& a = *all[static_cast<std::size_t>(id)];
+            for (const auto& [of, taken, failure] : m.ended) {
+                const attempt& a = *all[static_cast<std::size_t>(of.id)];
                 REQUIRE(a.done);
-                REQUIRE(a.failure.empty() == result.has_value());
-                if (result && !a.tuple.empty()) REQUIRE(a.got() == *result);
+                REQUIRE(a.failure == failure);
+                if (of.enqueues || !failure.empty()) continue;
+                REQUIRE(a.got() == taken);
+                REQUIRE(a.tuple[0].extents() ==
+                        (of.single ? tn::extents() : tn::extents(static_cast<std::int64_t>(taken.size()))));
             }
         }
         for (const auto& a : all) (void)q.stop(*a); // attempts end before the queue does
