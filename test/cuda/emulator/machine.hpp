@@ -211,6 +211,14 @@ template <class F> cudaError_t api(const char* name, cudaStream_t stream, const 
 }
 template <class F> cudaError_t api(const char* name, F&& body) { return api(name, nullptr, "", std::forward<F>(body)); }
 
+/// Of a function of a stream: body(machine&, lock&, stream).
+template <class F> cudaError_t stream_api(const char* name, cudaStream_t handle, const std::string& detail, F&& body) {
+    return api(name, handle, detail, [&](machine& m, lock_type& lock) {
+        const std::shared_ptr<stream> s = m.find_stream(handle);
+        return s ? body(m, lock, s) : cudaErrorInvalidResourceHandle;
+    });
+}
+
 /// Refused while a capture is under way that forbids it.
 cudaError_t refused_by_capture(machine& m);
 /// An injected fault that depends on bytes.

@@ -43,9 +43,7 @@ cudaGraphNodeType type_of(const graph_node& n) {
 extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
-    return api("cudaStreamBeginCapture", handle, "", [&](machine& m, lock_type&) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamBeginCapture", handle, "", [&](machine& m, lock_type&, const auto& s) {
         if (s == m.all[static_cast<std::size_t>(s->card)].legacy) return cudaErrorStreamCaptureUnsupported;
         if (s->recording) return cudaErrorIllegalState;
         auto c = std::make_shared<capture>();
@@ -86,9 +84,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* to) {
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-    return api("cudaStreamIsCapturing", handle, "", [&](machine& m, lock_type&) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamIsCapturing", handle, "", [&](machine&, lock_type&, const auto& s) {
         *status = !s->recording                          ? cudaStreamCaptureStatusNone
                   : s->recording->invalid != cudaSuccess ? cudaStreamCaptureStatusInvalidated
                                                          : cudaStreamCaptureStatusActive;

@@ -168,12 +168,11 @@ cudaError_t cudaFree(void* at) {
 }
 
 cudaError_t cudaMallocAsync(void** to, std::size_t bytes, cudaStream_t stream) {
-    return api("cudaMallocAsync", stream, std::to_string(bytes), [&](machine& m, lock_type& lock) {
-        const auto s = m.find_stream(stream);
-        if (!s) return cudaErrorInvalidResourceHandle;
-        return allocate_in_order(m, lock, "cudaMallocAsync", to, bytes, state_of(m, s->card).default_pool.get(),
-                                 stream);
-    });
+    return stream_api("cudaMallocAsync", stream, std::to_string(bytes),
+                      [&](machine& m, lock_type& lock, const auto& s) {
+                          return allocate_in_order(m, lock, "cudaMallocAsync", to, bytes,
+                                                   state_of(m, s->card).default_pool.get(), stream);
+                      });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** to, std::size_t bytes, cudaMemPool_t from, cudaStream_t stream) {

@@ -57,36 +57,28 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
-    return api("cudaStreamGetFlags", handle, "", [&](machine& m, lock_type&) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamGetFlags", handle, "", [&](machine&, lock_type&, const auto& s) {
         *flags = s->flags;
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
-    return api("cudaStreamGetPriority", handle, "", [&](machine& m, lock_type&) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamGetPriority", handle, "", [&](machine&, lock_type&, const auto& s) {
         *priority = s->priority;
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
-    return api("cudaStreamGetDevice", handle, "", [&](machine& m, lock_type&) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamGetDevice", handle, "", [&](machine&, lock_type&, const auto& s) {
         *device = s->card;
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
-    return api("cudaStreamSynchronize", handle, "", [&](machine& m, lock_type& lock) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamSynchronize", handle, "", [&](machine& m, lock_type& lock, const auto& s) {
         if (const cudaError_t e = refused_while_recording(*s)) return e;
         const int card = s->card;
         m.wait(lock, [&] { return s->queue.empty(); });
@@ -95,9 +87,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-    return api("cudaStreamQuery", handle, "", [&](machine& m, lock_type& lock) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaStreamQuery", handle, "", [&](machine& m, lock_type& lock, const auto& s) {
         if (const cudaError_t e = refused_while_recording(*s)) return e;
         m.nudge(lock);
         if (const cudaError_t e = lost(m, s->card)) return e;
@@ -137,9 +127,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t for_what, unsig
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* data) {
-    return api("cudaLaunchHostFunc", handle, "", [&](machine& m, lock_type&) {
-        const auto s = m.find_stream(handle);
-        if (!s) return cudaErrorInvalidResourceHandle;
+    return stream_api("cudaLaunchHostFunc", handle, "", [&](machine& m, lock_type&, const auto& s) {
         m.put(*s, {"cudaLaunchHostFunc", work::host, s->card, [function, data] {
                        function(data);
                        return true;
