@@ -191,6 +191,10 @@ TEST_CASE("what makes no batches is refused where the graph is made") {
     CHECK(contains(refusal([&] { tn::untyped::batch_join({{x}, {x, x}}, 2); }), "another 2"));
     CHECK(contains(refusal([&] { tn::untyped::batch_join({{x}, {text}}, 2); }), "value does not fit its component"));
     CHECK(contains(refusal([&] { tn::input::shuffle_batch<2>(i, 10, 10); }), "min_after_dequeue is 10"));
+    // Sizes of several sources that differ are not known, where batches are padded.
+    const tn::any_tensor two(tn::constant({1.0f, 2.0f})), three(tn::constant({1.0f, 2.0f, 3.0f}));
+    CHECK(tn::untyped::batch_join({{two}, {three}}, 2, {.dynamic_pad = true})[0].extents() ==
+          tn::extents(2, tn::dynamic_extent));
 }
 
 TEST_CASE("SEMANTICS 37: an error of what makes the elements ends the batches, and join() rethrows it") {

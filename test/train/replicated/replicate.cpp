@@ -195,6 +195,19 @@ TEST_CASE("SEMANTICS 40: sparse gradients stay sparse, and train as one device d
     check_equal(alone_or_not(true, true), alone_or_not(false, false));
 }
 
+TEST_CASE("SEMANTICS 40: rows of a replica count by its weight") {
+    const own_graph g;
+    const auto table = tn::variable<double, tn::shape<4, 1>>("table", tn::ones());
+    const auto of_row = [&](int row) {
+        return tn::optimizer::compute_gradients(tn::sum(tn::gather(table, tn::constant({row}))));
+    };
+    const auto mean = tn::average_gradients({of_row(1), of_row(2)}, {3, 1});
+    REQUIRE(tn::sparse_rows(mean[0].gradient));
+    initialized_session sess(g);
+    const auto dense = sess.run_untyped({}, {tn::untyped::identity(mean[0].gradient)});
+    CHECK(dense[0] == tn::array<double>{{0}, {0.75}, {0.25}, {0}});
+}
+
 TEST_CASE("replicas share variables, slots and steps of optimisers by their names; nodes are on their devices, "
           "variables where it is said") {
     const own_graph g;
