@@ -63,27 +63,6 @@ TEST_CASE("a trial's nodes are on its device and its variables apart from those 
     for (const auto& r : search.results()) CHECK_MESSAGE(r.end == tn::trial_end::done, r.message);
 }
 
-TEST_CASE("the best k have the best scores that are numbers; of equal ones the first point is first") {
-    for (const bool smaller : {false, true}) {
-        tn::grid_search search(numbers({0.5, no_number, 0.25, 0.5, -1, 2}),
-                               tn::devices_of(tn::task({.cpu_devices = 2})), quiet({.smaller_is_better = smaller}));
-        search.run([](const number& n, tn::trial& t) {
-            (void)t.report(0, no_number);
-            (void)t.report(1, n.v);
-            (void)t.report(2, no_number);
-        });
-        const auto best = search.best(3);
-        REQUIRE(best.size() == 3);
-        CHECK(best[0].point == (smaller ? 4 : 5));
-        CHECK(best[1].point == (smaller ? 2 : 0));
-        CHECK(best[2].point == (smaller ? 0 : 3));
-        CHECK(search.best(100).size() == 5); // the one whose scores are none is not among them
-        CHECK(std::isnan(search.results()[1].score));
-        CHECK(search.results()[1].best_step == -1);
-        CHECK(search.best(0).empty());
-    }
-}
-
 TEST_CASE("the weights are those of the best score, of the best k, and can be loaded under another name") {
     const temporary_folder folder;
     for (const std::string& file : {std::string(), folder / "grid.jsonl"}) {
@@ -267,31 +246,6 @@ TEST_CASE("a trial that has no session yet when a stop is requested gets none, a
     });
     CHECK(search.results().empty());
     CHECK(search.progress().left == 2);
-}
-
-TEST_CASE("a log that throws ends the run, which throws it; each point is trained once, and the next run goes on") {
-    for (const int devices : {1, 2}) {
-        std::atomic<bool> throws{false};
-        std::atomic<int> trained{0};
-        tn::grid_search search(numbers({1, 2, 3, 4, 5}), tn::devices_of(tn::task({.cpu_devices = devices})),
-                               {.log = [&](const std::string&) {
-                                   if (throws.exchange(false)) throw std::runtime_error("the disk is full");
-                               }});
-        for (int runs = 0; !search.is_complete(); ++runs) {
-            REQUIRE(runs < 5); // one has ended when the log is first told
-            throws = true;
-            CHECK_THROWS_WITH_AS(search.run([&](const number& n, tn::trial& t) {
-                (void)t.report(1, n.v);
-                if (!t.should_stop()) ++trained;
-            }),
-                                 "the disk is full", std::runtime_error);
-            const tn::search_progress p = search.progress();
-            CHECK(p.running == 0);
-            CHECK(p.done == static_cast<int>(search.results().size()));
-            CHECK(p.done + p.left == 5);
-        }
-        CHECK(trained == 5);
-    }
 }
 
 TEST_CASE("a log that throws when a device is lost leaves the point to be trained once") {

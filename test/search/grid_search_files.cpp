@@ -128,32 +128,6 @@ TEST_CASE(
     CHECK(again.results()[3].score == -infinity);
 }
 
-TEST_CASE("a search removes what one that was killed has left, and no other file, however it is called") {
-    const temporary_folder folder;
-    const std::string file = folder / "w.jsonl";
-    const auto search = [&] {
-        return tn::grid_search(numbers({1, 2}), tn::devices_of(tn::task()), quiet({.file = file, .keep = 1}));
-    };
-    search().run(train_constant);
-    std::vector<std::string> others;
-    for (const std::string begins : {"w", "w.jsonl", "w.json"})
-        for (const char* ends :
-             {".point-0.best-of-paper.safetensors", ".point-of-view.safetensors", ".point-3.safetensors",
-              ".point-3.safetensors.partial-1-2", ".point-1.safetensors.bak", ".point-1.safetensors.partial-of-mine",
-              ".point-1.safetensors.partial-1999-12-31", ".point-1.safetensors.partial-7",
-              ".point-1.safetensors.partial-7-", ".point-01.safetensors", ".point--1.safetensors",
-              ".point-.safetensors", ".point-0.safetensors"})
-            others.push_back(folder / (begins + ends));
-    others.push_back(folder / "x.point-0.safetensors");
-    for (const std::string& other : others) write_bytes(other, "mine");
-    const std::string left_behind = folder / "w.jsonl.point-0.safetensors.partial-123-4";
-    write_bytes(left_behind, "a part");
-    search().run(train_constant);
-    for (const std::string& other : others) CHECK_MESSAGE(read_bytes(other) == "mine", other);
-    CHECK_FALSE(std::filesystem::exists(left_behind));
-    CHECK(folder.file_count() == static_cast<int>(others.size()) + 2);
-}
-
 TEST_CASE("searches whose files differ in what follows the last dot have weights of their own") {
     const temporary_folder folder;
     const auto search = [&](const char* file, double first) {

@@ -33,7 +33,8 @@ struct number {
 struct ended_point {
     bool failed = false;
     double score = std::numeric_limits<double>::quiet_NaN();
-    float weight = -1; // of the best score; -1: it had none
+    std::int64_t step = -1; // of the best score
+    float weight = -1;      // then; -1: it had none
 };
 
 class random_search {
@@ -56,7 +57,9 @@ public:
         for (const char* ends :
              {"", ".1", ".point-0.best.safetensors", ".point-0.safetensors.bak", ".point-00.safetensors",
               ".point-9.safetensors", ".point-9.safetensors.partial-1-1", ".point--1.safetensors",
-              ".point-0.safetensors.partial-x", ".point-of-view.safetensors"})
+              ".point-0.safetensors.partial-x", ".point-of-view.safetensors", ".point-0.best-of-paper.safetensors",
+              ".point-0.safetensors.partial-1999-12-31", ".point-0.safetensors.partial-7",
+              ".point-0.safetensors.partial-7-", ".point-.safetensors"})
             for (const char* begins : {"w", "w.jsonl", "ww"}) {
                 const std::string path = folder_ / (std::string(begins) + ends);
                 if (path != options_.file && draw(0, 1)) others_.insert(path);
@@ -213,6 +216,7 @@ private:
             if (!std::isnan(scores[i]) &&
                 (std::isnan(as.score) || (options_.smaller_is_better ? scores[i] < as.score : scores[i] > as.score))) {
                 as.score = scores[i];
+                as.step = static_cast<std::int64_t>(i);
                 as.weight = opens ? weight_of(p, i) : -1;
             }
         if (what == fate::throws || what == fate::is_lost) {
@@ -238,6 +242,7 @@ private:
             const ended_point& is = ended_.at(r.point).back();
             CHECK((r.end == tn::trial_end::failed) == is.failed);
             CHECK((r.score == is.score || (std::isnan(r.score) && std::isnan(is.score))));
+            CHECK(r.best_step == is.step);
         }
         const tn::search_progress p = search_->progress();
         CHECK(p.running == 0);
