@@ -1,10 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/nn/dense.hpp>
-#include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>

@@ -8,7 +8,6 @@
 
 #include <tenon/cluster/replica_device_setter.hpp>
 #include <tenon/nn/dense.hpp>
-#include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/ops/shape/assembly.hpp>
@@ -28,17 +27,8 @@ namespace {
 
 using stale_steps = std::vector<tn::tensor<std::int64_t, tn::shape<>>>;
 
-// [n, 3] and [n, 2]: 26 numbers are trained.
 using rows_in = tn::tensor<double, tn::shape<tn::dyn, 3>>; // of each replica as many as it has
 using rows_out = tn::tensor<double, tn::shape<tn::dyn, 2>>;
-auto model_loss(const rows_in& x, const rows_out& y) {
-    const auto w1 = tn::variable("w1", tn::constant(numbers<tn::shape<3, 4>>(tn::extents(3, 4), 1)));
-    const auto b1 = tn::variable("b1", tn::constant(numbers<tn::shape<4>>(tn::extents(4), 2)));
-    const auto w2 = tn::variable("w2", tn::constant(numbers<tn::shape<4, 2>>(tn::extents(4, 2), 3)));
-    const auto b2 = tn::variable("b2", tn::constant(numbers<tn::shape<2>>(tn::extents(2), 4)));
-    const auto h = tn::tanh(tn::matmul(x, w1) + b1);
-    return tn::nn::mean_squared_error(tn::matmul(h, w2) + b2, y);
-}
 std::vector<tn::any_array> variables_of(tn::session& s) {
     return s.run_untyped({}, s.bound_graph().collection(tn::global_variables));
 }

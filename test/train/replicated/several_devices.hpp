@@ -8,6 +8,9 @@
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/device_name.hpp>
+#include <tenon/nn/losses.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
@@ -40,5 +43,14 @@ template <tn::Shape S> tn::array<double, S> numbers(const tn::extents& sizes, in
         static_cast<double*>(a.data())[i] = std::sin(static_cast<double>(12 * i + 7 * seed + 1));
     return tn::array<double, S>(std::move(a));
 }
+
+// [n, 3] -> [n, 2], of 26 numbers.
+inline constexpr auto model_loss = [](const auto& x, const auto& y) {
+    const auto w1 = tn::variable("w1", tn::constant(numbers<tn::shape<3, 4>>(tn::extents(3, 4), 1)));
+    const auto b1 = tn::variable("b1", tn::constant(numbers<tn::shape<4>>(tn::extents(4), 2)));
+    const auto w2 = tn::variable("w2", tn::constant(numbers<tn::shape<4, 2>>(tn::extents(4, 2), 3)));
+    const auto b2 = tn::variable("b2", tn::constant(numbers<tn::shape<2>>(tn::extents(2), 4)));
+    return tn::nn::mean_squared_error(matmul(tanh(matmul(x, w1) + b1), w2) + b2, y);
+};
 
 } // namespace several_devices

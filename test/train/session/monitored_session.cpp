@@ -26,6 +26,9 @@ namespace tn = tenon;
 namespace {
 
 using lines = std::vector<std::string>;
+auto into(lines& to) {
+    return [&to](const std::string& line) { to.push_back(line); };
+}
 
 // A variable w that training takes towards 1; each step halves its distance.
 struct model {
@@ -62,9 +65,7 @@ TEST_CASE("SEMANTICS 46: a monitored session initialises, runs until a step, sav
     const temporary_folder folder;
     const auto train_until = [&](std::int64_t last, lines& told) {
         model m;
-        tn::monitored_session sess({.checkpoint = folder / "m",
-                                    .hooks = {tn::stop_at_step(last)},
-                                    .log = [&](const std::string& line) { told.push_back(line); }});
+        tn::monitored_session sess({.checkpoint = folder / "m", .hooks = {tn::stop_at_step(last)}, .log = into(told)});
         int steps = 0;
         while (!sess.should_stop()) {
             sess.run(m.train);
@@ -107,7 +108,7 @@ TEST_CASE("what training has left on a task is gone on with, and not what was sa
     const temporary_folder folder;
     const tn::task shared;
     lines told;
-    const auto tell = [&](const std::string& line) { told.push_back(line); };
+    const auto tell = into(told);
     {
         model m;
         tn::monitored_session sess({.tasks = {shared}, .checkpoint = folder / "m", .log = tell});
@@ -212,10 +213,7 @@ TEST_CASE("who waits for a chief says so every few seconds: for whom, and for wh
     const tn::task shared;
     model m;
     lines told;
-    CHECK_THROWS_AS(tn::monitored_session({.tasks = {shared},
-                                           .is_chief = false,
-                                           .open_timeout = 4,
-                                           .log = [&](const std::string& line) { told.push_back(line); }}),
+    CHECK_THROWS_AS(tn::monitored_session({.tasks = {shared}, .is_chief = false, .open_timeout = 4, .log = into(told)}),
                     tn::deadline_exceeded_error);
     CHECK(told ==
           lines{"session: waits for the chief, which is nobody, to give values to 2 variables: w, global_step"});
@@ -232,8 +230,7 @@ TEST_CASE("SEMANTICS 46: a chief whose last checkpoint is damaged takes the one 
     std::filesystem::resize_file(folder / "m-3.json", 10);
     CHECK_THROWS_AS(tn::monitored_session({.checkpoint = folder / "m"}), tn::data_loss_error);
     lines told;
-    tn::monitored_session sess(
-        {.checkpoint = folder / "m", .fall_back = true, .log = [&](const std::string& line) { told.push_back(line); }});
+    tn::monitored_session sess({.checkpoint = folder / "m", .fall_back = true, .log = into(told)});
     CHECK(sess.session().run(m.w)() == doctest::Approx(0.75));
     REQUIRE(told.size() == 2);
     CHECK(told[0].find("session: passed over what is damaged: " + folder / "m-3.json") == 0);
@@ -258,8 +255,7 @@ TEST_CASE(
         tn::variable<float, tn::shape<4, 2>>("table", tn::constant_value(3), {.partition = {.parts = 2}});
     CHECK_THROWS_AS(tn::monitored_session({.checkpoint = folder / "m"}), tn::invalid_argument_error);
     lines told;
-    tn::monitored_session sess(
-        {.checkpoint = folder / "m", .partial = true, .log = [&](const std::string& line) { told.push_back(line); }});
+    tn::monitored_session sess({.checkpoint = folder / "m", .partial = true, .log = into(told)});
     REQUIRE(told.size() == 2);
     CHECK(told[1] == "session: initialised what " + folder / "m-1.json" +
                          " does not have: table, other: float[3] here, float[2] in the file");
@@ -276,10 +272,8 @@ TEST_CASE("SEMANTICS 46: a list of checkpoints that is damaged ends no training:
     const std::string list = folder / "m.checkpoints.json";
     lines told;
     const auto options = [&] {
-        return tn::monitored_session_options{.checkpoint = folder / "m",
-                                             .fall_back = true,
-                                             .save_every = {.steps = 1},
-                                             .log = [&](const std::string& line) { told.push_back(line); }};
+        return tn::monitored_session_options{
+            .checkpoint = folder / "m", .fall_back = true, .save_every = {.steps = 1}, .log = into(told)};
     };
     {
         tn::monitored_session sess(options());
@@ -319,7 +313,7 @@ TEST_CASE("SEMANTICS 46: checkpoints by steps and by seconds") {
                                 .keep = 0,
                                 .save_every = {.steps = 4, .seconds = 10},
                                 .clock = [&] { return now; },
-                                .log = [&](const std::string& line) { told.push_back(line); }});
+                                .log = into(told)});
     for (int i = 0; i < 5; ++i) sess.run(m.train); // saves at 4
     now = 11;
     sess.run(m.train);                             // by time, at 6
@@ -335,10 +329,9 @@ TEST_CASE("hooks log values and rates") {
     lines values, rates;
     double now = 0;
     const auto clock = [&] { return now; };
-    tn::monitored_session sess(
-        {.hooks = {tn::log_tensors({m.loss, m.w}, {.steps = 3}, [&](const std::string& l) { values.push_back(l); }),
-                   tn::step_rate({.steps = 5}, [&](const std::string& l) { rates.push_back(l); })},
-         .clock = clock});
+    tn::monitored_session sess({.hooks = {tn::log_tensors({m.loss, m.w}, {.steps = 3}, into(values)),
+                                          tn::step_rate({.steps = 5}, into(rates))},
+                                .clock = clock});
     for (int i = 0; i < 10; ++i) {
         now += 0.5;
         sess.run(m.train);
