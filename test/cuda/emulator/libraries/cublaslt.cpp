@@ -84,18 +84,6 @@ template <class T> cublasStatus_t set(T& to, const void* from, std::size_t bytes
     return CUBLAS_STATUS_SUCCESS;
 }
 
-std::size_t bytes_of(std::uint32_t type) {
-    switch (type) {
-    case CUDA_R_64F: return 8;
-    case CUDA_R_32F:
-    case CUDA_R_32I: return 4;
-    case CUDA_R_16F:
-    case CUDA_R_16BF: return 2;
-    case CUDA_R_8I: return 1;
-    default: return 0;
-    }
-}
-
 bool adds_bias(const operation& o) {
     return o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
 }
@@ -175,21 +163,9 @@ cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const
 // A number for all that an algorithm depends on.
 std::uint64_t number_of(const operation& o, std::initializer_list<const layout*> layouts) {
     std::uint64_t h = 1469598103934665603ull;
-    const auto mix = [&](auto value) { h = (h ^ static_cast<std::uint64_t>(value)) * 1099511628211ull; };
-    mix(o.compute_type);
-    mix(o.scale_type);
-    mix(o.transpose_a);
-    mix(o.transpose_b);
-    mix(o.epilogue);
-    for (const layout* l : layouts) {
-        mix(l->type);
-        mix(l->order);
-        mix(l->rows);
-        mix(l->columns);
-        mix(l->leading);
-        mix(l->count);
-        mix(l->stride);
-    }
+    const auto mix = [&](auto... values) { ((h = (h ^ static_cast<std::uint64_t>(values)) * 1099511628211ull), ...); };
+    mix(o.compute_type, o.scale_type, o.transpose_a, o.transpose_b, o.epilogue);
+    for (const layout* l : layouts) mix(l->type, l->order, l->rows, l->columns, l->leading, l->count, l->stride);
     return h;
 }
 
@@ -451,7 +427,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     // Parts of a sum that are rounded to the result's type, which a caller of 16-bit floats may not want.
     const bool may_round =
         (f->reductions & (CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE)) != 0;
-    if (may_round && bytes_of(of(d)->type) == 2) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (may_round && (of(d)->type == CUDA_R_16F || of(d)->type == CUDA_R_16BF)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (s.workspace > f->most_workspace) return CUBLAS_STATUS_SUCCESS; // and none found
     const std::uint64_t number = number_of(*of(op), {of(a), of(b), of(c), of(d)});
     const std::uint64_t limit = std::min<std::uint64_t>(f->most_workspace, 65536);
@@ -503,16 +479,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
     if (m.o.compute_type == CUBLAS_COMPUTE_32I)
         for (const void* p : {A, B, C, static_cast<const void*>(D)})
             if (!is_aligned(p, 4)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (m.o.scale_type == CUDA_R_64F) {
-        m.alpha = *static_cast<const double*>(alpha);
-        m.beta = *static_cast<const double*>(beta);
-    } else if (m.o.scale_type == CUDA_R_32I) {
-        m.alpha = *static_cast<const std::int32_t*>(alpha);
-        m.beta = *static_cast<const std::int32_t*>(beta);
-    } else {
-        m.alpha = static_cast<double>(*static_cast<const float*>(alpha));
-        m.beta = static_cast<double>(*static_cast<const float*>(beta));
-    }
+    const auto scale_type = static_cast<std::uint32_t>(m.o.scale_type);
+    m.alpha = read(scale_type, alpha, 0);
+    m.beta = read(scale_type, beta, 0);
     {
         library_state& s = the_library();
         const std::lock_guard lock(s.guard);
