@@ -8,10 +8,7 @@ TEST_CASE("calls: a call is answered, with its body and arrays, in one connectio
     two w;
     w.begin();
     CHECK(w.caller->state() == peer_state::idle);
-    std::vector<tn::any_array> arrays;
-    arrays.push_back(floats(10));
-    arrays.push_back(floats(30000, 5)); // a large one
-    const auto a = w.call(echo_service::echo, "hello", 60s, std::move(arrays));
+    const auto a = w.call(echo_service::echo, "hello", 60s, arrays_of(floats(10), floats(30000, 5))); // a large one
     REQUIRE(w.wait(a));
     CHECK(a->said() == "hello");
     REQUIRE(a->a.arrays.size() == 2);
@@ -53,9 +50,7 @@ TEST_CASE("calls: an error comes back as the exception it was, whether thrown or
         CHECK(ends->a.reason == reason);
         CHECK_FALSE(ends->a.names_peer);
     }
-    const auto b = w.call(echo_service::unanswered, "x");
-    w.wait(b);
-    CHECK(b->said() == "internal: a call was left without an answer");
+    CHECK(w.said(echo_service::unanswered, "x") == "internal: a call was left without an answer");
 }
 
 TEST_CASE("calls: calls and notes arrive in the order in which they were made") {
@@ -66,9 +61,7 @@ TEST_CASE("calls: calls and notes arrive in the order in which they were made") 
         const std::string body = std::to_string(i);
         if (i % 2) w.caller->note(0, text(body), {});
         else if (i % 6 == 0) {
-            std::vector<tn::any_array> large;
-            large.push_back(floats(100000));
-            w.call(echo_service::echo, body, 60s, std::move(large));
+            w.call(echo_service::echo, body, 60s, arrays_of(floats(100000)));
         } else w.call(echo_service::echo, body);
     }
     w.net.work_until([&] { return w.handler.heard.size() == 21; }, w.in(10s));
@@ -121,8 +114,7 @@ TEST_CASE("calls: more than the service takes at a time wait their turn; more th
     two w;
     w.served.limits.calls = 2;
     w.callers.waiting_messages = 3;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     std::vector<std::shared_ptr<two::outcome>> all;
     for (int i = 0; i < 6; ++i) all.push_back(w.call(echo_service::wait, std::to_string(i)));
     CHECK(
@@ -147,13 +139,10 @@ TEST_CASE("calls: more than the service takes at a time wait their turn; more th
 TEST_CASE("calls: what is kept for a service that does not acknowledge is bounded") {
     two w;
     w.served.limits.bytes = 100000;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     w.net.cut("alice", "bob");
     for (int i = 0; i < 20; ++i) {
-        std::vector<tn::any_array> arrays;
-        arrays.push_back(floats(5000));
-        w.caller->note(0, text(std::to_string(i)), std::move(arrays));
+        w.caller->note(0, text(std::to_string(i)), arrays_of(floats(5000)));
     }
     CHECK(w.caller->count().kept_bytes <= 101000);
     CHECK(w.caller->count().waiting == 16);
@@ -170,20 +159,11 @@ TEST_CASE("calls: what is larger than the other side takes is refused, where it 
     w.served.limits.body_bytes = 500;
     w.callers.limits.payload_bytes = 900;
     w.begin();
-    std::vector<tn::any_array> arrays;
-    arrays.push_back(floats(251));
-    const auto a = w.call(echo_service::echo, "x", 60s, std::move(arrays));
-    w.wait(a);
-    CHECK(a->said() == "resource_exhausted: /job:ps/task:0 (bob:1) was not called: the message has 1004 bytes of "
-                       "arrays, of which it takes 1000");
-    const auto b = w.call(echo_service::echo, std::string(600, 'x'));
-    w.wait(b);
-    CHECK(b->said().find("resource_exhausted: ") == 0);
-    arrays.clear();
-    arrays.push_back(floats(250));
-    const auto c = w.call(echo_service::echo, "x", 60s, std::move(arrays));
-    w.wait(c);
-    CHECK(c->said() ==
+    CHECK(w.said(echo_service::echo, "x", 60s, arrays_of(floats(251))) ==
+          "resource_exhausted: /job:ps/task:0 (bob:1) was not called: the message has 1004 bytes of "
+          "arrays, of which it takes 1000");
+    CHECK(w.said(echo_service::echo, std::string(600, 'x')).find("resource_exhausted: ") == 0);
+    CHECK(w.said(echo_service::echo, "x", 60s, arrays_of(floats(250))) ==
           "resource_exhausted: /job:ps/task:0 has an answer of 1000 bytes of arrays, of which 900 are taken");
 }
 
@@ -215,13 +195,10 @@ TEST_CASE("calls: arrays are read to where the handler, or the caller, wants the
 
 TEST_CASE("calls: a place that a lost connection was writing to is asked for again when nobody writes there any more") {
     two w;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     w.net.set_line("alice", "bob", {1ms, 0us, 1e6});
     w.handler.place = floats(100000, -1);
-    std::vector<tn::any_array> arrays;
-    arrays.push_back(floats(100000));
-    const auto a = w.call(echo_service::wait, "x", 60s, std::move(arrays));
+    const auto a = w.call(echo_service::wait, "x", 60s, arrays_of(floats(100000)));
     w.net.work_for(200ms);
     CHECK(w.handler.places_asked.size() == 1);
     w.net.lose_connections("alice", "bob");
@@ -232,16 +209,13 @@ TEST_CASE("calls: a place that a lost connection was writing to is asked for aga
 
 TEST_CASE("calls: of a message that comes twice on one connection only one is read to its place") {
     two w;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     w.net.set_line("alice", "bob", {1ms, 0us, 1e6});
     simulated_faults f;
     f.duplicate = 1;
     w.net.inject(f);
     w.handler.place = floats(100000, -1);
-    std::vector<tn::any_array> arrays;
-    arrays.push_back(floats(100000));
-    w.call(echo_service::wait, "x", 60s, std::move(arrays));
+    w.call(echo_service::wait, "x", 60s, arrays_of(floats(100000)));
     w.net.work_until([&] { return w.handler.count("called x") == 1; }, w.in(5s));
     CHECK(w.handler.place == floats(100000));
     std::fill_n(w.handler.place.data<float>(), 100000, 5.0f); // it is used for something else
@@ -291,9 +265,7 @@ TEST_CASE("stop: calls in flight finish, new ones are refused, goodbye is said, 
     CHECK(w.server->stop(w.in(1s))); // again: nothing
     w.served.self.incarnation = 24;
     w.serve();
-    const auto b = w.call(echo_service::echo, "new");
-    REQUIRE(w.wait(b));
-    CHECK(b->said() == "new");
+    CHECK(w.said(echo_service::echo, "new") == "new");
 }
 
 TEST_CASE("stop: what has not finished by the deadline is cut off") {

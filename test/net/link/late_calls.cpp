@@ -1,3 +1,4 @@
+#include <messages.hpp>
 #include <net/link/two.hpp>
 
 // How a call ends whose deadline has come: who is there may say why, who is silent is not waited for.
@@ -19,15 +20,12 @@ struct calls : two {
     }
 };
 
-bool has(const std::string& words, const std::string& part) { return words.find(part) != std::string::npos; }
-
 } // namespace
 
 TEST_CASE("late calls: a silent peer is not waited for beyond the deadline, and for how long it was is said (17)") {
     for (const duration silent_for : {600ms, 300ms, 100ms, 1ms}) {
         calls w;
-        w.begin();
-        REQUIRE(w.wait(w.call(echo_service::echo, "first")));
+        w.begin_linked();
         const auto begun = w.net.now();
         const auto a = w.call_with(echo_service::wait, 1s, 10s);
         w.net.work_for(1s - silent_for);
@@ -37,7 +35,7 @@ TEST_CASE("late calls: a silent peer is not waited for beyond the deadline, and 
         CHECK(a->at <= begun + 1s + 36ms);
         CHECK(a->a.code == tn::error_code::deadline_exceeded);
         CHECK(a->a.unknown);
-        CHECK(has(a->said(), "/job:ps/task:0 (bob:1) has not been heard of for "));
+        CHECK(contains(a->said(), "/job:ps/task:0 (bob:1) has not been heard of for "));
         w.net.go_on("bob");
         w.net.work_for(10ms);
         CHECK(last(w.handler.heard) == "cancelled 2");
@@ -46,8 +44,7 @@ TEST_CASE("late calls: a silent peer is not waited for beyond the deadline, and 
 
 TEST_CASE("late calls: a peer that is there has its grace, also where it falls silent within it") {
     calls w;
-    w.begin();
-    REQUIRE(w.wait(w.call(echo_service::echo, "first")));
+    w.begin_linked();
     const auto begun = w.net.now();
     const auto waits = w.call_with(echo_service::wait, 200ms, 2s), says = w.call_with(echo_service::wait, 200ms, 2s),
                lost = w.call_with(echo_service::wait, 200ms, 4s);
@@ -72,8 +69,7 @@ TEST_CASE("late calls: a peer that is there has its grace, also where it falls s
 
 TEST_CASE("late calls: where there is no connection, or the call was not sent, its deadline is the end") {
     calls w;
-    w.begin();
-    REQUIRE(w.wait(w.call(echo_service::echo, "first")));
+    w.begin_linked();
     w.net.refuse_dials("bob");
     w.net.lose_connections("alice", "bob");
     w.net.work_for(10ms);
@@ -81,14 +77,13 @@ TEST_CASE("late calls: where there is no connection, or the call was not sent, i
     const auto a = w.call_with(echo_service::wait, 200ms, 10s);
     REQUIRE(w.wait(a));
     CHECK(a->at == begun + 200ms);
-    CHECK(has(a->said(), "there is no connection"));
+    CHECK(contains(a->said(), "there is no connection"));
     CHECK(!a->a.unknown);
 }
 
 TEST_CASE("late calls: one that is cancelled may still be answered; by who is silent it is not (17)") {
     calls w;
-    w.begin();
-    REQUIRE(w.wait(w.call(echo_service::echo, "first")));
+    w.begin_linked();
     const auto a = w.call(echo_service::wait, "a"), b = w.call(echo_service::wait, "b"),
                c = w.call(echo_service::wait, "c");
     w.net.work_for(10ms);
@@ -111,14 +106,13 @@ TEST_CASE("late calls: one that is cancelled may still be answered; by who is si
     w.caller->cancel(c->call, 1s);
     REQUIRE(w.wait(c));
     CHECK(c->at <= asked + 36ms);
-    CHECK(has(c->said(), "cancelled: /job:ps/task:0 (bob:1) has not been heard of for "));
+    CHECK(contains(c->said(), "cancelled: /job:ps/task:0 (bob:1) has not been heard of for "));
 }
 
 TEST_CASE("late calls: what comes after its time, because who takes it stood still, is not begun (17)") {
     for (const duration stood : {duration(500ms), duration(5s)}) {
         calls w;
-        w.begin();
-        REQUIRE(w.wait(w.call(echo_service::echo, "first")));
+        w.begin_linked();
         w.net.pause("bob");
         const auto late = w.call(echo_service::wait, "late", 400ms), in_time = w.call(echo_service::wait, "in time");
         w.net.work_for(stood);

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -93,6 +94,11 @@ struct two {
         serve();
         return dial();
     }
+    /// Begins, and a first call has made the link.
+    void begin_linked() {
+        begin();
+        CHECK(said(echo_service::echo, "first") == "first");
+    }
     /// The process of bob ends, as it does when it is killed.
     void kill_bob(bool silently = false) {
         net.kill("bob", silently);
@@ -133,6 +139,14 @@ struct two {
         return net.work_until([&] { return o->ended > 0; }, in(limit));
     }
 
+    /// What a call is answered with, or its error.
+    std::string said(std::uint8_t verb, const std::string& body, duration limit = 60s,
+                     std::vector<tn::any_array> arrays = {}, std::uint64_t incarnation = 0) {
+        const auto o = call(verb, body, limit, std::move(arrays), incarnation);
+        wait(o);
+        return o->said();
+    }
+
     simulated_network net;
     transport& alice;
     transport* bob;
@@ -147,6 +161,11 @@ inline tn::any_array floats(std::size_t count, float first = 0) {
     tn::any_array a(tn::element_type::float32, tn::extents{static_cast<std::int64_t>(count)});
     for (std::size_t i = 0; i < count; ++i) a.data<float>()[i] = first + static_cast<float>(i);
     return a;
+}
+template <class... A> std::vector<tn::any_array> arrays_of(A... each) {
+    std::vector<tn::any_array> all;
+    (all.push_back(std::move(each)), ...);
+    return all;
 }
 
 } // namespace net_test
