@@ -1,4 +1,5 @@
 #include <deque>
+#include <string>
 
 #include "two.hpp"
 
@@ -111,17 +112,21 @@ TEST_CASE("handshake: bodies that are cut short, too long or of no sense are ref
     b = write(h);
     b.push_back({});
     CHECK_THROWS_WITH_AS(read_hello(b), "hello: 1 bytes follow its end", tn::data_loss_error);
-    h.incarnation = 0;
-    CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
-    h.incarnation = 1;
-    h.task = -1;
-    CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
-    h.task = 0;
-    h.attempt = 0;
-    CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
-    h.attempt = 1;
-    h.job = "a\nb";
-    CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
+    struct row {
+        void (*change)(hello&);
+        const char* words;
+    };
+    const row wrong[] = {
+        {[](hello& o) { o.incarnation = 0; }, "it has no incarnation"},
+        {[](hello& o) { o.task = -1; }, "a task has a negative number"},
+        {[](hello& o) { o.attempt = 0; }, "its link, or attempt, has no number"},
+        {[](hello& o) { o.job = "a\nb"; }, "a character that is none of a text"},
+    };
+    for (const row& r : wrong) {
+        hello other = h;
+        r.change(other);
+        CHECK_THROWS_WITH_AS(read_hello(write(other)), doctest::Contains(r.words), tn::data_loss_error);
+    }
     CHECK_THROWS_AS(read_proof(bytes(31)), tn::data_loss_error);
     CHECK_THROWS_AS(read_challenge({}), tn::data_loss_error);
     CHECK_THROWS_AS(read_ready({}), tn::data_loss_error);
@@ -214,31 +219,32 @@ TEST_CASE("handshake: before it is over nothing else is read") {
 TEST_CASE("handshake: who does not fit is told why") {
     by_hand w("secret");
     w.serve();
-    hello h = w.good();
-    h.oldest = 5;
-    h.newest = 9;
-    CHECK(
-        w.greet(h) ==
-        "failed_precondition: it speaks versions 4 to 4 of the protocol, and was offered 5 to 9: update the older one");
-    h = w.good();
-    h.cluster = 6;
-    CHECK(w.greet(h) == "failed_precondition: /job:ps/task:0 is of another run, or of a cluster with another "
-                        "description: start all tasks "
-                        "together, with the same one");
-    h.cluster = 0; // a client that does not know it
-    CHECK(w.greet(h) == challenged);
-    h = w.good();
-    h.expected_job = "ps";
-    h.expected_task = 1;
-    CHECK(w.greet(h) ==
-          "failed_precondition: it is /job:ps/task:0, not /job:ps/task:1: check the addresses of the cluster");
-    h = w.good();
-    h.expected_incarnation = 21;
-    CHECK(w.greet(h) == "aborted: it was restarted");
-    h = w.good();
-    h.has_token = false;
-    CHECK(w.greet(h) == "permission_denied: it asks for a token, and was offered none");
-    CHECK(w.greet(w.good()) == challenged);
+    struct row {
+        const char* what;
+        void (*change)(hello&);
+        std::string answer;
+    };
+    const row cases[] = {
+        {"versions", [](hello& h) { h.oldest = 5, h.newest = 9; },
+         "failed_precondition: it speaks versions 4 to 4 of the protocol, and was offered 5 to 9: update the older "
+         "one"},
+        {"another cluster", [](hello& h) { h.cluster = 6; },
+         "failed_precondition: /job:ps/task:0 is of another run, or of a cluster with another description: start all "
+         "tasks together, with the same one"},
+        {"a client that does not know the cluster", [](hello& h) { h.cluster = 0; }, challenged},
+        {"another task", [](hello& h) { h.expected_job = "ps", h.expected_task = 1; },
+         "failed_precondition: it is /job:ps/task:0, not /job:ps/task:1: check the addresses of the cluster"},
+        {"an earlier life", [](hello& h) { h.expected_incarnation = 21; }, "aborted: it was restarted"},
+        {"no token", [](hello& h) { h.has_token = false; },
+         "permission_denied: it asks for a token, and was offered none"},
+        {"all as it should be", [](hello&) {}, challenged},
+    };
+    for (const row& r : cases) {
+        CAPTURE(r.what);
+        hello h = w.good();
+        r.change(h);
+        CHECK(w.greet(h) == r.answer);
+    }
 }
 
 TEST_CASE("handshake: a link that was given up, or is older than another one, is refused by its number") {
@@ -290,68 +296,47 @@ TEST_CASE(
 }
 
 TEST_CASE("handshake: a peer says what is wrong, and does not dial again for it") {
-    const auto said = [](two& w) {
-        const auto a = w.call(echo_service::echo, "x");
-        w.wait(a);
+    const std::string refuses = ": /job:ps/task:0 (bob:1) refuses the connection: ", unsent = "; the call was not sent";
+    struct row {
+        const char* what;
+        void (*change)(two&);
+        std::string begins;
+    };
+    const row cases[] = {
+        {"no token", [](two& w) { w.served.self.token = "secret"; },
+         "permission_denied" + refuses + "it asks for a token, and was offered none" + unsent},
+        {"another token", [](two& w) { w.served.self.token = "secret", w.callers.self.token = "guess"; },
+         "permission_denied" + refuses + "the token is not the cluster's" + unsent},
+        {"a service without a token", [](two& w) { w.callers.self.token = "secret"; }, "permission_denied: "},
+        {"another task", [](two& w) { w.callers.task = 3; },
+         "failed_precondition: /job:ps/task:3 (bob:1) refuses the connection: it is /job:ps/task:0, not "
+         "/job:ps/task:3: check the addresses of the cluster" +
+             unsent},
+        {"another cluster", [](two& w) { w.callers.self.cluster = 1, w.served.self.cluster = 2; },
+         "failed_precondition: "},
+        {"a connection that others can read",
+         [](two& w) { w.net.set_private(false), w.callers.self.token = w.served.self.token = "secret"; },
+         "permission_denied: /job:ps/task:0 (bob:1) is reached by a connection that others can read: use TLS, or ask "
+         "for an insecure one by name" +
+             unsent},
+        {"a connection that others can read, of which the service wants none",
+         [](two& w) { w.net.set_private(false), w.callers.self.insecure = true; }, "permission_denied: "},
+        {"too many links", [](two& w) { w.served.links = 0; }, "resource_exhausted: "},
+    };
+    for (const row& r : cases) {
+        CAPTURE(r.what);
+        two w;
+        r.change(w);
+        w.begin();
+        const std::string said = w.said(echo_service::echo, "x");
+        CHECK_MESSAGE(said.starts_with(r.begins), said);
         CHECK(w.net.now() - time_point(1h) < 1s);
         CHECK(w.handler.heard.empty());
-        return a->said();
-    };
-    two w;
-    SUBCASE("no token") {
-        w.served.self.token = "secret";
-        w.begin();
-        CHECK(said(w) == "permission_denied: /job:ps/task:0 (bob:1) refuses the connection: it asks for a token, and "
-                         "was offered none; the call was not sent");
+        CHECK(w.caller->count().connections == 0);
+        CHECK(w.caller->state() == peer_state::idle);
+        w.net.work_for(6s);
+        CHECK(w.net.connections() == 0);
     }
-    SUBCASE("another token") {
-        w.served.self.token = "secret";
-        w.callers.self.token = "guess";
-        w.begin();
-        CHECK(said(w) == "permission_denied: /job:ps/task:0 (bob:1) refuses the connection: the token is not the "
-                         "cluster's; the call was not sent");
-    }
-    SUBCASE("a service without a token") {
-        w.callers.self.token = "secret";
-        w.begin();
-        CHECK(said(w).find("permission_denied: ") == 0);
-    }
-    SUBCASE("another task") {
-        w.callers.task = 3;
-        w.begin();
-        CHECK(said(w) == "failed_precondition: /job:ps/task:3 (bob:1) refuses the connection: it is /job:ps/task:0, "
-                         "not /job:ps/task:3: check the "
-                         "addresses of the cluster; the call was not sent");
-    }
-    SUBCASE("another cluster") {
-        w.callers.self.cluster = 1;
-        w.served.self.cluster = 2;
-        w.begin();
-        CHECK(said(w).find("failed_precondition: ") == 0);
-    }
-    SUBCASE("a connection that others can read") {
-        w.net.set_private(false);
-        w.callers.self.token = w.served.self.token = "secret";
-        w.begin();
-        CHECK(said(w) == "permission_denied: /job:ps/task:0 (bob:1) is reached by a connection that others can read: "
-                         "use TLS, or ask for an "
-                         "insecure one by name; the call was not sent");
-    }
-    SUBCASE("a connection that others can read, of which the service wants none") {
-        w.net.set_private(false);
-        w.callers.self.insecure = true;
-        w.begin();
-        CHECK(said(w).find("permission_denied: ") == 0);
-    }
-    SUBCASE("too many links") {
-        w.served.links = 0;
-        w.begin();
-        CHECK(said(w).find("resource_exhausted: ") == 0);
-    }
-    CHECK(w.caller->count().connections == 0);
-    CHECK(w.caller->state() == peer_state::idle);
-    w.net.work_for(6s);
-    CHECK(w.net.connections() == 0);
 }
 
 TEST_CASE("handshake: with the token, and insecure where it is asked for by both, calls are answered") {

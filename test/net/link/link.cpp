@@ -54,6 +54,11 @@ struct line {
         return in_order;
     }
     std::string arrive(state_machine& at, message m) { return arrive(at, std::move(m), now); }
+    std::string arrive(state_machine& at, std::vector<message> each) {
+        std::string in_order;
+        for (message& m : each) in_order += arrive(at, std::move(m));
+        return in_order;
+    }
 
     time_point now{1h};
     link_options options;
@@ -114,9 +119,7 @@ TEST_CASE("link: after a loss what the other end does not have is sent again, an
     sent = l.sent(l.dialing);
     REQUIRE(sent.size() == 3);
     CHECK(sent[0].sequence == 2);
-    std::string all;
-    for (auto& m : sent) all += l.arrive(l.listening, std::move(m));
-    CHECK(all == "bcd");
+    CHECK(l.arrive(l.listening, std::move(sent)) == "bcd");
 }
 
 TEST_CASE("link: what comes twice is dropped") {
@@ -165,9 +168,7 @@ TEST_CASE("link: a gap with too much behind it ends the connection, and the next
                          tn::data_loss_error);
     l.lose();
     l.connect();
-    std::string all;
-    for (auto& m : l.sent(l.dialing)) all += l.arrive(l.listening, std::move(m));
-    CHECK(all == "abcd");
+    CHECK(l.arrive(l.listening, l.sent(l.dialing)) == "abcd");
 }
 
 TEST_CASE("link: a large message is not held behind a gap: it ends the connection, and the next one brings both") {
@@ -181,9 +182,7 @@ TEST_CASE("link: a large message is not held behind a gap: it ends the connectio
                          "link: message 2 is large, and comes ahead of message 1", tn::data_loss_error);
     l.lose();
     l.connect();
-    std::string all;
-    for (auto& m : l.sent(l.dialing)) all += l.arrive(l.listening, std::move(m));
-    CHECK(all == "ab");
+    CHECK(l.arrive(l.listening, l.sent(l.dialing)) == "ab");
 }
 
 TEST_CASE("link: what cannot come on a link is refused by name") {
@@ -191,20 +190,19 @@ TEST_CASE("link: what cannot come on a link is refused by name") {
     const auto refused = [&](state_machine& at, message m, const char* why) {
         CHECK_THROWS_WITH_AS(l.arrive(at, std::move(m)), doctest::Contains(why), tn::data_loss_error);
     };
-    message m = make(message_type::note, "");
-    m.acknowledged = 1;
-    refused(l.listening, std::move(m), "message 1 is acknowledged, of 0 that were sent");
+    const auto numbered = [](message_type type) {
+        message m = make(type, "");
+        m.sequence = 1;
+        return m;
+    };
+    message acknowledging = make(message_type::note, "");
+    acknowledging.acknowledged = 1;
+    refused(l.listening, std::move(acknowledging), "message 1 is acknowledged, of 0 that were sent");
     refused(l.listening, make(message_type::note, ""), "has no number");
     refused(l.listening, make(message_type::hello, ""), "a handshake in the middle of a link");
-    m = make(message_type::ping, "");
-    m.sequence = 1;
-    refused(l.listening, std::move(m), "has number 1");
-    m = make(message_type::reply, "");
-    m.sequence = 1;
-    refused(l.listening, std::move(m), "a reply comes to who has not called");
-    m = make(message_type::call, "");
-    m.sequence = 1;
-    refused(l.dialing, std::move(m), "a service calls");
+    refused(l.listening, numbered(message_type::ping), "has number 1");
+    refused(l.listening, numbered(message_type::reply), "a reply comes to who has not called");
+    refused(l.dialing, numbered(message_type::call), "a service calls");
     refused(l.dialing, make(message_type::cancel, ""), "a service cancels");
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "two.hpp"
 
@@ -6,8 +5,7 @@ using namespace net_test;
 
 TEST_CASE("calls: a connection that is lost between a call and its answer: the answer comes by the next, once (29)") {
     two w;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     SUBCASE("the call is lost") {
         w.net.set_line("alice", "bob", {50ms, 0us, 1e9});
         const auto a = w.call(echo_service::echo, "x");
@@ -43,8 +41,7 @@ TEST_CASE(
     "calls: a host that is cut off for less than the lease loses nothing; for more, all calls fail and name it (28)") {
     for (const bool one_way : {false, true}) {
         two w;
-        w.begin();
-        w.wait(w.call(echo_service::echo, "first"));
+        w.begin_linked();
         w.net.cut("alice", "bob");
         if (!one_way) w.net.cut("bob", "alice");
         const auto a = w.call(echo_service::echo, "x");
@@ -96,9 +93,7 @@ TEST_CASE("calls: a process that ends is missed within two heartbeats, and calls
     CHECK(lost == "/job:ps/task:0 (bob:1) cannot be reached: connection refused");
     CHECK(w.caller->state() == peer_state::idle);
 
-    const auto b = w.call(echo_service::wait, "y");
-    REQUIRE(w.wait(b));
-    CHECK(b->said() ==
+    CHECK(w.said(echo_service::wait, "y") ==
           "unavailable: /job:ps/task:0 (bob:1) cannot be reached: connection refused; the call was not sent");
     CHECK(w.caller->count().calls == 0);
     CHECK(w.net.connections() == 0);
@@ -107,8 +102,7 @@ TEST_CASE("calls: a process that ends is missed within two heartbeats, and calls
 TEST_CASE("calls: after a restart calls in flight fail with aborted, and the next ones reach the new process (28)") {
     for (const bool silently : {false, true}) {
         two w;
-        w.begin();
-        w.wait(w.call(echo_service::echo, "first"));
+        w.begin_linked();
         const auto a = w.call(echo_service::wait, "x");
         w.net.work_for(100ms);
         w.kill_bob(silently);
@@ -119,13 +113,10 @@ TEST_CASE("calls: after a restart calls in flight fail with aborted, and the nex
         CHECK(a->said() == "aborted: /job:ps/task:0 (bob:1) was restarted; whether the call took effect is unknown");
         REQUIRE(w.wait(waiting));
         CHECK(waiting->said().find("aborted: /job:ps/task:0 (bob:1) was restarted; ") == 0);
-        const auto b = w.call(echo_service::echo, "z");
-        REQUIRE(w.wait(b));
-        CHECK(b->said() == "z");
+        CHECK(w.said(echo_service::echo, "z") == "z");
         CHECK(w.caller->incarnation() == 23);
-        const auto old = w.call(echo_service::echo, "for the old one", 60s, {}, 22);
-        REQUIRE(w.wait(old));
-        CHECK(old->said() == "aborted: /job:ps/task:0 (bob:1) was restarted; the call was not sent");
+        CHECK(w.said(echo_service::echo, "for the old one", 60s, {}, 22) ==
+              "aborted: /job:ps/task:0 (bob:1) was restarted; the call was not sent");
         CHECK(w.handler.count("called x") == 1);
         CHECK(w.handler.count("called y") == 0);
     }
@@ -133,12 +124,9 @@ TEST_CASE("calls: after a restart calls in flight fail with aborted, and the nex
 
 TEST_CASE("calls: a process that stood still past its lease is fenced: nothing of its old link is heard again") {
     two w;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
-    std::vector<tn::any_array> large;
-    large.push_back(floats(100000));
+    w.begin_linked();
     w.net.set_line("alice", "bob", {2s, 0us, 1e9}); // on its way while alice stands still
-    const auto a = w.call(echo_service::echo, "old", 60s, std::move(large));
+    const auto a = w.call(echo_service::echo, "old", 60s, arrays_of(floats(100000)));
     w.net.work_for(100ms);
     w.net.pause("alice");
     w.net.cut("alice", "bob");
@@ -151,17 +139,14 @@ TEST_CASE("calls: a process that stood still past its lease is fenced: nothing o
     REQUIRE(w.wait(a, 10s));
     CHECK(a->said().find("unavailable: /job:ps/task:0 (bob:1) ") == 0);
     CHECK(w.handler.heard.size() == heard);
-    const auto b = w.call(echo_service::echo, "new");
-    REQUIRE(w.wait(b));
-    CHECK(b->said() == "new");
+    CHECK(w.said(echo_service::echo, "new") == "new");
     CHECK(w.handler.count("linked 2") == 1);
 }
 
 TEST_CASE(
     "calls: what is for the next life of a process, of which others have heard first, waits for a link to it (28)") {
     two w;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     w.kill_bob();
     w.net.work_for(100ms);
     const auto before = w.call(echo_service::echo, "to the life before", 60s, {}, 22);
@@ -195,9 +180,7 @@ TEST_CASE(
     CHECK(lost[0].find("22: /job:ps/task:0 (bob:1) cannot be reached") == 0);
     CHECK(w.caller->count().waiting == 0);
     w.net.mend("alice", "bob");
-    const auto a = w.call(echo_service::echo, "again");
-    REQUIRE(w.wait(a));
-    CHECK(a->said() == "again");
+    CHECK(w.said(echo_service::echo, "again") == "again");
     CHECK(w.handler.count("noted 1") == 0);
 }
 
@@ -230,8 +213,7 @@ TEST_CASE("calls: connect waits for a process that is not there yet; its deadlin
 
 TEST_CASE("calls: a restart of the caller ends its old links at once, and an earlier life is refused for good") {
     two w;
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
+    w.begin_linked();
     const auto older = w.caller;
     w.callers.self.incarnation = 12;
     w.dial();

@@ -133,11 +133,8 @@ TEST_CASE("a link on which thousands of small messages pass a large one keeps it
     two w;
     w.served.limits.calls = 10000;
     w.net.set_line("alice", "bob", {.latency = 1ms, .jitter = 0ms, .bytes_per_second = 1e6});
-    w.begin();
-    w.wait(w.call(echo_service::echo, "first"));
-    std::vector<tn::any_array> large;
-    large.push_back(floats(1 << 20)); // four seconds
-    w.caller->note(0, text("large"), std::move(large));
+    w.begin_linked();
+    w.caller->note(0, text("large"), arrays_of(floats(1 << 20))); // four seconds
     std::vector<std::shared_ptr<two::outcome>> all;
     for (int i = 0; i < 6000; ++i) all.push_back(w.call(echo_service::echo, "s"));
     REQUIRE(w.wait(all.back()));
