@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include <messages.hpp>
 #include <net/server/servers.hpp>
 #include <net/wire/graph_codec.hpp>
 
@@ -44,23 +45,6 @@ void replace(bytes& in, std::int64_t from, std::int64_t by) {
     FAIL("it is not there");
 }
 
-template <class E, class F> std::string words_of(F f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    } catch (const std::exception& e) {
-        return std::string("another error: ") + e.what();
-    }
-    return "no error";
-}
-#define CHECK_WORDS(words, part)                                   \
-    do {                                                           \
-        const std::string said = words;                            \
-        CHECK_MESSAGE(said.find(part) != std::string::npos, said); \
-        CHECK_MESSAGE(!said.starts_with("another error"), said);   \
-    } while (false)
-
 // Serves a client that asks for nothing odd.
 void check_serves(const tn::server& s) {
     const tn::graph g;
@@ -82,14 +66,16 @@ TEST_CASE("limits: sessions without end are refused, and given back when they ar
         raw_client one(s);
         std::vector<std::uint64_t> open;
         for (int i = 0; i < 4; ++i) open.push_back(one.open());
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { one.open(); }),
-                    "/job:local/task:0 holds 4 sessions, 4 of them this client's");
+        CHECK_THROWS_WITH_AS(one.open(),
+                             doctest::Contains("/job:local/task:0 holds 4 sessions, 4 of them this client's"),
+                             tn::resource_exhausted_error);
         (void)one.ask(close_session{open[1]});
         open[1] = one.open();
         raw_client other(s);
         (void)other.open();
         (void)other.open();
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { other.open(); }), "holds 6 sessions, 2 of them");
+        CHECK_THROWS_WITH_AS(other.open(), doctest::Contains("holds 6 sessions, 2 of them"),
+                             tn::resource_exhausted_error);
     }
     status_when(s, [](const auto& row) { return row.sessions.empty(); });
     check_serves(s);
@@ -105,10 +91,9 @@ TEST_CASE("limits: clients without end are refused, and there is room again when
         all.push_back(std::make_unique<raw_client>(s));
         (void)all.back()->ask(ask_status{false, 0});
     }
-    CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] {
-                    raw_client(s).ask(ask_status{false, 0});
-                }),
-                "/job:local/task:0 has 5 links, and takes no more");
+    CHECK_THROWS_WITH_AS(raw_client(s).ask(ask_status{false, 0}),
+                         doctest::Contains("/job:local/task:0 has 5 links, and takes no more"),
+                         tn::resource_exhausted_error);
     (void)all[2]->ask(ask_status{false, 0}); // those who are there are served
     all.erase(all.begin());
     (void)all[0]->ask(ask_status{false, 0});
@@ -136,7 +121,7 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
         tn::session sess(s.target(), g);
         CHECK(sess.run(sum)() == 2);
         for (int i = 0; i < 200; ++i) sum = tn::identity(sum);
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)sess.run(sum); }), "100");
+        CHECK_THROWS_WITH_AS((void)sess.run(sum), doctest::Contains("100"), tn::resource_exhausted_error);
         CHECK(sess.run(x + x)() == 2);
     }
     {
@@ -146,7 +131,7 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
         tn::session sess(s.target(), g);
         CHECK(sess.run(x)() == 1);
         const auto large = tn::constant(tn::array<float, tn::shape<1 << 20>>());
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)sess.run(tn::sum(large)); }), "4194");
+        CHECK_THROWS_WITH_AS((void)sess.run(tn::sum(large)), doctest::Contains("4194"), tn::resource_exhausted_error);
     }
     {
         const tn::graph g;
@@ -155,7 +140,8 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
         std::vector<number> all;
         for (std::int64_t i = 0; i < 9; ++i) all.push_back(tn::identity(tn::constant(i)));
         for (std::size_t i = 0; i < 8; ++i) (void)sess.run(all[i]);
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)sess.run(all[8]); }), "it has 8 callables");
+        CHECK_THROWS_WITH_AS((void)sess.run(all[8]), doctest::Contains("it has 8 callables"),
+                             tn::resource_exhausted_error);
         CHECK(sess.run(all[3])() == 3);
     }
     check_serves(s);
@@ -176,7 +162,8 @@ TEST_CASE("limits: of steps without end so many are under way, more are refused;
         auto step = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));
         std::vector<decltype(step.start())> some;
         for (int i = 0; i < 100; ++i) some.push_back(step.start());
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)some.back().get(); }), "8 of its steps");
+        CHECK_THROWS_WITH_AS((void)some.back().get(), doctest::Contains("8 of its steps"),
+                             tn::resource_exhausted_error);
         CHECK(status_when(s, [](const auto& row) { return row.sessions.at(0).steps >= 8; }).sessions.at(0).steps == 8);
         check_serves(s);
         for (int i = 0; i < 8; ++i) some[static_cast<std::size_t>(i)].stop();
@@ -195,14 +182,14 @@ TEST_CASE("limits: variables, names and containers without end take the memory t
     const tn::server s = make_server(o);
     const auto fill = [&](const std::string& container) {
         int made = 0;
-        std::string words = "no error";
-        while (made < 1000 && words == "no error") {
+        std::string words = "nothing was thrown";
+        while (made < 1000 && words == "nothing was thrown") {
             const tn::graph g; // a new session each, whose variables stay
             const tn::graph_scope scope(g);
             const tn::container_scope in(container + std::to_string(made % 3));
             const auto v = tn::variable<float, tn::shape<1 << 16>>(container + std::to_string(made), tn::zeros());
             tn::session sess(s.target(), g);
-            words = words_of<tn::resource_exhausted_error>([&] { sess.run(v.initializer()); });
+            words = message_of<tn::resource_exhausted_error>([&] { sess.run(v.initializer()); });
             ++made;
         }
         return std::pair(made, words);
@@ -210,8 +197,8 @@ TEST_CASE("limits: variables, names and containers without end take the memory t
     const auto [made, words] = fill("a");
     CHECK(made > 32);
     CHECK(made <= 65);
-    CHECK_WORDS(words, "a" + std::to_string(made - 1));
-    CHECK_WORDS(words, "16777216");
+    CHECK(contains(words, "a" + std::to_string(made - 1)));
+    CHECK(contains(words, "16777216"));
     tn::session::reset(s.target(), {"a0", "a1", "a2"});
     check_serves(s);
     CHECK(fill("b").first == made);
@@ -232,12 +219,10 @@ TEST_CASE("limits: 2^40 bytes are refused with sizes, wherever they are asked fo
     constexpr int side = 1 << 19;
     const tn::fifo_queue<std::int64_t> q(std::int64_t{1} << 40);
     tn::session sess(s.target(), g);
-    CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { sess.run(v.initializer()); }), "1099511627776");
-    CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] {
-                    (void)sess.run(product, tn::feed(x, tn::array<float, tn::shape<tn::dyn, 1>>(side)),
-                                   tn::feed(y, tn::array<float, tn::shape<1, tn::dyn>>(side)));
-                }),
-                "bytes");
+    CHECK_THROWS_WITH_AS(sess.run(v.initializer()), doctest::Contains("1099511627776"), tn::resource_exhausted_error);
+    CHECK_THROWS_WITH_AS((void)sess.run(product, tn::feed(x, tn::array<float, tn::shape<tn::dyn, 1>>(side)),
+                                        tn::feed(y, tn::array<float, tn::shape<1, tn::dyn>>(side))),
+                         doctest::Contains("bytes"), tn::resource_exhausted_error);
     CHECK(sess.run(product, tn::feed(x, {{2.0f}}), tn::feed(y, {{3.0f}}))(0, 0) == 6.0f);
     sess.run(q.enqueue(std::int64_t{3})); // a capacity is no memory
     CHECK(sess.run(q.dequeue())() == 3);
@@ -309,14 +294,14 @@ TEST_CASE("SEMANTICS 26: the same name with other sizes, another type or another
     const auto v = tn::variable<float, tn::shape<4, 3>>("v", tn::zeros());
     const tn::fifo_queue<std::int64_t> q(5, {.shared_name = "q"});
     tn::session sess(all.target("worker", 1), g);
-    const std::string of_v = words_of<tn::invalid_argument_error>([&] { (void)sess.run(v); });
-    CHECK_WORDS(of_v, "float[3, 4]");
-    CHECK_WORDS(of_v, "float[4, 3]");
-    CHECK_WORDS(of_v, "v");
-    const std::string of_q = words_of<tn::invalid_argument_error>([&] { (void)sess.run(q.dequeue()); });
-    CHECK_WORDS(of_q, "\"q\"");
-    CHECK_WORDS(of_q, "4");
-    CHECK_WORDS(of_q, "5");
+    const std::string of_v = message_of<tn::invalid_argument_error>([&] { (void)sess.run(v); });
+    CHECK(contains(of_v, "float[3, 4]"));
+    CHECK(contains(of_v, "float[4, 3]"));
+    CHECK(contains(of_v, "v"));
+    const std::string of_q = message_of<tn::invalid_argument_error>([&] { (void)sess.run(q.dequeue()); });
+    CHECK(contains(of_q, "\"q\""));
+    CHECK(contains(of_q, "4"));
+    CHECK(contains(of_q, "5"));
     CHECK(sess.run(tn::constant(3.0f))() == 3.0f);
 }
 
@@ -336,16 +321,16 @@ TEST_CASE("SEMANTICS 27: a client that extends a session's graph from where it i
     extend_graph more{session, first.nodes, encode_nodes(g, first, second)};
     CHECK(one.ask(more).size == g.size());
     const std::string words =
-        words_of<tn::aborted_error>([&] { (void)one.ask(more); }); // another one, which has seen x alone
-    CHECK_WORDS(words, "its graph has " + std::to_string(second.nodes) + " nodes, and is extended from " +
-                           std::to_string(first.nodes));
+        message_of<tn::aborted_error>([&] { (void)one.ask(more); }); // another one, which has seen x alone
+    CHECK(contains(words, "its graph has " + std::to_string(second.nodes) + " nodes, and is extended from " +
+                              std::to_string(first.nodes)));
     make_callable c;
     c.session = session;
     c.fetches.push_back({y.node()->number, 0});
     CHECK(one.ask(run_step{session, one.ask(c).callable, 0, false, {}}).fetched.at(0).data<std::int64_t>()[0] == 10);
     // A session is its client's: to others it is none.
     raw_client other(s);
-    CHECK_WORDS(words_of<tn::aborted_error>([&] { (void)other.ask(more); }), "has no such session");
+    CHECK_THROWS_WITH_AS((void)other.ask(more), doctest::Contains("has no such session"), tn::aborted_error);
 }
 
 TEST_CASE("what a user gets wrong on a server is said as in a process: devices, shapes, targets") {
@@ -359,24 +344,24 @@ TEST_CASE("what a user gets wrong on a server is said as in a process: devices, 
     const auto wrong_device = [&](const char* name) {
         const tn::device_scope there(name);
         const auto y = tn::identity(tn::constant(1.0f));
-        return words_of<tn::invalid_argument_error>([&] { (void)sess.run(y); });
+        return message_of<tn::invalid_argument_error>([&] { (void)sess.run(y); });
     };
-    CHECK_WORDS(wrong_device("/job:ps/task:7"), "/job:ps/task:7");
-    CHECK_WORDS(wrong_device("/job:ps/task:7"), "/job:ps/replica:0/task:0/device:CPU:0"); // what there is
-    CHECK_WORDS(wrong_device("/job:master"), "/job:master");
-    CHECK_WORDS(wrong_device("/job:worker/device:GPU:3"), "GPU:3");
-    const std::string shape = words_of<tn::invalid_argument_error>([&] {
+    CHECK(contains(wrong_device("/job:ps/task:7"), "/job:ps/task:7"));
+    CHECK(contains(wrong_device("/job:ps/task:7"), "/job:ps/replica:0/task:0/device:CPU:0")); // what there is
+    CHECK(contains(wrong_device("/job:master"), "/job:master"));
+    CHECK(contains(wrong_device("/job:worker/device:GPU:3"), "GPU:3"));
+    const std::string shape = message_of<tn::invalid_argument_error>([&] {
         std::vector<tn::fed_value> fed;
         fed.push_back({x, tn::any_array(tn::element_type::float32, {2, 4})});
         (void)sess.run_untyped(std::move(fed), {twice});
     });
-    CHECK_WORDS(shape, "float[2, 4]");
-    CHECK_WORDS(shape, "x");
-    CHECK_WORDS(words_of<tn::invalid_argument_error>([&] { tn::session("tenon://", g); }), "host");
-    CHECK_WORDS(words_of<tn::invalid_argument_error>([&] { tn::session("tenon://here", g); }), "here");
-    CHECK_WORDS(words_of<tn::invalid_argument_error>([&] { tn::session("grpc://here:1", g); }), "grpc");
-    CHECK_WORDS(words_of<tn::unavailable_error>([&] { tn::session("tenon://127.0.0.1:1", g, {.open_timeout = 0.2}); }),
-                "127.0.0.1:1");
-    CHECK_WORDS(words_of<tn::unavailable_error>([&] { tn::session("tenon://127.0.0.1:1", g, {.open_timeout = 0.2}); }),
-                "is the server running?");
+    CHECK(contains(shape, "float[2, 4]"));
+    CHECK(contains(shape, "x"));
+    CHECK_THROWS_WITH_AS(tn::session("tenon://", g), doctest::Contains("host"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(tn::session("tenon://here", g), doctest::Contains("here"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(tn::session("grpc://here:1", g), doctest::Contains("grpc"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(tn::session("tenon://127.0.0.1:1", g, {.open_timeout = 0.2}), doctest::Contains("127.0.0.1:1"),
+                         tn::unavailable_error);
+    CHECK_THROWS_WITH_AS(tn::session("tenon://127.0.0.1:1", g, {.open_timeout = 0.2}),
+                         doctest::Contains("is the server running?"), tn::unavailable_error);
 }
