@@ -11,6 +11,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 
 // The untyped escape, and the checked way back.
@@ -23,9 +24,7 @@ inline constexpr struct time_step : tn::dim<"time"> {} time_step;
 
 } // namespace
 
-TEST_CASE("a typed tensor is an any_tensor, and comes back with as<T, shape>") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a typed tensor is an any_tensor, and comes back with as<T, shape>") {
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const tn::any_tensor t = x;
     const auto back = tn::as<float, tn::shape<batch, 784>>(t);
@@ -33,9 +32,7 @@ TEST_CASE("a typed tensor is an any_tensor, and comes back with as<T, shape>") {
     CHECK(t.name() == "x");
 }
 
-TEST_CASE("as checks what is known: numbers, names and element types") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "as checks what is known: numbers, names and element types") {
     const tn::any_tensor t = tn::placeholder<float, tn::shape<batch, 784>>("x");
     CHECK(message_of<tn::invalid_argument_error>([&] { (void)tn::as<float, tn::shape<batch, 300>>(t); }) ==
           "as: x is float[batch, 784], not float[batch, 300]");
@@ -48,9 +45,8 @@ TEST_CASE("as checks what is known: numbers, names and element types") {
     CHECK_NOTHROW((void)tn::as<float, tn::shape<tn::dyn, 784>>(t));
 }
 
-TEST_CASE("2: a size the graph does not know is checked in the step, always, whatever reads the tensor") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "2: a size the graph does not know is checked in the step, always, whatever reads the tensor") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto y = tn::as<float, tn::shape<3>>(x);
     tn::session s;
@@ -67,9 +63,7 @@ TEST_CASE("2: a size the graph does not know is checked in the step, always, wha
     CHECK(s.run(tn::feed(x, tn::array<float>{1, 2, 3}), y)(2) == 3);
 }
 
-TEST_CASE("2: a name that as gives to an unknown size has one value in a step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "2: a name that as gives to an unknown size has one value in a step") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 2>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch>>("y");
     const auto named = tn::as<float, tn::shape<batch, 2>>(x);
@@ -85,9 +79,7 @@ TEST_CASE("2: a name that as gives to an unknown size has one value in a step") 
           "size batch is 3 in y and 2 in x; in one step a named size has one value");
 }
 
-TEST_CASE("as adds nothing where the graph knows as much, and no work where it does not") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "as adds nothing where the graph knows as much, and no work where it does not") {
     const auto x = tn::placeholder<float, tn::shape<batch, tn::dyn>>("x");
     CHECK(tn::as<float, tn::shape<batch, tn::dyn>>(x).output() == x.output());
     CHECK(tn::as<float, tn::shape<tn::dyn, tn::dyn>>(x).output() == x.output());
@@ -117,9 +109,7 @@ TEST_CASE("as works outside the scope of the tensor's graph, and gradients flow 
     CHECK(value(1) == 8);
 }
 
-TEST_CASE("an empty handle is an invalid_argument_error wherever it is used") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an empty handle is an invalid_argument_error wherever it is used") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const tn::any_tensor none;
     const tn::operation nothing;
@@ -151,9 +141,7 @@ TEST_CASE("an empty handle is an invalid_argument_error wherever it is used") {
     CHECK_THROWS_AS(g.at(g.size()), tn::out_of_range_error);
 }
 
-TEST_CASE("a tensor known more exactly stands for one known less, not the reverse") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a tensor known more exactly stands for one known less, not the reverse") {
     const auto x = tn::placeholder<float, tn::shape<3, 4>>("x");
     const tn::tensor<float, tn::shape<tn::dyn, 4>> less = x;
     CHECK(less.output() == x.output());
@@ -162,9 +150,7 @@ TEST_CASE("a tensor known more exactly stands for one known less, not the revers
     static_assert(!std::is_convertible_v<tn::tensor<float, tn::shape<batch>>, tn::tensor<float, tn::shape<time_step>>>);
 }
 
-TEST_CASE("untyped ops say the words of the typed ones, as exceptions") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "untyped ops say the words of the typed ones, as exceptions") {
     const tn::any_tensor a = tn::placeholder<float, tn::shape<2, 3>>("a"),
                          b = tn::placeholder<double, tn::shape<2, 3>>("b");
     const tn::any_tensor n = tn::placeholder<std::int32_t, tn::shape<2, 3>>("n");
@@ -178,9 +164,7 @@ TEST_CASE("untyped ops say the words of the typed ones, as exceptions") {
     CHECK(to_string(add(a, a).type()) == "float[2, 3]");
 }
 
-TEST_CASE("what an op was asked for is shown beside its operands") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what an op was asked for is shown beside its operands") {
     const tn::any_tensor x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const tn::any_tensor i = tn::placeholder<std::int32_t, tn::shape<5>>("i");
     CHECK(message_of<tn::invalid_argument_error>([&] {
@@ -204,9 +188,7 @@ TEST_CASE("what an op was asked for is shown beside its operands") {
     CHECK_MESSAGE(text.find("[3] x [2, ?] in this step's sizes") != std::string::npos, text);
 }
 
-TEST_CASE("only floating tensors have gradients") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "only floating tensors have gradients") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto n = tn::placeholder<std::int32_t, tn::shape<2>>("n");
     const tn::any_tensor loss = sum(x * tn::cast<float>(n));

@@ -7,6 +7,8 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/state/state.hpp>
 
+#include "in_graph.hpp"
+
 // How graphs are made: nodes, names, scopes, collections, seeds.
 
 namespace tn = tenon;
@@ -28,9 +30,7 @@ template <class Error, class F> std::string words_of(F&& f) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 } // namespace
 
-TEST_CASE("a graph numbers its nodes in the order they are made, inputs before what uses them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a graph numbers its nodes in the order they are made, inputs before what uses them") {
     CHECK(g.size() == 0);
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto y = exp(x);
@@ -45,9 +45,7 @@ TEST_CASE("a graph numbers its nodes in the order they are made, inputs before w
     }
 }
 
-TEST_CASE("a node knows its types") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a node knows its types") {
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     CHECK(to_string(x.type()) == "float[batch, 784]");
     const tn::tensor<bool, tn::shape<batch, 784>> positive = x > 0.0f;
@@ -73,9 +71,7 @@ TEST_CASE("the default graph is the one of the innermost graph_scope") {
     CHECK(inner.size() == 1);
 }
 
-TEST_CASE("a scope belongs to its thread") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a scope belongs to its thread") {
     const tn::name_scope names("here");
     bool same = true;
     std::string name;
@@ -103,9 +99,7 @@ TEST_CASE("a graph lives as long as a handle on one of its nodes") {
     CHECK(op.name() == "kept");
 }
 
-TEST_CASE("a taken name gets the next free number") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a taken name gets the next free number") {
     CHECK(tn::placeholder<float>("x").name() == "x");
     CHECK(tn::placeholder<float>("x_1").name() == "x_1");
     CHECK(tn::placeholder<float>("x").name() == "x_2");
@@ -114,9 +108,7 @@ TEST_CASE("a taken name gets the next free number") {
     CHECK(tn::placeholder<float>().name() == "placeholder_1");
 }
 
-TEST_CASE("a node without a name is called after its op, a fused one after its last instruction") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a node without a name is called after its op, a fused one after its last instruction") {
     const auto x = tn::placeholder<float>("x");
     CHECK(tn::constant(1.0f).name() == "constant");
     const auto y = exp(x) + 1.0f;
@@ -124,9 +116,7 @@ TEST_CASE("a node without a name is called after its op, a fused one after its l
     CHECK(tanh(x).materialize().name() == "tanh");
 }
 
-TEST_CASE("name_scope prefixes names; scopes nest; a used prefix gets a number") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "name_scope prefixes names; scopes nest; a used prefix gets a number") {
     {
         const tn::name_scope layer("layer");
         CHECK(tn::placeholder<float>("x").name() == "layer/x");
@@ -149,9 +139,7 @@ TEST_CASE("name_scope prefixes names; scopes nest; a used prefix gets a number")
     CHECK(tn::placeholder<float>("x").name() == "x");
 }
 
-TEST_CASE("device and container scopes are kept with the node, the innermost wins") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "device and container scopes are kept with the node, the innermost wins") {
     const auto plain = tn::placeholder<float>();
     const auto gpu = tn::on("/gpu:0");
     const tn::container_scope box("box");
@@ -167,9 +155,8 @@ TEST_CASE("device and container scopes are kept with the node, the innermost win
     CHECK(placed.node()->container == "box");
 }
 
-TEST_CASE("control_dependencies are kept with the nodes made inside, each once, and end with the scope") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "control_dependencies are kept with the nodes made inside, each once, and end with the scope") {
     const auto a = tn::placeholder<float>("a");
     const tn::operation b = tn::no_op("b");
     tn::any_tensor inside, after;
@@ -185,9 +172,7 @@ TEST_CASE("control_dependencies are kept with the nodes made inside, each once, 
     CHECK(after.node()->controls.empty());
 }
 
-TEST_CASE("an expression can be depended on: it becomes a node") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an expression can be depended on: it becomes a node") {
     const auto x = tn::placeholder<float>("x");
     const tn::control_dependencies first(exp(x));
     const auto y = tn::placeholder<float>("y");
@@ -221,9 +206,8 @@ TEST_CASE("an expression becomes a node of its operands' graph, wherever it is u
     CHECK(e.materialize().node()->graph == g.state());
 }
 
-TEST_CASE("a rule's fault is an invalid_argument_error with the op, the shapes and the inputs' names") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a rule's fault is an invalid_argument_error with the op, the shapes and the inputs' names") {
     const tn::any_tensor a = tn::placeholder<float, tn::shape<batch, 784>>("a");
     const tn::any_tensor b = tn::placeholder<float, tn::shape<300>>("b");
     const std::int64_t nodes = g.size();
@@ -234,9 +218,7 @@ TEST_CASE("a rule's fault is an invalid_argument_error with the op, the shapes a
     CHECK(g.size() == nodes); // nothing was added
 }
 
-TEST_CASE("find and tensor look nodes up by name; not_found_error lists similar names") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "find and tensor look nodes up by name; not_found_error lists similar names") {
     const auto x = tn::placeholder<float>("weights");
     CHECK(g.find("weights") == x.node());
     CHECK(g.tensor("weights").output() == x.output());

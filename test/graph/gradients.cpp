@@ -10,6 +10,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 
 // Gradients are graph code: which nodes they are, what shapes they have, where they end.
@@ -21,9 +22,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("a gradient has its input's element type and sizes, by type") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a gradient has its input's element type and sizes, by type") {
     const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
     const auto b = tn::placeholder<double, tn::shape<3>>("b");
     const auto loss = sum(exp(x) * b);
@@ -34,9 +33,7 @@ TEST_CASE("a gradient has its input's element type and sizes, by type") {
     CHECK(db.type() == b.type());
 }
 
-TEST_CASE("gradients are right where a broadcast operand was repeated: they are summed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "gradients are right where a broadcast operand was repeated: they are summed") {
     const auto x = tn::placeholder<double, tn::shape<batch, 2>>("x");
     const auto b = tn::placeholder<double, tn::shape<2>>("b");
     const auto loss = sum(x * b);
@@ -52,9 +49,7 @@ TEST_CASE("gradients are right where a broadcast operand was repeated: they are 
     }
 }
 
-TEST_CASE("what flows along several ways is added") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what flows along several ways is added") {
     const auto x = tn::placeholder<double>("x");
     const auto y = x * x;
     const auto z = y + y * x; // d/dx (x^2 + x^3)
@@ -63,9 +58,7 @@ TEST_CASE("what flows along several ways is added") {
     CHECK(s.run(tn::feed(x, 2.0), dx).item() == doctest::Approx(2 * 2 + 3 * 4));
 }
 
-TEST_CASE("a gradient with respect to what is in the middle") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a gradient with respect to what is in the middle") {
     const auto x = tn::placeholder<double>("x");
     const tn::tensor<double, tn::shape<>> h = exp(x);
     const auto loss = h * 3.0;
@@ -76,9 +69,8 @@ TEST_CASE("a gradient with respect to what is in the middle") {
     CHECK(vx.item() == doctest::Approx(3));
 }
 
-TEST_CASE("a tensor that does not matter has zeros for gradient; with respect to the loss itself it is 1") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a tensor that does not matter has zeros for gradient; with respect to the loss itself it is 1") {
     const auto x = tn::placeholder<float>("x");
     const auto other = tn::placeholder<float, tn::shape<2>>("other");
     const tn::tensor<float, tn::shape<>> loss = x * 2.0f;
@@ -90,9 +82,7 @@ TEST_CASE("a tensor that does not matter has zeros for gradient; with respect to
     CHECK(s.run(tn::feed(x, 1.0f), one).item() == 1);
 }
 
-TEST_CASE("no gradient flows through stop_gradient, comparisons and integers") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "no gradient flows through stop_gradient, comparisons and integers") {
     const auto x = tn::placeholder<float>("x");
     const auto stopped = tn::stop_gradient(x * 5.0f);
     const auto [d] = gradients(stopped * x + tn::cast<float>(x > 0.0f) + tn::cast<float>(tn::cast<int>(x)), x);
@@ -100,9 +90,7 @@ TEST_CASE("no gradient flows through stop_gradient, comparisons and integers") {
     CHECK(s.run(tn::feed(x, 3.0f), d).item() == 15);
 }
 
-TEST_CASE("identities, prints and defaults pass gradients on") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "identities, prints and defaults pass gradients on") {
     const auto x = tn::placeholder<float>("x");
     const auto y = tn::placeholder_with_default(tn::identity(x), "y");
     const auto [d] = gradients(y * 4.0f, x);
@@ -110,9 +98,7 @@ TEST_CASE("identities, prints and defaults pass gradients on") {
     CHECK(s.run(tn::feed(x, 3.0f), d).item() == 4);
 }
 
-TEST_CASE("gradient nodes are named under gradients/") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "gradient nodes are named under gradients/") {
     const auto x = tn::placeholder<float>("x");
     const auto [d] = gradients(exp(x), x);
     CHECK(d.name().starts_with("gradients/"));
@@ -120,10 +106,9 @@ TEST_CASE("gradient nodes are named under gradients/") {
     CHECK(e.name().starts_with("gradients_1/"));
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "a backward pass reads no more nodes than it needs: a chain in one expression is one node forward, one back") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<8>>("x");
     const tn::tensor<float, tn::shape<8>> y = tanh(exp(x) * 2.0f + 1.0f);
     const auto loss = sum(y);
@@ -135,9 +120,7 @@ TEST_CASE(
     CHECK(d.node()->op == &tn::fused_definition);
 }
 
-TEST_CASE("what is differentiated is a floating scalar") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what is differentiated is a floating scalar") {
     const tn::any_tensor x = tn::placeholder<float, tn::shape<2>>("x"), n = tn::placeholder<std::int32_t>("n");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::gradients(x, {x}); }) ==
           "gradients: what is differentiated must be a scalar: [2] (x)");
@@ -146,9 +129,7 @@ TEST_CASE("what is differentiated is a floating scalar") {
           }).starts_with("gradients: element type must be float"));
 }
 
-TEST_CASE("second derivatives") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "second derivatives") {
     const auto x = tn::placeholder<double>("x");
     const auto [d] = gradients(sin(x), x);
     const auto [dd] = gradients(d, x);

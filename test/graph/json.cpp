@@ -17,6 +17,8 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
+
 // A graph as text, and back.
 
 namespace tn = tenon;
@@ -118,9 +120,7 @@ TEST_CASE("every node comes back with its name, op, inputs, attributes, device, 
     CHECK(back.collection(tn::trainable_variables).size() == 1);
 }
 
-TEST_CASE("what a node follows comes back: a gradient its forward op, an update's sum its variable") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what a node follows comes back: a gradient its forward op, an update's sum its variable") {
     const auto v = tn::variable("v", 2.0f);
     const auto h = exp(v).materialize();
     const auto [d] = tn::gradients(h, v);
@@ -170,9 +170,7 @@ TEST_CASE("two equal nodes in a text stay two") {
     CHECK(g.find("a") != g.find("b"));
 }
 
-TEST_CASE("numbers come back bit by bit: infinities, NaN, -0, the smallest and the largest") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "numbers come back bit by bit: infinities, NaN, -0, the smallest and the largest") {
     const double odd_nan = [] {
         const std::uint64_t bits = 0xfff8000000000123ULL;
         double d = 0;
@@ -204,9 +202,7 @@ TEST_CASE("numbers come back bit by bit: infinities, NaN, -0, the smallest and t
     CHECK(has(text, "\"number\":\"nan:fff8000000000123\""));
 }
 
-TEST_CASE("large arrays are bytes in base 64; strings may hold any bytes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "large arrays are bytes in base 64; strings may hold any bytes") {
     tn::array<float, tn::shape<10, 10>> large;
     for (std::int64_t i = 0; i < 100; ++i) large[i] = static_cast<float>(i) * 0.25f;
     tn::constant(large.copy());
@@ -221,9 +217,7 @@ TEST_CASE("large arrays are bytes in base 64; strings may hold any bytes") {
     for (std::int64_t n = 0; n < g.size(); ++n) CHECK(g.at(n)->attributes == back.at(n)->attributes);
 }
 
-TEST_CASE("sizes by name and sizes unknown come back") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sizes by name and sizes unknown come back") {
     tn::placeholder<float, tn::shape<batch, tn::dyn, 3>>("x");
     const std::string text = tn::to_json(g);
     CHECK(has(text, R"("shape":["batch",null,3])"));
@@ -258,9 +252,7 @@ TEST_CASE("names of sizes that were read go when no graph has them any more") {
     CHECK(to_string(h.tensor("y").type()) == "float[rows of both, 3]");
 }
 
-TEST_CASE("names with colons, quotes and other letters come back") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "names with colons, quotes and other letters come back") {
     const auto odd = tn::placeholder<float>("a:1 \"quoted\" \u00fc");
     const auto colon = tn::placeholder<float>("b:0");
     tn::identity(odd, "c");

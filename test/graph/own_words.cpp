@@ -7,6 +7,7 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 
 // An op of a program refuses its operands in its own words, which are the same wherever it is judged.
@@ -39,9 +40,8 @@ tn::any_tensor spline(const tn::any_tensor& knots, const tn::any_tensor& weights
 
 } // namespace
 
-TEST_CASE("an op's own words are said where a node is made, with the types of its operands and its axis") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "an op's own words are said where a node is made, with the types of its operands and its axis") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto y = tn::placeholder<double, tn::shape<3>>("y");
     CHECK(message_of<tn::invalid_argument_error>([&] { (void)spline(x, y); }) ==
@@ -52,9 +52,7 @@ TEST_CASE("an op's own words are said where a node is made, with the types of it
     CHECK(spline(x, x).type() == tn::tensor_type{tn::element_type::float32, {4}});
 }
 
-TEST_CASE("an op's own words are said in a step's sizes, and name the node") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an op's own words are said in a step's sizes, and name the node") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const tn::any_tensor y = spline(x, x);
     tn::session s(g);

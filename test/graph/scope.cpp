@@ -14,6 +14,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/state/state.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 
 // Scopes for devices, and which scopes a node is made in; test/graph/construction.cpp has names, containers and graphs.
@@ -27,9 +28,8 @@ tn::device_name made() { return tn::placeholder<float>().node()->device; }
 tn::device_name device_of(const tn::any_tensor& t) { return t.node()->device; }
 } // namespace
 
-TEST_CASE("SEMANTICS 2: the innermost scope that sets a field decides it, outer ones fill what is unset") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 2: the innermost scope that sets a field decides it, outer ones fill what is unset") {
     CHECK(made().empty());
     const auto job = tn::on("/job:worker/task:0");
     CHECK(made() == "/job:worker/task:0"_dev);
@@ -42,17 +42,13 @@ TEST_CASE("SEMANTICS 2: the innermost scope that sets a field decides it, outer 
     CHECK(made() == "/job:worker/task:0"_dev);
 }
 
-TEST_CASE("SEMANTICS 2: a device type does not inherit an outer scope's index") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 2: a device type does not inherit an outer scope's index") {
     const auto outer = tn::on("/job:worker/gpu:3");
     const auto inner = tn::on("/device:CPU");
     CHECK(made() == "/job:worker/device:CPU:*"_dev);
 }
 
-TEST_CASE("SEMANTICS 2: an explicit empty scope drops the outer ones") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 2: an explicit empty scope drops the outer ones") {
     const auto outer = tn::on("/job:worker/gpu:3");
     const auto function = tn::on([](const tn::placed_op&) { return "/task:1"; });
     const auto none = tn::on("");
@@ -61,9 +57,7 @@ TEST_CASE("SEMANTICS 2: an explicit empty scope drops the outer ones") {
     CHECK(made() == "/cpu:0"_dev);
 }
 
-TEST_CASE("SEMANTICS 1: a scope's name may come at run time; a malformed one opens no scope") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 1: a scope's name may come at run time; a malformed one opens no scope") {
     for (const int i : {0, 1}) {
         const auto tower = tn::on("/gpu:" + std::to_string(i));
         CHECK(made().index == i);
@@ -73,9 +67,8 @@ TEST_CASE("SEMANTICS 1: a scope's name may come at run time; a malformed one ope
     CHECK(made().empty());
 }
 
-TEST_CASE("SEMANTICS 2: a scope may be a function, which is told the op and asked for each node made inside") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 2: a scope may be a function, which is told the op and asked for each node made inside") {
     std::vector<std::string> asked;
     const auto outer = tn::on("/job:worker/task:7");
     const auto scope = tn::on([&](const tn::placed_op& op) {
@@ -100,9 +93,7 @@ TEST_CASE("SEMANTICS 2: a scope may be a function, which is told the op and aske
                                             "assign layer/v/assign float[] on ", "no_op layer/last none[] on "});
 }
 
-TEST_CASE("SEMANTICS 2: functions nest; one may answer a device_name, text, or nothing") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 2: functions nest; one may answer a device_name, text, or nothing") {
     const auto outer =
         tn::on([](const tn::placed_op& op) -> std::string { return op.device.task == 1 ? "/job:a" : ""; });
     CHECK(made().empty());
@@ -110,9 +101,7 @@ TEST_CASE("SEMANTICS 2: functions nest; one may answer a device_name, text, or n
     CHECK(made() == "/job:a/task:1"_dev);
 }
 
-TEST_CASE("a placement function is asked once for a node, however often that is used") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a placement function is asked once for a node, however often that is used") {
     const auto x = input("x");
     int asked = 0;
     const auto scope = tn::on([&](const tn::placed_op&) { return ++asked, "/gpu:0"; });
@@ -129,9 +118,7 @@ TEST_CASE("a placement function is asked once for a node, however often that is 
     }
 }
 
-TEST_CASE("a placement function that throws leaves the graph as it was") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a placement function that throws leaves the graph as it was") {
     const auto x = input("x");
     bool broken = true;
     const auto scope = tn::on([&](const tn::placed_op& op) -> const char* {
@@ -146,9 +133,7 @@ TEST_CASE("a placement function that throws leaves the graph as it was") {
     CHECK(tn::identity(x).node()->device == "/cpu:0"_dev);
 }
 
-TEST_CASE("a placement function that answers nonsense is named with the op and its answer") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a placement function that answers nonsense is named with the op and its answer") {
     const auto scope = tn::on([](const tn::placed_op&) { return std::string("/job:ps/gpuu:0"); });
     const std::string text = message_of<tn::invalid_argument_error>([] { input("x"); });
     CHECK(contains(text, "the placement function, asked for x (placeholder), answers no device's name: device name "
@@ -158,17 +143,13 @@ TEST_CASE("a placement function that answers nonsense is named with the op and i
     CHECK(g.size() == 0);
 }
 
-TEST_CASE("a placement function that makes nodes in its own scope is refused, not asked for ever") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a placement function that makes nodes in its own scope is refused, not asked for ever") {
     const auto scope = tn::on([](const tn::placed_op&) { return to_string(made()); });
     CHECK(contains(message_of<tn::invalid_argument_error>([] { input("x"); }), "a placement function makes a node"));
     CHECK(g.size() == 0);
 }
 
-TEST_CASE("on(device, body) runs body inside, and gives what it returns; an expression is a node") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "on(device, body) runs body inside, and gives what it returns; an expression is a node") {
     const auto x = input("x");
     const tn::tensor<float, tn::shape<3>> y = tn::on("/gpu:1", [&] { return x + 1.0f; });
     CHECK(device_of(y) == "/gpu:1"_dev);
@@ -184,9 +165,9 @@ TEST_CASE("on(device, body) runs body inside, and gives what it returns; an expr
     CHECK(made().empty());
 }
 
-TEST_CASE("colocate_with: nodes made inside name what they share their device with; outer device scopes do not count") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "colocate_with: nodes made inside name what they share their device with; outer device scopes do not count") {
     const auto x = input("x");
     const tn::operation op = tn::no_op("op");
     const auto gpu = tn::on("/gpu:1");
@@ -223,9 +204,7 @@ TEST_CASE("colocate_with refuses what is empty, and what is of another graph") {
     CHECK(contains(message_of<bad>([&] { const auto scope = tn::colocate_with(tn::operation()); }), "is empty"));
 }
 
-TEST_CASE("devices and colocated nodes are written as JSON and read again") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "devices and colocated nodes are written as JSON and read again") {
     const auto x = input("x");
     const auto with = tn::colocate_with(x);
     const auto gpu = tn::on("/job:ps/device:gpu");
@@ -241,9 +220,8 @@ TEST_CASE("devices and colocated nodes are written as JSON and read again") {
                    "node \"y\" (identity): device name \"/job:ps/gpuu:0\": a part is none of"));
 }
 
-TEST_CASE("an expression with a name is a node of the scopes in which it was written, wherever it is used first") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "an expression with a name is a node of the scopes in which it was written, wherever it is used first") {
     const auto x = input("x");
     const tn::operation before = tn::no_op("before");
     const auto outside = x + 1.0f;
@@ -303,9 +281,8 @@ TEST_CASE("an expression written in a graph_scope is a node of that graph, in an
     CHECK(other.size() == 0);
 }
 
-TEST_CASE("a temporary is part of the expression that takes it, and of the scopes in which that is written") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a temporary is part of the expression that takes it, and of the scopes in which that is written") {
     const auto x = input("x");
     const auto twice = [&] {
         const auto gpu = tn::on("/gpu:0");
@@ -321,9 +298,7 @@ TEST_CASE("a temporary is part of the expression that takes it, and of the scope
     CHECK(device_of(tn::any_tensor(z.materialize().node()->inputs[0])) == "/gpu:0"_dev);
 }
 
-TEST_CASE("gradients are nodes of the scopes in which they are asked for") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "gradients are nodes of the scopes in which they are asked for") {
     const auto x = tn::placeholder<float>("x");
     const tn::operation before = tn::no_op("before");
     const auto y = exp(x);
@@ -336,9 +311,7 @@ TEST_CASE("gradients are nodes of the scopes in which they are asked for") {
     CHECK(dx.name().starts_with("tower/gradients/"));
 }
 
-TEST_CASE("a placement function outlives its scope for the expressions that were written there") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a placement function outlives its scope for the expressions that were written there") {
     const auto x = input("x");
     const auto e = [&] {
         const std::string text = "/job:somewhere/task:1";

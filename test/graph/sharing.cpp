@@ -7,6 +7,8 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
+
 // A name is a node, a temporary is fused; equal nodes are one.
 
 namespace tn = tenon;
@@ -19,9 +21,7 @@ int fused_nodes(const tn::graph& g) {
 }
 } // namespace
 
-TEST_CASE("what is written in one expression is one node") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what is written in one expression is one node") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const tn::tensor<float, tn::shape<4>> y = tanh(x * 2.0f + 1.0f) - exp(-x);
     CHECK(fused_nodes(g) == 1);
@@ -29,9 +29,7 @@ TEST_CASE("what is written in one expression is one node") {
     for (const tn::node_output& from : y.node()->inputs) CHECK(from.node == x.node());
 }
 
-TEST_CASE("an operand that has a name becomes a node first, once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an operand that has a name becomes a node first, once") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto h = exp(x);
     CHECK(fused_nodes(g) == 0); // nothing is made before it is used
@@ -41,9 +39,7 @@ TEST_CASE("an operand that has a name becomes a node first, once") {
     CHECK(y.node() != z.node());
 }
 
-TEST_CASE("a moved expression is a temporary again") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a moved expression is a temporary again") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     auto h = exp(x);
     const tn::tensor<float, tn::shape<4>> y = std::move(h) + 1.0f;
@@ -51,9 +47,7 @@ TEST_CASE("a moved expression is a temporary again") {
     CHECK(y.node()->inputs[0].node == x.node());
 }
 
-TEST_CASE("expressions own what they need: one may outlive what it was made of") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "expressions own what they need: one may outlive what it was made of") {
     const auto make = [] {
         const auto x = tn::constant({1.0f, 2.0f});
         const auto y = x + 1.0f;
@@ -66,9 +60,7 @@ TEST_CASE("expressions own what they need: one may outlive what it was made of")
     CHECK(v(1) == 6.0f);
 }
 
-TEST_CASE("equal nodes are one: written five times, in the graph once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "equal nodes are one: written five times, in the graph once") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto make = [&] { return tn::tensor<float, tn::shape<4>>(tanh(x) * 3.0f); };
     const auto first = make();
@@ -80,9 +72,7 @@ TEST_CASE("equal nodes are one: written five times, in the graph once") {
     CHECK(other.node() != first.node());
 }
 
-TEST_CASE("SEMANTICS 13: a name used in five places is computed once a step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 13: a name used in five places is computed once a step") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto h = tn::identity(exp(x), "h");
     tn::session s(tn::session_options{.fuse = false});
@@ -100,9 +90,7 @@ TEST_CASE("SEMANTICS 13: a name used in five places is computed once a step") {
     CHECK(five.nodes == 6); // exp, and what is made of it
 }
 
-TEST_CASE("nodes that hold a state, have a value of their own or were given a name are never one") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "nodes that hold a state, have a value of their own or were given a name are never one") {
     CHECK(tn::placeholder<float>().node() != tn::placeholder<float>().node());
     const auto x = tn::placeholder<float>("x");
     CHECK(tn::identity(x, "a").node() != tn::identity(x, "a").node());
@@ -110,9 +98,8 @@ TEST_CASE("nodes that hold a state, have a value of their own or were given a na
     CHECK(tn::print(x, "p").node() != tn::print(x, "p").node());
 }
 
-TEST_CASE("equal constants are one node, whatever array they came from; 0 and -0 are not equal, a NaN is") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "equal constants are one node, whatever array they came from; 0 and -0 are not equal, a NaN is") {
     CHECK(tn::constant({1.0f, 2.0f}).node() == tn::constant({1.0f, 2.0f}).node());
     CHECK(tn::constant({1.0f, 2.0f}).node() != tn::constant({1.0f, 3.0f}).node());
     CHECK(tn::constant({1.0f, 2.0f}).node() != tn::constant({{1.0f, 2.0f}}).node());
@@ -136,9 +123,7 @@ TEST_CASE("attributes that are numbers are compared by their bits") {
     CHECK_FALSE(attributes_with(0.0) == attributes_with(-0.0));
 }
 
-TEST_CASE("equal nodes with other control dependencies, devices or containers stay apart") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "equal nodes with other control dependencies, devices or containers stay apart") {
     const auto x = tn::placeholder<float>("x");
     const auto plain = tn::identity(x);
     const tn::operation before = tn::no_op();

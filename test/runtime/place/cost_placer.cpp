@@ -14,6 +14,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
@@ -97,9 +98,8 @@ template <class Value> bool same(const Value& x, const Value& y) {
 
 } // namespace
 
-TEST_CASE("TOUR 6: the rules put two branches on one GPU, measured costs on two, in about half the time") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "TOUR 6: the rules put two branches on one GPU, measured costs on two, in about half the time") {
     const two_branches m;
     tn::session s(m.measured().session(2)), rules(by_rules(2)), plain;
     const auto e = s.explain_placement(m.sum), ruled = rules.explain_placement(m.sum);
@@ -118,9 +118,8 @@ TEST_CASE("TOUR 6: the rules put two branches on one GPU, measured costs on two,
     CHECK(same(rules.run(m.sum), plain.run(m.sum)));
 }
 
-TEST_CASE("TOUR 6: the branches part, too, where the variables were initialised, and so placed, before") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "TOUR 6: the branches part, too, where the variables were initialised, and so placed, before") {
     const two_branches m;
     tn::session s(m.measured().session(2)), plain;
     for (tn::session* each : {&s, &plain}) each->run(tn::initialize_variables());
@@ -130,9 +129,7 @@ TEST_CASE("TOUR 6: the branches part, too, where the variables were initialised,
     CHECK(same(s.run(m.sum), plain.run(m.sum)));
 }
 
-TEST_CASE("values between nodes count: what does not fit on one GPU beside others goes to the next") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "values between nodes count: what does not fit on one GPU beside others goes to the next") {
     using large = tn::shape<256, 256>; // 256 KiB
     using held = tn::tensor<float, large>;
     const auto x = tn::placeholder<float, large>("x");
@@ -154,9 +151,8 @@ TEST_CASE("values between nodes count: what does not fit on one GPU beside other
     CHECK(same(s.run(tn::feed(x, v), sum), plain.run(tn::feed(x, v), sum)));
 }
 
-TEST_CASE("where the link between the GPUs is slow, both branches stay on one: nothing is better than the rules") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "where the link between the GPUs is slow, both branches stay on one: nothing is better than the rules") {
     const two_branches m;
     costs c = m.measured();
     c.link(gpu, gpu, 1e6, 1);
@@ -169,9 +165,8 @@ TEST_CASE("where the link between the GPUs is slow, both branches stay on one: n
     CHECK(e.predicted_seconds == e.predicted_by_rules);
 }
 
-TEST_CASE("explain_placement says which nodes the costs decided for, and what both placements would take") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "explain_placement says which nodes the costs decided for, and what both placements would take") {
     const two_branches m;
     tn::session s(m.measured().session(2));
     const auto e = s.explain_placement(m.sum);
@@ -191,9 +186,8 @@ TEST_CASE("explain_placement says which nodes the costs decided for, and what bo
     CHECK(s.explain_placement(m.sum).to_text() == text);
 }
 
-TEST_CASE("a model too large for one GPU: refused where the rules place it, and run on two where costs do") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a model too large for one GPU: refused where the rules place it, and run on two where costs do") {
     constexpr std::size_t memory = 1280 << 10;
     using weights = tn::shape<256, 256>; // 256 KiB
     using rows = tn::shape<4, 256>;
@@ -231,9 +225,8 @@ TEST_CASE("a model too large for one GPU: refused where the rules place it, and 
     }
 }
 
-TEST_CASE("SEMANTICS 4: what was asked for stays, with its group; costs choose within what is left open") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 4: what was asked for stays, with its group; costs choose within what is left open") {
     const auto a = tn::variable<float, square>("a", tn::glorot_uniform(1));
     const auto b = tn::on("/gpu:0", [] { return tn::variable<float, square>("b", tn::glorot_uniform(2)); });
     const matrix of_a = tn::on("/gpu:0", [&] { return power(a, 5); });
@@ -255,9 +248,7 @@ TEST_CASE("SEMANTICS 4: what was asked for stays, with its group; costs choose w
     CHECK(of(e, update).device == gpu0);
 }
 
-TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there, and counts where it is") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 4: what an earlier run has placed stays there, and counts where it is") {
     const two_branches m;
     tn::session s(m.measured().session(2));
     const auto first = s.explain_placement(m.of_a);
@@ -269,9 +260,9 @@ TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there, and counts w
     CHECK(of(e, m.b).device == gpu1);
 }
 
-TEST_CASE("SEMANTICS 7: what asked softly for a device that is not there goes where one that asked for nothing may") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 7: what asked softly for a device that is not there goes where one that asked for nothing may") {
     const two_branches m;
     const matrix soft = tn::on("/gpu:7", [&] { return matrix(tanh(m.sum)); });
     costs c = m.measured();
@@ -285,9 +276,7 @@ TEST_CASE("SEMANTICS 7: what asked softly for a device that is not there goes wh
     CHECK(of(e, m.of_a).device != of(e, m.of_b).device);
 }
 
-TEST_CASE("another kind of device is chosen where all was timed on it, and not by guess") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "another kind of device is chosen where all was timed on it, and not by guess") {
     const auto x = tn::placeholder<float, square>("x");
     const matrix y = matmul(x, x);
     tn::array<float, square> v;
@@ -304,9 +293,7 @@ TEST_CASE("another kind of device is chosen where all was timed on it, and not b
     CHECK(e.predicted_seconds == doctest::Approx(20e-6));
 }
 
-TEST_CASE("what is constant costs nothing, wherever it is read") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what is constant costs nothing, wherever it is read") {
     const auto x = tn::placeholder<float, square>("x");
     const matrix k = exp(tn::ones<float, square>() + 1.0f);
     const matrix y = x * tn::reshape<square>(k);

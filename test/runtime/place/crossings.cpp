@@ -15,6 +15,7 @@
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/place/crossing_lists.hpp"
 
 // Bytes that cross, by edge, before a step and after it (SEMANTICS 43).
@@ -29,10 +30,9 @@ inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "S43: the bytes that cross in steps of a network split between two GPUs are known before, and counted after") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<batch, 20>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch, 5>>("y");
     const auto h = tn::on("/gpu:0", [&] { return tn::nn::dense<30>(tn::nn::relu)(x); });
@@ -60,10 +60,9 @@ TEST_CASE(
     CHECK(tn::to_text(told.list).find(std::to_string(probe::total(expected) + 4)) != std::string::npos);
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "S43: what crosses is counted once for all its readers, in the sizes in which it goes, without what vanishes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<6, 4>>("w", tn::ones()); });
     const auto here = tn::on("/gpu:0", [&] { return tn::identity(w * 2.0f, "here"); });
     const auto [a, b, c] = tn::on("/gpu:1", [&] {

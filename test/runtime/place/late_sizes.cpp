@@ -9,6 +9,7 @@
 #include <tenon/ops/text/strings.hpp>
 #include <tenon/tenon.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
@@ -49,9 +50,8 @@ struct chosen {
 
 } // namespace
 
-TEST_CASE("bytes that only a step tells are at most what the op can give, and then those of the last step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "bytes that only a step tells are at most what the op can give, and then those of the last step") {
     const chosen from;
     const auto rows = tn::on("/cpu:0", [&] { return tn::boolean_mask(from.x, from.mask); });
     const auto twice = tn::on("/gpu:0", [&] { return tn::tensor<float, tn::shape<tn::dyn, 2>>(rows * 2.0f); });
@@ -90,9 +90,7 @@ TEST_CASE("bytes that only a step tells are at most what the op can give, and th
     CHECK(edge_of(e, rows).bytes == 7 * 2 * 4);
 }
 
-TEST_CASE("a name for what a step tells stands for the most it can be, whoever else has it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a name for what a step tells stands for the most it can be, whoever else has it") {
     const chosen a;
     const auto other = tn::placeholder<bool, tn::shape<3>>("other");
     const auto rows = tn::on("/cpu:0", [&] { return tn::boolean_mask<kept>(a.x, a.mask); });
@@ -118,9 +116,7 @@ TEST_CASE("a name for what a step tells stands for the most it can be, whoever e
     CHECK(e.crossing_known() == bytes_known::last_step);
 }
 
-TEST_CASE("where nothing is known of a size before the step, the explanation says so") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "where nothing is known of a size before the step, the explanation says so") {
     const auto text = tn::placeholder<std::string, tn::shape<>>("text");
     const auto numbers =
         tn::on("/cpu:0", [&] { return tn::to_number<float>(tn::string_split(text, std::string(","))); });
@@ -159,9 +155,7 @@ TEST_CASE("between tasks of a process the last step's sizes are known, whichever
     }
 }
 
-TEST_CASE("explanations and reports of lists known at run time are fed as runs are") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "explanations and reports of lists known at run time are fed as runs are") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::tensor<float, tn::shape<tn::dyn>>(tn::exp(x) * 2.0f); });
     tn::session s(with_gpu());

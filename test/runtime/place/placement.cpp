@@ -12,6 +12,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
@@ -37,9 +38,7 @@ tn::session_options with_gpus(int count) {
 
 } // namespace
 
-TEST_CASE("SEMANTICS 3, 4: what asks for nothing runs on GPU 0 where there is one, else on CPU 0") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 3, 4: what asks for nothing runs on GPU 0 where there is one, else on CPU 0") {
     const tn::tensor<float, tn::shape<>> x = tn::placeholder<float>("x") + 1.0f;
     tn::session with(with_gpus(2)), without;
     const auto fed = [&] { return tn::feed(g.tensor("x"), tn::any_array(tn::array<float, tn::shape<>>())); };
@@ -49,9 +48,8 @@ TEST_CASE("SEMANTICS 3, 4: what asks for nothing runs on GPU 0 where there is on
     CHECK(of(without.explain_placement(fed(), x), x).rule == tn::placement_rule::cpu_default);
 }
 
-TEST_CASE("SEMANTICS 3: a name without a number is the first of its type, one without a type the task's default") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 3: a name without a number is the first of its type, one without a type the task's default") {
     const auto a = tn::constant(1.0f);
     const auto type_only = tn::on("/device:GPU:*", [&] { return exp(a); });
     const auto task_only = tn::on("/job:localhost/task:0", [&] { return tanh(a); });
@@ -61,9 +59,7 @@ TEST_CASE("SEMANTICS 3: a name without a number is the first of its type, one wi
     CHECK(of(e, task_only).device == gpu0);
 }
 
-TEST_CASE("SEMANTICS 4: updates of a variable run where it is, whatever their scopes say") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 4: updates of a variable run where it is, whatever their scopes say") {
     const auto v = tn::on("/gpu:1", [] { return tn::variable("v", 3.0f); });
     const auto w = tn::on("/cpu:0", [] { return tn::variable("w", 4.0f); });
     const auto update = tn::on("/cpu:0", [&] { return v.assign_add(1.0f); });
@@ -80,9 +76,8 @@ TEST_CASE("SEMANTICS 4: updates of a variable run where it is, whatever their sc
     CHECK(s.run(v + w).item() == 8);
 }
 
-TEST_CASE("SEMANTICS 4: what uses a queue runs where it is, whatever their scopes say, and that is a CPU") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 4: what uses a queue runs where it is, whatever their scopes say, and that is a CPU") {
     const auto q = tn::on("/cpu:1", [] { return tn::fifo_queue<float>(3, {.name = "jobs"}); });
     const auto size = tn::on("/gpu:0", [&] { return q.size(); });
     const tn::fifo_queue<float> unpinned(3);
@@ -107,9 +102,7 @@ TEST_CASE("SEMANTICS 4: what uses a queue runs where it is, whatever their scope
     CHECK(of(tn::session(o).explain_placement(size_there), size_there).device == cpu0);
 }
 
-TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 4: what an earlier run has placed stays there") {
     const auto v = tn::variable("v", 2.0f);
     tn::session s(with_gpus(2));
     s.run(tn::initialize_variables());
@@ -121,9 +114,8 @@ TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there") {
     CHECK(s.run(v).item() == 2);
 }
 
-TEST_CASE("colocated nodes share the device that one of them asks for; requests that differ are both named") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "colocated nodes share the device that one of them asks for; requests that differ are both named") {
     const auto a = tn::on("/gpu:1", [] { return tn::identity(tn::constant(1.0f), "a"); });
     const auto b = tn::colocate_with(a, [&] { return tn::identity(tn::constant(2.0f), "b"); });
     const auto c = tn::colocate_with(b, [&] { return tn::identity(tn::constant(3.0f), "c"); });
@@ -146,9 +138,9 @@ TEST_CASE("colocated nodes share the device that one of them asks for; requests 
     CHECK(tn::session(soft).run(bad).item() == 1);
 }
 
-TEST_CASE("SEMANTICS 5: a node where no kernel is: the group, what each asked for, and the kernels that there are") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 5: a node where no kernel is: the group, what each asked for, and the kernels that there are") {
     const auto v = tn::on("/gpu:0", [] { return tn::variable("v", tn::constant(5)); });
     const auto word = tn::constant("no");
     const auto text = tn::on("/gpu:0", [&] { return tn::identity(word, "text"); });
@@ -164,9 +156,7 @@ TEST_CASE("SEMANTICS 5: a node where no kernel is: the group, what each asked fo
     CHECK(s.run(tn::constant(1.0f) + 1.0f).item() == 2);
 }
 
-TEST_CASE("SEMANTICS 6: a device that is not there: the devices that are, and how GPUs are had") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 6: a device that is not there: the devices that are, and how GPUs are had") {
     const auto one = tn::constant(1.0f);
     const auto a = tn::on("/gpu:2", [&] { return tn::identity(one, "a"); });
     const auto far = tn::on("/job:ps/task:1", [&] { return tn::identity(one, "far"); });
@@ -188,9 +178,8 @@ TEST_CASE("SEMANTICS 6: a device that is not there: the devices that are, and ho
     CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(other_cpu); }), "session_options::cpu_devices"));
 }
 
-TEST_CASE("SEMANTICS 7: soft placement drops type and index, the log says so; a job or task is never dropped") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 7: soft placement drops type and index, the log says so; a job or task is never dropped") {
     const auto v = tn::on("/gpu:0", [] { return tn::variable("v", tn::constant(5)); });
     const auto a = tn::on("/gpu:7", [] { return tn::identity(tn::constant(1.0f), "a"); });
     const auto far = tn::on("/job:ps/gpu:0", [] { return tn::identity(tn::constant(1.0f), "far"); });
@@ -216,9 +205,8 @@ TEST_CASE("SEMANTICS 7: soft placement drops type and index, the log says so; a 
     CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(q); }), "cannot place 'q' and 'p' on one device"));
 }
 
-TEST_CASE("SEMANTICS 7: without GPUs soft placement takes the CPU; what is softened is then placed with its data") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 7: without GPUs soft placement takes the CPU; what is softened is then placed with its data") {
     const auto v = tn::on("/gpu:1", [] { return tn::variable("v", 1.0f); });
     const auto update = tn::on("/gpu:5", [&] { return v.assign_add(1.0f); });
     auto o = with_gpus(2);
@@ -230,9 +218,8 @@ TEST_CASE("SEMANTICS 7: without GPUs soft placement takes the CPU; what is softe
     for (const auto& n : none.explain_placement(update).nodes) CHECK_MESSAGE(n.device == cpu0, n.name);
 }
 
-TEST_CASE("SEMANTICS 8: the devices when the session is made, a line for each node that is placed, once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 8: the devices when the session is made, a line for each node that is placed, once") {
     const auto a = tn::on("/cpu:0", [] { return tn::variable("a", 3.0f); });
     const tn::tensor<float, tn::shape<>> c = a * 4.0f;
     std::vector<std::string> lines;
@@ -253,9 +240,8 @@ TEST_CASE("SEMANTICS 8: the devices when the session is made, a line for each no
     CHECK(lines.empty());
 }
 
-TEST_CASE("SEMANTICS 8: a variable's helpers bear its name, and are logged when a run first needs them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 8: a variable's helpers bear its name, and are logged when a run first needs them") {
     const tn::name_scope layer("layer");
     const auto a = tn::on("/cpu:0", [] { return tn::variable("a", 3.0f); });
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::normal());
@@ -284,9 +270,8 @@ TEST_CASE("SEMANTICS 8: a variable's helpers bear its name, and are logged when 
           std::vector<std::string>{"layer/a/add: (add): " + on_cpu, "layer/a/assign_add: (assign): " + on_cpu});
 }
 
-TEST_CASE("SEMANTICS 2, 8: the log, the trace, an explanation and a placement function have one word for an op") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 2, 8: the log, the trace, an explanation and a placement function have one word for an op") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     std::vector<std::string> asked;
     const auto placed = tn::on([&](const tn::placed_op& op) {
@@ -333,9 +318,8 @@ TEST_CASE("SEMANTICS 12: the logical devices of a session, with type, memory and
     CHECK(has(devices[3].description, "simulated GPU"));
 }
 
-TEST_CASE("a placement names the rule, the group, and the bytes of what crosses; as text, JSON and a picture") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a placement names the rule, the group, and the bytes of what crosses; as text, JSON and a picture") {
     const auto a = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<10, 10>>("a", tn::zeros()); });
     const auto p = tn::on("/gpu:1", [&] { return matmul(a, a); });
     const auto q = tn::on("/gpu:1", [&] { return exp(a); });

@@ -8,6 +8,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // What the planner folds, fuses and shares, and how much memory a step takes, as session::report tells it.
@@ -38,9 +39,7 @@ void check_memory(const tn::step_report& r) {
 
 } // namespace
 
-TEST_CASE("what can be computed from constants alone is computed once, when the step is planned") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what can be computed from constants alone is computed once, when the step is planned") {
     const auto x = tn::placeholder<float>("x");
     const auto c = tn::identity(exp(tn::constant(0.0f)) + tn::constant(1.0f), "c");
     const auto y = x + tanh(c) * 0.0f + c;
@@ -55,9 +54,7 @@ TEST_CASE("what can be computed from constants alone is computed once, when the 
     CHECK(plain.run(tn::feed(x, 1.0f), y).item() == 3);
 }
 
-TEST_CASE("a constant that is fed is not folded into what uses it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a constant that is fed is not folded into what uses it") {
     const auto c = tn::constant(2.0f);
     const auto y = exp(c) * 0.0f + c;
     tn::session s;
@@ -65,9 +62,7 @@ TEST_CASE("a constant that is fed is not folded into what uses it") {
     CHECK(s.run(tn::feed(c, 5.0f), y).item() == 5);
 }
 
-TEST_CASE("stateful nodes are never folded") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "stateful nodes are never folded") {
     const auto y = watched(tn::constant(1.0f), "w") + 1.0f;
     tn::session s;
     journal::get().take();
@@ -76,9 +71,8 @@ TEST_CASE("stateful nodes are never folded") {
     CHECK(journal::get().take().size() == 2);
 }
 
-TEST_CASE("a constant expression that cannot be computed fails in the step that needs it, not in the planner") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a constant expression that cannot be computed fails in the step that needs it, not in the planner") {
     const auto x = tn::placeholder<float>("x");
     tn::session s;
     const auto zero = tn::constant(0);
@@ -87,9 +81,7 @@ TEST_CASE("a constant expression that cannot be computed fails in the step that 
     CHECK(s.run(tn::feed(x, 1.0f), x).item() == 1);
 }
 
-TEST_CASE("elementwise nodes that feed each other alone run as one pass") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "elementwise nodes that feed each other alone run as one pass") {
     const auto x = tn::placeholder<float, tn::shape<batch, 8>>("x");
     // Names make nodes; the planner joins them again, since nothing else reads them.
     tn::any_tensor t = x;
@@ -104,9 +96,8 @@ TEST_CASE("elementwise nodes that feed each other alone run as one pass") {
     CHECK(fusing.run(tn::feed(x, v), t) == plain.run(tn::feed(x, v), t));
 }
 
-TEST_CASE("a node that two others read, or that is fetched, is not computed twice for the sake of fusion") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a node that two others read, or that is fetched, is not computed twice for the sake of fusion") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto h = exp(x);
     const auto a = h + 1.0f;
@@ -118,9 +109,7 @@ TEST_CASE("a node that two others read, or that is fetched, is not computed twic
     CHECK(s.report(tn::feed(x, v), a, h).nodes == 2);
 }
 
-TEST_CASE("identities and reshapes cost nothing") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "identities and reshapes cost nothing") {
     const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
     const auto y = tn::stop_gradient(tn::identity(exp(x)));
     const auto z = exp(reshape<tn::shape<tn::dyn, 2, 2>>(y));
@@ -132,9 +121,7 @@ TEST_CASE("identities and reshapes cost nothing") {
     CHECK_FALSE(runs(r, "reshape"));
 }
 
-TEST_CASE("the bias and the activation after a product run with it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "the bias and the activation after a product run with it") {
     const auto x = tn::placeholder<float, tn::shape<batch, 16>>("x");
     const auto w = tn::variable<float, tn::shape<16, 8>>("w", tn::constant_value(0.01));
     const auto b = tn::variable<float, tn::shape<8>>("b", tn::constant_value(0.5));
@@ -149,9 +136,7 @@ TEST_CASE("the bias and the activation after a product run with it") {
     CHECK(all_close(fusing.run(tn::feed(x, v), y), plain.run(tn::feed(x, v), y), 1e-6));
 }
 
-TEST_CASE("the memory of a chain is that of its two largest neighbours, not of the whole chain") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "the memory of a chain is that of its two largest neighbours, not of the whole chain") {
     const auto x = tn::placeholder<float, tn::shape<batch, 64>>("x");
     const auto w = tn::variable<float, tn::shape<64, 64>>("w", tn::constant_value(0.01));
     tn::tensor<float, tn::shape<batch, 64>> t = x;
@@ -167,9 +152,7 @@ TEST_CASE("the memory of a chain is that of its two largest neighbours, not of t
     CHECK(r.variable_bytes == 64 * 64 * sizeof(float));
 }
 
-TEST_CASE("elementwise results are written where an operand ends") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "elementwise results are written where an operand ends") {
     const auto x = tn::placeholder<float, tn::shape<1024>>("x");
     tn::any_tensor t = x;
     for (int i = 0; i < 8; ++i) t = tn::detail::add_instruction(tn::opcode::exp, {t});
@@ -179,9 +162,8 @@ TEST_CASE("elementwise results are written where an operand ends") {
     CHECK(r.arena_bytes < 2 * 1024 * sizeof(float));
 }
 
-TEST_CASE("planned memory is within a tenth of the least possible: a training step of a dense network") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "planned memory is within a tenth of the least possible: a training step of a dense network") {
     const auto x = tn::placeholder<float, tn::shape<batch, 196>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch, 10>>("y");
     const auto w1 = tn::variable<float, tn::shape<196, 120>>("w1", tn::glorot_uniform(1));
@@ -207,9 +189,8 @@ TEST_CASE("planned memory is within a tenth of the least possible: a training st
     }
 }
 
-TEST_CASE("planned memory is within a tenth of the least possible: branches of different sizes that meet again") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "planned memory is within a tenth of the least possible: branches of different sizes that meet again") {
     const auto x = tn::placeholder<float, tn::shape<64, 64>>("x");
     const auto w = tn::variable<float, tn::shape<64, 64>>("w", tn::ones());
     std::vector<tn::any_tensor> ends;
@@ -224,9 +205,7 @@ TEST_CASE("planned memory is within a tenth of the least possible: branches of d
     check_memory(s.report(tn::feed(x, tn::array<float, tn::shape<64, 64>>()), all));
 }
 
-TEST_CASE("planned memory is within a tenth of the least possible: a chain of thousands of nodes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "planned memory is within a tenth of the least possible: a chain of thousands of nodes") {
     const auto x = tn::placeholder<float, tn::shape<4, 4>>("x");
     tn::tensor<float, tn::shape<4, 4>> before = x, h = tanh(x);
     for (int i = 0; i < 5000; ++i) { // each is read twice, so that it stays a node
@@ -242,9 +221,9 @@ TEST_CASE("planned memory is within a tenth of the least possible: a chain of th
     check_memory(r);
 }
 
-TEST_CASE("a step that needs more than memory_limit is refused before it runs, by tensor, and the session goes on") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "a step that needs more than memory_limit is refused before it runs, by tensor, and the session goes on") {
     const auto x = tn::placeholder<float, tn::shape<batch, 1000>>("x");
     const auto h = tn::identity(x * 2.0f, "huge");
     const auto y = matmul(h, tn::variable<float, tn::shape<1000, 4>>("w", tn::zeros()));
@@ -267,10 +246,9 @@ TEST_CASE("a step that needs more than memory_limit is refused before it runs, b
     CHECK(s.run(tn::feed(x, small), y).size() == 40);
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "SEMANTICS 11: variables count against memory_limit; the error names them, and none is made that does not fit") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<batch, 100>>("x");
     const auto w = tn::variable<float, tn::shape<100, 1000>>("w", tn::zeros()); // 400000 bytes
     const auto y = tn::identity(matmul(x, w), "y");
@@ -295,9 +273,8 @@ TEST_CASE(
     CHECK(s.run(tn::feed(x, feed(20)), total).item() == 0);
 }
 
-TEST_CASE("SEMANTICS 11: memory of kept steps counts against memory_limit, and is given back where it is needed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 11: memory of kept steps counts against memory_limit, and is given back where it is needed") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto total = sum(tn::identity(exp(x), "y") * tn::identity(sin(x), "z"));
     constexpr std::size_t limit = 100'000;
@@ -327,9 +304,9 @@ TEST_CASE("SEMANTICS 11: memory of kept steps counts against memory_limit, and i
     CHECK(std::get<0>(step(held)).item() == 0);
 }
 
-TEST_CASE("a tensor that no machine can hold is a resource_exhausted_error that names it, and the session goes on") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "a tensor that no machine can hold is a resource_exhausted_error that names it, and the session goes on") {
     const auto column = tn::placeholder<float, tn::shape<tn::dyn, 1>>("column");
     const auto row = tn::placeholder<float, tn::shape<1, tn::dyn>>("row");
     const auto outer = tn::identity(column * row, "outer");
@@ -347,9 +324,7 @@ TEST_CASE("a tensor that no machine can hold is a resource_exhausted_error that 
     CHECK(s.run(tn::feed(column, c2), tn::feed(row, tn::array<float>{{1, 2}}), total).item() == 0);
 }
 
-TEST_CASE("sizes that overflow in a step are an error, not a small number") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sizes that overflow in a step are an error, not a small number") {
     // Views of one element, repeated: no memory is needed to ask for too much of it.
     const auto a = tn::placeholder<std::int8_t, tn::shape<tn::dyn, 1, 1, 1>>("a");
     const auto b = tn::placeholder<std::int8_t, tn::shape<tn::dyn, 1, 1>>("b");
@@ -365,9 +340,7 @@ TEST_CASE("sizes that overflow in a step are an error, not a small number") {
     CHECK(text.find("more than 2^62 bytes") != std::string::npos);
 }
 
-TEST_CASE("memory is planned with what is fetched apart: peak_bytes is both") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "memory is planned with what is fetched apart: peak_bytes is both") {
     const auto x = tn::placeholder<float, tn::shape<256>>("x");
     tn::session s;
     const auto r = s.report(tn::feed(x, tn::array<float, tn::shape<256>>()), exp(x));

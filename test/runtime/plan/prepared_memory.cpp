@@ -10,6 +10,7 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 #include "runtime/counted_memory.hpp"
 
@@ -74,9 +75,7 @@ TEST_CASE("lists of matrices of an uneven batch count as well") {
     CHECK(contains(text, "matmul"));
 }
 
-TEST_CASE("without a limit the machine's memory is one") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "without a limit the machine's memory is one") {
     const tn::any_tensor x = u::placeholder(tn::element_type::uint8, {1, 2, 1, 1}, "x");
     const tn::any_tensor y = u::resize(x, tn::interpolation::nearest, std::int64_t{1} << 50, 1);
     tn::session s(g);
@@ -86,9 +85,7 @@ TEST_CASE("without a limit the machine's memory is one") {
     CHECK(contains(text, "of this machine"));
 }
 
-TEST_CASE("what kernels hold is in use as long as their plan is kept") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what kernels hold is in use as long as their plan is kept") {
     const tn::any_tensor x = u::placeholder(tn::element_type::float32, {1, 4, 4, 1}, "x");
     const tn::any_tensor y = u::sum(u::resize(x, tn::interpolation::bilinear, 5000, 8));
     tn::session_options o;

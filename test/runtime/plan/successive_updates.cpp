@@ -9,6 +9,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 20: several updates of one variable in one step. None is lost, and what an update returns is the value after it.
@@ -16,9 +17,7 @@
 namespace tn = tenon;
 using tn::literals::operator""_dev;
 
-TEST_CASE("SEMANTICS 20: each assign_add changes what the one before left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: each assign_add changes what the one before left") {
     const auto v = tn::variable("v", 1.0f);
     const auto a = v.assign_add(1.0f);
     const auto b = v.assign_add(2.0f);
@@ -39,9 +38,7 @@ TEST_CASE("SEMANTICS 20: each assign_add changes what the one before left") {
     });
 }
 
-TEST_CASE("SEMANTICS 20: untyped updates, too, change what those before left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: untyped updates, too, change what those before left") {
     const tn::any_tensor v = tn::untyped::variable("v", tn::any_tensor(tn::constant({1.0f, 2.0f})));
     const tn::any_tensor a = tn::untyped::assign_add(v, 1);
     const tn::any_tensor b = tn::untyped::assign_sub(v, v);
@@ -56,9 +53,7 @@ TEST_CASE("SEMANTICS 20: untyped updates, too, change what those before left") {
     });
 }
 
-TEST_CASE("SEMANTICS 20: equal updates are applied each") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: equal updates are applied each") {
     const auto v = tn::variable("v", tn::constant({1.0f, 2.0f}));
     const auto a = v.assign_add(1.0f), b = v.assign_add(1.0f), c = v.assign_add(1.0f);
     const auto plain = (v + 1.0f).materialize();
@@ -74,9 +69,8 @@ TEST_CASE("SEMANTICS 20: equal updates are applied each") {
     });
 }
 
-TEST_CASE("SEMANTICS 20: what a program computes of the variable itself is of the value from before the step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 20: what a program computes of the variable itself is of the value from before the step") {
     const auto v = tn::variable("v", 1.0f);
     const auto a = v.assign(v + 1.0f);
     const auto b = v.assign(v + 1.0f);
@@ -100,9 +94,7 @@ TEST_CASE("SEMANTICS 20: what a program computes of the variable itself is of th
     });
 }
 
-TEST_CASE("SEMANTICS 18, 20: what the updates before left may be the variable's first value") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 18, 20: what the updates before left may be the variable's first value") {
     const auto v = tn::variable("v", 1.0f);
     const auto a = v.assign(5.0f);
     const auto b = v.assign_add(1.0f);
@@ -119,10 +111,9 @@ TEST_CASE("SEMANTICS 18, 20: what the updates before left may be the variable's 
     });
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "SEMANTICS 16, 20: what is fed for a variable is what its updates are computed of; a fed update does not run") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto v = tn::variable("v", 1.0f);
     const auto a = v.assign_add(1.0f);
     const auto b = v.assign_add(2.0f);
@@ -139,9 +130,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("SEMANTICS 15, 20: who is made to run between updates reads what those before left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15, 20: who is made to run between updates reads what those before left") {
     const auto v = tn::variable("v", 1.0f);
     const auto a = v.assign_add(1.0f);
     tn::tensor<float, tn::shape<>> between, b;
@@ -160,9 +149,8 @@ TEST_CASE("SEMANTICS 15, 20: who is made to run between updates reads what those
     });
 }
 
-TEST_CASE("SEMANTICS 20: updates of several variables that take their values from one node are applied together") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 20: updates of several variables that take their values from one node are applied together") {
     const auto v = tn::variable("v", 1.0f), w = tn::variable("w", 10.0f);
     tn::detail::tape_writer t;
     const auto of_v = t.read(tn::detail::current_value(v)), of_w = t.read(tn::detail::current_value(w));
@@ -184,9 +172,8 @@ TEST_CASE("SEMANTICS 20: updates of several variables that take their values fro
     });
 }
 
-TEST_CASE("SEMANTICS 20: rows are scattered into what updates before left, and those change what was scattered") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 20: rows are scattered into what updates before left, and those change what was scattered") {
     const auto v = tn::variable("v", tn::constant({1.0f, 2.0f}));
     const auto a = v.assign_add(1.0f);
     const auto b = v.scatter_add(tn::constant({1}), 10.0f);
@@ -224,9 +211,7 @@ TEST_CASE("a graph that was written and read applies its updates alike; texts fr
     CHECK(tn::graph_from_json(older).find("v") != nullptr);
 }
 
-TEST_CASE("a node that several updates evaluate is explained once, where its variable is") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a node that several updates evaluate is explained once, where its variable is") {
     const auto v = [] {
         const tn::device_scope there("/gpu:1"_dev);
         return tn::variable("v", 1.0f);

@@ -9,6 +9,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 
 // SEMANTICS 17: the updates of a step are applied all or not at all, and who is told that it was late or stopped finds every variable as
@@ -130,10 +131,9 @@ TEST_CASE("S17: steps that are stopped at any moment were applied as often as th
     }
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "S17: what an update needs not wait for is waited for before it all the same, so a late step has not updated") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto v = tn::variable("v", 0.0f);
     const auto w = tn::variable("w", 0.0f);
     const tn::fifo_queue<float> empty(1), other(1);
@@ -153,9 +153,7 @@ TEST_CASE(
     CHECK(b.item() == 2);
 }
 
-TEST_CASE("S17: what waits after an update and is late says what has been updated") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: what waits after an update and is late says what has been updated") {
     const auto v = tn::variable("weights", 0.0f);
     const tn::fifo_queue<float> full(1);
     const auto put = full.enqueue(v.assign_add(1.0f));
@@ -180,9 +178,7 @@ TEST_CASE("S17: what waits after an update and is late says what has been update
     CHECK(text.find("\"weights\" has been updated") != std::string::npos);
 }
 
-TEST_CASE("S17: what does not come after an update runs before it, also in a step that waits") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: what does not come after an update runs before it, also in a step that waits") {
     const auto v = tn::variable("v", std::int64_t{0});
     const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::zeros(), {.partition = {.parts = 3}});
     const tn::fifo_queue<std::int64_t> q(10);
@@ -208,9 +204,7 @@ TEST_CASE("S17: what does not come after an update runs before it, also in a ste
     CHECK(s.run(tn::sum(table)).item() == 4);
 }
 
-TEST_CASE("S17: a step that is late, or fails, says which queues it has changed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: a step that is late, or fails, says which queues it has changed") {
     const auto v = tn::variable("v", 0.0f);
     const tn::fifo_queue<float> out(10, {.name = "out"}), never(1), old(1, {.name = "old"});
     const auto put = out.enqueue(5.0f), closed = old.close();
@@ -232,9 +226,7 @@ TEST_CASE("S17: a step that is late, or fails, says which queues it has changed"
     CHECK_MESSAGE(!contains(nothing, "all the same"), nothing);
 }
 
-TEST_CASE("S17: a queue that the step itself fills after an update is not waited for before it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: a queue that the step itself fills after an update is not waited for before it") {
     const auto v = tn::variable("v", 0.0f);
     const tn::fifo_queue<float> q(1, {.shared_name = "own"}), same(1, {.shared_name = "own"});
     const auto put = q.enqueue(v.assign_add(1.0f));
@@ -268,9 +260,7 @@ TEST_CASE("an update that cannot be made leaves those before it undone") {
     }
 }
 
-TEST_CASE("a step that fails after its updates says so") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a step that fails after its updates says so") {
     const auto v = tn::variable<std::int32_t, tn::shape<1>>("v", tn::zeros());
     const auto up = v.assign_add(1);
     const auto outside = [&] {

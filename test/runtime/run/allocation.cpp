@@ -12,6 +12,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "replaced_new.hpp"
 #include "runtime/counted_memory.hpp"
 
@@ -72,9 +73,7 @@ TEST_CASE("the counter counts") {
     CHECK(taken_by([] { ::operator delete(::operator new(16)); }) == 1);
 }
 
-TEST_CASE("a training step in steady state takes no memory from the system") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a training step in steady state takes no memory from the system") {
     const auto x = tn::placeholder<float, tn::shape<batch, 32>>("x");
     const auto w = tn::variable<float, tn::shape<32>>("w", tn::constant_value(0.01));
     const auto b = tn::variable<float, tn::shape<>>("b", tn::zeros());
@@ -100,9 +99,7 @@ TEST_CASE("a training step in steady state takes no memory from the system") {
           }) == 10);
 }
 
-TEST_CASE("nodes side by side take no memory in steady state either") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "nodes side by side take no memory in steady state either") {
     const auto x = tn::placeholder<float, tn::shape<batch, 256>>("x");
     const auto w = tn::variable<float, tn::shape<256>>("w", tn::constant_value(0.01));
     const auto branch = [&](float k) { return sum(tanh(exp(sin(tanh(x * k) * w)))); };
@@ -143,9 +140,7 @@ TEST_CASE("products take no memory for tensors in steady state") {
               2048) == 0);
 }
 
-TEST_CASE("sizes that were planned before are not planned again") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sizes that were planned before are not planned again") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
     const tn::operation add = v.assign_add(sum(x)).operation();

@@ -8,6 +8,7 @@
 
 #include <tenon/input.hpp>
 
+#include "in_graph.hpp"
 #include "temporary_folder.hpp"
 
 // SEMANTICS 17: what a step took from queues and did not use is put back where it is late, stopped, or fails. Over several tasks: net/server/given_back.cpp.
@@ -30,9 +31,9 @@ template <class Q> void put(tn::session& s, const Q& q, const std::vector<number
 
 } // namespace
 
-TEST_CASE("S17, S45: of two dequeues of which one waits in vain the other's element is first again, run or started") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "S17, S45: of two dequeues of which one waits in vain the other's element is first again, run or started") {
     const tn::fifo_queue<number> a(10), b(10);
     const auto x = a.dequeue(), y = b.dequeue();
     const auto sum = x + y;
@@ -54,9 +55,8 @@ TEST_CASE("S17, S45: of two dequeues of which one waits in vain the other's elem
     CHECK(rest_of(s, a) == std::vector<number>{2, 3});
 }
 
-TEST_CASE("S17: batches are given back element by element, of every kind of queue, with their own sizes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "S17: batches are given back element by element, of every kind of queue, with their own sizes") {
     const tn::fifo_queue<number> never(1), fifo(10);
     const tn::priority_queue<number> least(10);
     const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn>>> padded(10);
@@ -75,9 +75,7 @@ TEST_CASE("S17: batches are given back element by element, of every kind of queu
     CHECK(s.run(padded.dequeue()).extents() == tn::extents{1});
 }
 
-TEST_CASE("S17: what one step took of one queue by several ops is in its order again") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: what one step took of one queue by several ops is in its order again") {
     const tn::fifo_queue<number> a(10), never(1);
     const auto one = a.dequeue(), two = a.dequeue(), three = a.dequeue();
     const auto four = a.dequeue_many<2>();
@@ -88,9 +86,7 @@ TEST_CASE("S17: what one step took of one queue by several ops is in its order a
     CHECK(rest_of(s, a) == std::vector<number>{1, 2, 3, 4, 5, 6});
 }
 
-TEST_CASE("S17: who waits for an element gets the one that is given back") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: who waits for an element gets the one that is given back") {
     const tn::fifo_queue<number> a(10), never(1);
     tn::session s({.intra_op_threads = 2, .use_per_session_threads = true});
     put(s, a, {1});
@@ -102,9 +98,7 @@ TEST_CASE("S17: who waits for an element gets the one that is given back") {
     CHECK(std::get<0>(waits.get()).item() == 1);
 }
 
-TEST_CASE("S17: what went through ops whose values decide their sizes is given back, too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: what went through ops whose values decide their sizes is given back, too") {
     const tn::fifo_queue<number> q(10), never(1);
     const auto table = tn::variable<float, tn::shape<8, 2>>("table", tn::ones(), {.partition = {.parts = 3}});
     const auto x = q.dequeue_many<2>();
@@ -124,9 +118,7 @@ TEST_CASE("S17: what went through ops whose values decide their sizes is given b
     CHECK(rest_of(s, q) == std::vector<number>{3, 5, 3});
 }
 
-TEST_CASE("S17: what another stage of the step fails over is given back") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: what another stage of the step fails over is given back") {
     const tn::fifo_queue<number> q(10);
     const auto v = tn::variable("v", number{0});
     const auto fits = tn::placeholder<bool>("fits");
@@ -142,9 +134,7 @@ TEST_CASE("S17: what another stage of the step fails over is given back") {
     CHECK(rest_of(s, q) == std::vector<number>{2});
 }
 
-TEST_CASE("S17: what changed something is used, and so is what a stage failed over") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: what changed something is used, and so is what a stage failed over") {
     const tn::fifo_queue<number> a(10), b(10), full(1);
     const auto v = tn::variable("v", number{0});
     tn::session s;
@@ -167,10 +157,9 @@ TEST_CASE("S17: what changed something is used, and so is what a stage failed ov
     CHECK(rest_of(s, a) == std::vector<number>{4});
 }
 
-TEST_CASE("S17, S35, S38: records of a reader and elements of an iterator that a late step took come again, states "
-          "included") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "S17, S35, S38: records of a reader and elements of an iterator that a late step took come again, states "
+              "included") {
     const temporary_folder folder;
     const std::string file = folder / "lines.txt";
     std::ofstream(file) << "one\ntwo\nthree\nfour\n";

@@ -8,6 +8,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // check_numerics: the first node whose result is not finite.
@@ -15,9 +16,8 @@
 namespace tn = tenon;
 using namespace probe;
 
-TEST_CASE("check_numerics names the first node that made a number that is not finite, not those after it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "check_numerics names the first node that made a number that is not finite, not those after it") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const tn::tensor<float, tn::shape<3>> fine = x * 2.0f;
     const auto logarithm = tn::identity(log(fine), "logarithm");
@@ -33,9 +33,7 @@ TEST_CASE("check_numerics names the first node that made a number that is not fi
     CHECK(careless.run(tn::feed(x, bad), after).item() != 0); // without the option nothing is said
 }
 
-TEST_CASE("check_numerics names what is fed and constants before the nodes that compute with them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "check_numerics names what is fed and constants before the nodes that compute with them") {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const tn::array<float, tn::shape<3>> bad{1, nan, 3}, good{1, 2, 3};
@@ -48,9 +46,7 @@ TEST_CASE("check_numerics names what is fed and constants before the nodes that 
     CHECK(s.run(tn::feed(x, good), x + 1.0f)(0) == 2);
 }
 
-TEST_CASE("check_numerics: a variable keeps its value where the new one is not finite") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "check_numerics: a variable keeps its value where the new one is not finite") {
     const auto w = tn::variable<float, tn::shape<4>>("w", tn::constant_value(2));
     const auto loss = sum(square(w)) * 100.0f;
     const tn::operation train = tn::gradient_descent(1e38f).minimize(loss);
@@ -78,9 +74,7 @@ TEST_CASE("check_numerics sees through fusion and folding, in every floating typ
     }
 }
 
-TEST_CASE("check_numerics holds for callables, and integers and bools are never looked at") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "check_numerics holds for callables, and integers and bools are never looked at") {
     const auto x = tn::placeholder<float>("x");
     const auto root = sqrt(x);
     const auto y = is_nan(root);

@@ -8,6 +8,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
@@ -145,9 +146,8 @@ TEST_CASE("started steps over streams end by themselves, on any number of thread
         }
 }
 
-TEST_CASE("host nodes of a step over streams run side by side, whether it is called, started or has waited") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "host nodes of a step over streams run side by side, whether it is called, started or has waited") {
     const auto x = tn::placeholder<float, scalar>("x");
     const auto there = tn::on("/gpu:0", [&] { return tn::identity(x + 1.0f, "there"); });
     const auto a = tn::on("/cpu:0", [&] { return watched(there, "a", deed::meet); });
@@ -186,9 +186,7 @@ TEST_CASE("host nodes of a step over streams run side by side, whether it is cal
     (void)staged;
 }
 
-TEST_CASE("the host does what it can while a node of its own waits for a copy") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "the host does what it can while a node of its own waits for a copy") {
     slow_copy copy;
     const auto one = tn::constant(1.0f);
     const auto first = tn::on("/cpu:0", [&] { return watched(copy.there, "first"); }); // in the plan's order
@@ -245,9 +243,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("SEMANTICS 17: a deadline ends a copy of a started step, and of a stage, and names what is copied") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 17: a deadline ends a copy of a started step, and of a stage, and names what is copied") {
     const auto x = tn::placeholder<float, tn::shape<rows>>("x");
     const auto there = tn::on("/gpu:0", [&] { return sum(x); });
     const auto passed = gated("go", x);
@@ -270,9 +267,7 @@ TEST_CASE("SEMANTICS 17: a deadline ends a copy of a started step, and of a stag
     gates::get().leave_open("go", false);
 }
 
-TEST_CASE("SEMANTICS 19: closing a session, or its end, stops a stage in the middle of its copy") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 19: closing a session, or its end, stops a stage in the middle of its copy") {
     const auto x = tn::placeholder<float, tn::shape<rows>>("x");
     const auto passed = gated("go", x);
     const auto late = tn::on("/gpu:0", [&] { return sum(passed * 2.0f); });
@@ -364,9 +359,7 @@ TEST_CASE("SEMANTICS 20: many started steps with slow copies update the same var
     }
 }
 
-TEST_CASE("a trace of a step that waits shows what its stages do on streams and beside them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a trace of a step that waits shows what its stages do on streams and beside them") {
     const auto x = tn::placeholder<float, scalar>("x");
     const auto passed = gated("go", x);
     const auto there = tn::on("/gpu:0", [&] { return tn::identity(passed * 2.0f, "there"); });

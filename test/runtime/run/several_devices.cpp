@@ -23,6 +23,7 @@
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // One step on several devices: what crosses, in which order, in how much memory, and what happens when it fails.
@@ -110,9 +111,8 @@ TEST_CASE("a step over several devices gives the numbers of one device") {
     same(train_on({"/gpu:0", "/gpu:1"}, alone, 12));
 }
 
-TEST_CASE("a tensor crosses to a device once, however many read it there; a constant when the step is planned") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "a tensor crosses to a device once, however many read it there; a constant when the step is planned") {
     const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
     const auto c = tn::constant(tn::array<float, tn::shape<8, 8>>());
     tn::any_tensor sum;
@@ -136,9 +136,7 @@ TEST_CASE("a tensor crosses to a device once, however many read it there; a cons
     (void)s.run(tn::feed(x, v), twice);
 }
 
-TEST_CASE("what is fetched and read on the host crosses once, however often it is fetched") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what is fetched and read on the host crosses once, however often it is fetched") {
     const auto v = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<2, 3>>("v", tn::constant_value(2)); });
     const auto a = tn::on("/gpu:0", [&] { return exp(v) * 0.0f + v; });
     const auto flat = tn::on("/gpu:0", [&] { return reshape<tn::shape<6>>(a); });
@@ -158,9 +156,7 @@ TEST_CASE("what is fetched and read on the host crosses once, however often it i
     CHECK(new_value(0, 0) == 3);
 }
 
-TEST_CASE("fed, fetched and constant tensors of every type cross between CPU devices, strings too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "fed, fetched and constant tensors of every type cross between CPU devices, strings too") {
     const auto text = tn::on("/cpu:1", [] { return tn::identity(tn::constant("over there"), "text"); });
     const auto here = tn::on("/cpu:0", [&] { return tn::print(text, "shown"); });
     const auto v = tn::on("/cpu:1", [] { return tn::variable("v", tn::constant(41)); });
@@ -172,9 +168,7 @@ TEST_CASE("fed, fetched and constant tensors of every type cross between CPU dev
     CHECK(s.run(v).item() == 41);
 }
 
-TEST_CASE("a variable lives where it was placed, and outlives the plans") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a variable lives where it was placed, and outlives the plans") {
     const auto v = tn::on("/gpu:1", [] { return tn::variable<float, tn::shape<1000>>("v", tn::zeros()); });
     const auto more = v.assign_add(1.0f);
     auto o = with_gpus(2);
@@ -190,9 +184,8 @@ TEST_CASE("a variable lives where it was placed, and outlives the plans") {
     CHECK(has(words_of<tn::not_found_error>([&] { (void)s.memory_info("/gpu:2"); }), "has no device"));
 }
 
-TEST_CASE("SEMANTICS 15, 16: control dependencies order nodes of different devices, and any tensor can be fed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 15, 16: control dependencies order nodes of different devices, and any tensor can be fed") {
     const auto v = tn::on("/gpu:0", [] { return tn::variable("v", 1.0f); });
     const auto update = v.assign(5.0f);
     const auto read = [&] {
@@ -230,9 +223,8 @@ TEST_CASE("SEMANTICS 21: random numbers are the same on every device") {
     CHECK(here == numbers("/cpu:1", with_cpus(2)));
 }
 
-TEST_CASE("the trace has a row for each device and for each link, and shows that transfers overlap computation") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "the trace has a row for each device and for each link, and shows that transfers overlap computation") {
     const auto x = tn::placeholder<float, tn::shape<64, 64>>("x");
     const auto y = tn::placeholder<float, tn::shape<64, 64>>("y");
     const auto gpu = tn::on("/gpu:0");
@@ -260,9 +252,7 @@ TEST_CASE("the trace has a row for each device and for each link, and shows that
     CHECK(find("GPU:0 to CPU:0", both.node()->name).begin >= to.end);
 }
 
-TEST_CASE("two devices work at the same time, each in its own order") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "two devices work at the same time, each in its own order") {
     const auto x = tn::constant(1.0f);
     const auto a = tn::on("/gpu:0", [&] { return watched(tn::identity(x), "a", deed::meet); });
     const auto b = tn::on("/gpu:1", [&] { return watched(tn::identity(x), "b", deed::meet); });
@@ -295,9 +285,8 @@ TEST_CASE("a small step over two devices wakes no other thread") {
     CHECK(threads_of("/cpu:0", "/gpu:0", with_gpus(1)) == mine);
 }
 
-TEST_CASE("a kernel that fails on a device fails the step, by name and device, and the session goes on") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a kernel that fails on a device fails the step, by name and device, and the session goes on") {
     const auto v = tn::on("/gpu:0", [] { return tn::variable("v", 1.0f); });
     const auto bad = tn::on("/gpu:1", [&] { return watched(v + 1.0f, "bad", deed::fail); });
     const auto short_of = tn::on("/gpu:1", [&] { return watched(v + 2.0f, "short", deed::fail_memory); });
@@ -315,9 +304,8 @@ TEST_CASE("a kernel that fails on a device fails the step, by name and device, a
     }
 }
 
-TEST_CASE("SEMANTICS 17: a step whose copies take longer than its time limit says what it was waiting for") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 17: a step whose copies take longer than its time limit says what it was waiting for") {
     const auto x = tn::placeholder<float, tn::shape<8>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::identity(exp(x), "y"); });
     tn::session s(with_gpus(1, memory, 0, 30e-3));
@@ -328,9 +316,9 @@ TEST_CASE("SEMANTICS 17: a step whose copies take longer than its time limit say
     CHECK(s.run(tn::feed(x, v), y)[0] == 1);
 }
 
-TEST_CASE("SEMANTICS 17: a time limit ends a copy that would take days, to a device and from it; then all goes on") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 17: a time limit ends a copy that would take days, to a device and from it; then all goes on") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto v = tn::on("/gpu:0", [] { return tn::variable("v", 1.0f); });
     const auto add = tn::on("/gpu:0", [&] { return v.assign_add(sum(x)); });
@@ -350,9 +338,7 @@ TEST_CASE("SEMANTICS 17: a time limit ends a copy that would take days, to a dev
     }
 }
 
-TEST_CASE("a time limit ends the copies of its own step alone") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a time limit ends the copies of its own step alone") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto y = tn::on("/gpu:0", [&] { return sum(x); });
     tn::session s(with_gpus(1, memory, 4000)); // bytes a second
@@ -367,9 +353,7 @@ TEST_CASE("a time limit ends the copies of its own step alone") {
     for (auto& t : threads) t.join();
 }
 
-TEST_CASE("check_numerics finds the first node that is not finite on a device") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "check_numerics finds the first node that is not finite on a device") {
     const auto x = tn::placeholder<float>("x");
     const auto gpu = tn::on("/gpu:0");
     const tn::tensor<float, tn::shape<>> l = log(x);
@@ -382,9 +366,8 @@ TEST_CASE("check_numerics finds the first node that is not finite on a device") 
               l.node()->name + " (log) on /device:GPU:0"));
 }
 
-TEST_CASE("SEMANTICS 11: a step that cannot fit a device is refused before it runs, with what takes its memory") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 11: a step that cannot fit a device is refused before it runs, with what takes its memory") {
     const auto x = tn::placeholder<float, tn::shape<batch, 256>>("x");
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<256, 256>>("w", tn::zeros()); });
     const auto h = tn::on("/gpu:0", [&] { return tn::identity(matmul(x, w), "h"); });
@@ -409,9 +392,7 @@ TEST_CASE("SEMANTICS 11: a step that cannot fit a device is refused before it ru
     CHECK(s.memory_info("/gpu:0").peak <= (1 << 20));
 }
 
-TEST_CASE("SEMANTICS 11: a fraction of a GPU, or a limit in bytes, is all that is used") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 11: a fraction of a GPU, or a limit in bytes, is all that is used") {
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<257, 256>>("w", tn::zeros()); });
     auto o = with_gpus(1, 1 << 20);
     o.gpu_memory.fraction = 0.25;
@@ -425,9 +406,7 @@ TEST_CASE("SEMANTICS 11: a fraction of a GPU, or a limit in bytes, is all that i
     CHECK(limited.memory_info("/gpu:0").in_use <= 600'000);
 }
 
-TEST_CASE("plans that nobody holds give their memory of a device back when another step needs it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "plans that nobody holds give their memory of a device back when another step needs it") {
     const auto x = tn::placeholder<float, tn::shape<batch, 64>>("x");
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<64, 64>>("w", tn::zeros()); });
     const auto y = tn::on("/gpu:0", [&] { return sum(exp(matmul(x, w))); });
@@ -440,9 +419,7 @@ TEST_CASE("plans that nobody holds give their memory of a device back when anoth
     }
 }
 
-TEST_CASE("several threads run steps over the same devices at the same time") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "several threads run steps over the same devices at the same time") {
     const auto x = tn::placeholder<float, tn::shape<16, 16>>("x");
     const auto count = tn::on("/gpu:1", [] { return tn::variable("count", 0.0f); });
     const auto more = count.assign_add(1.0f);
@@ -468,9 +445,7 @@ TEST_CASE("several threads run steps over the same devices at the same time") {
     CHECK(s.run(count).item() == 200);
 }
 
-TEST_CASE("what fails in one thread's step does not touch another's on the same devices") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what fails in one thread's step does not touch another's on the same devices") {
     const auto x = tn::placeholder<float, tn::shape<16, 16>>("x");
     const auto good = tn::on("/gpu:0", [&] { return sum(tn::on("/gpu:1", [&] { return matmul(x, x); })); });
     const auto bad = tn::on("/gpu:0", [&] { return watched(tn::identity(good), "bad", deed::fail); });

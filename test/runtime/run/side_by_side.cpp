@@ -13,6 +13,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // SEMANTICS 14: nodes whose inputs are ready may run at the same time.
@@ -28,9 +29,8 @@ tn::session_options with_threads(int threads, int side_by_side) {
 
 } // namespace
 
-TEST_CASE("SEMANTICS 14: two large branches run at the same time: each waits until the other is there") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 14: two large branches run at the same time: each waits until the other is there") {
     const auto x = tn::placeholder<float>("x");
     const auto left = watched(x, "left", deed::meet), right = watched(x, "right", deed::meet);
     const auto met = left + right;
@@ -39,9 +39,8 @@ TEST_CASE("SEMANTICS 14: two large branches run at the same time: each waits unt
     CHECK(s.run(tn::feed(x, 0.0f), met).item() == 2);
 }
 
-TEST_CASE("SEMANTICS 14: branches with temporaries run at the same time, in a trace in rows of their own") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 14: branches with temporaries run at the same time, in a trace in rows of their own") {
     const auto x = tn::placeholder<float, tn::shape<64, 64>>("x");
     const auto branch = [&](float k, const std::string& name) {
         const auto t = watched(tanh(matmul(x, tn::identity(x * k))), name, deed::meet);
@@ -74,9 +73,7 @@ TEST_CASE("SEMANTICS 14: branches with temporaries run at the same time, in a tr
     CHECK(named.contains(spans.at("right").at("tid").get<int>()));
 }
 
-TEST_CASE("side by side takes more memory than in order, but never more than memory_limit") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "side by side takes more memory than in order, but never more than memory_limit") {
     const auto x = tn::placeholder<float, tn::shape<256, 256>>("x");
     const auto branch = [&](float k) {
         const auto t = tn::identity(tanh(matmul(x, tn::identity(x * k))));
@@ -97,9 +94,8 @@ TEST_CASE("side by side takes more memory than in order, but never more than mem
     CHECK(two.run(tn::feed(x, v), left, right) == one.run(tn::feed(x, v), left, right));
 }
 
-TEST_CASE("SEMANTICS 14: more branches than threads overlap too, in the memory of as many as run at a time") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 14: more branches than threads overlap too, in the memory of as many as run at a time") {
     const auto x = tn::placeholder<float, tn::shape<256, 256>>("x");
     std::vector<tn::any_tensor> sums;
     for (int i = 1; i <= 6; ++i) {
@@ -123,9 +119,7 @@ TEST_CASE("SEMANTICS 14: more branches than threads overlap too, in the memory o
     CHECK(two.statistics().plan_bytes <= 2 * one.statistics().plan_bytes + (1 << 20));
 }
 
-TEST_CASE("SEMANTICS 14: inter_op_threads is the number of nodes that run at the same time") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 14: inter_op_threads is the number of nodes that run at the same time") {
     const auto x = tn::placeholder<float>("x");
     std::vector<tn::any_tensor> branches;
     for (int i = 0; i < 6; ++i) branches.push_back(watched(watched(x, "first", deed::meet), "second", deed::meet));
@@ -150,9 +144,8 @@ TEST_CASE("SEMANTICS 14: inter_op_threads is the number of nodes that run at the
     CHECK(has(words_of<bad>([] { tn::session s({.intra_op_threads = -2}); }), "intra_op_threads is -2"));
 }
 
-TEST_CASE("SEMANTICS 14: what depends on both branches waits for both, and errors of one end the step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 14: what depends on both branches waits for both, and errors of one end the step") {
     const auto x = tn::placeholder<float>("x");
     const auto slow = watched(x, "slow", deed::dawdle), other = watched(x, "other", deed::dawdle);
     const auto both = watched(slow + other, "both");
@@ -173,9 +166,7 @@ TEST_CASE("SEMANTICS 14: what depends on both branches waits for both, and error
     CHECK(s.run(tn::feed(x, 1.0f), both).item() == 2);
 }
 
-TEST_CASE("SEMANTICS 17: a step that runs side by side ends at its deadline too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a step that runs side by side ends at its deadline too") {
     const auto x = tn::placeholder<float>("x");
     const auto a = watched(watched(x, "a1", deed::dawdle), "a2", deed::dawdle);
     const auto b = watched(watched(x, "b1", deed::dawdle), "b2", deed::dawdle);
@@ -185,9 +176,7 @@ TEST_CASE("SEMANTICS 17: a step that runs side by side ends at its deadline too"
     CHECK(s.run(tn::feed(x, 1.0f), a + b).item() == 2);
 }
 
-TEST_CASE("one after another and side by side give the same numbers, bit by bit") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "one after another and side by side give the same numbers, bit by bit") {
     const auto w = tn::variable<float, tn::shape<96, 96>>("w", tn::glorot_uniform(7));
     const auto v = tn::variable<float, tn::shape<96, 96>>("v", tn::glorot_uniform(8));
     const auto x = tn::placeholder<float, tn::shape<96, 96>>("x");
@@ -268,9 +257,7 @@ TEST_CASE("memory that two branches take over from each other is waited for") {
     }
 }
 
-TEST_CASE("SEMANTICS 14: steps of many thousand nodes run side by side, with the same numbers") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 14: steps of many thousand nodes run side by side, with the same numbers") {
     const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
     std::vector<tn::any_tensor> ends;
     for (int branch = 0; branch < 50; ++branch) {
@@ -295,9 +282,8 @@ TEST_CASE("SEMANTICS 14: steps of many thousand nodes run side by side, with the
     }
 }
 
-TEST_CASE("SEMANTICS 14: the first session of a process makes the shared pool; sessions may have their own") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 14: the first session of a process makes the shared pool; sessions may have their own") {
     tn::session first;
     const int shared = first.statistics().threads;
     tn::session second(tn::session_options{.intra_op_threads = shared + 1}), own(with_threads(shared + 1, 0));

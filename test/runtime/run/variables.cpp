@@ -20,6 +20,7 @@
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/optimize/schedules.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/counted_memory.hpp"
 #include "runtime/every_session.hpp"
 #include "runtime/support.hpp"
@@ -50,9 +51,9 @@ template <class F> void in_threads(int count, F&& f) {
 
 } // namespace
 
-TEST_CASE("SEMANTICS 20: a step that computes locks no variable: others read and update, and it reads what was there") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 20: a step that computes locks no variable: others read and update, and it reads what was there") {
     const auto v = tn::variable<float, tn::shape<4>>("v", tn::ones());
     const auto w = tn::variable<float, tn::shape<4>>("w", tn::ones());
     // It reads v before and after it stays, and w only then.
@@ -70,9 +71,8 @@ TEST_CASE("SEMANTICS 20: a step that computes locks no variable: others read and
     CHECK(s.run(v)(3) == 23); // 21, and (1 + 1) * 1
 }
 
-TEST_CASE("SEMANTICS 20: a plain read and the value that an update changes are of two moments in one step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 20: a plain read and the value that an update changes are of two moments in one step") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::constant_value(3));
     const auto doubled = v * 2.0f;
     const auto stays = watched(v * 1.0f, "stays", deed::stay);
@@ -95,9 +95,8 @@ TEST_CASE("SEMANTICS 20: a plain read and the value that an update changes are o
     CHECK(after == 51);
 }
 
-TEST_CASE("SEMANTICS 20: steps that move amounts between variables: every step sees one sum, and nothing is lost") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 20: steps that move amounts between variables: every step sees one sum, and nothing is lost") {
     in_every_session([](tn::session& s) {
         constexpr int accounts = 4, threads = 3, steps = 150;
         std::vector<tn::variable_tensor<std::int64_t, tn::shape<64>>> v;
@@ -136,9 +135,8 @@ TEST_CASE("SEMANTICS 20: steps that move amounts between variables: every step s
     });
 }
 
-TEST_CASE("SEMANTICS 20: counters of several variables in several steps lose nothing, however many update them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 20: counters of several variables in several steps lose nothing, however many update them") {
     in_every_session([](tn::session& s) {
         constexpr int threads = 4, steps = 200;
         const auto a = tn::variable<std::int64_t, tn::shape<>>("a", tn::zeros());
@@ -159,10 +157,9 @@ TEST_CASE("SEMANTICS 20: counters of several variables in several steps lose not
     });
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "SEMANTICS 20: rows that are scattered are seen whole, together, and none is lost; tables are not copied for it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     constexpr int rows = 100, width = 8, threads = 4, steps = 300;
     const auto table = tn::variable<float, tn::shape<rows, width>>("table", tn::zeros());
     const auto mirror = tn::variable<float, tn::shape<rows, width>>("mirror", tn::zeros());
@@ -205,9 +202,9 @@ TEST_CASE(
     CHECK(s.run(tn::sum(table)).item() == t.item() + threads / 2 * 50 * 5 * width);
 }
 
-TEST_CASE("SEMANTICS 20: slots and variables that an optimiser updates belong together, and every step counts once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 20: slots and variables that an optimiser updates belong together, and every step counts once") {
     // With a gradient of one, momentum 1/2 and rate 1: after n steps the slot is m = 2 - 2 / 2^n and the variable m - 2n.
     const auto w = tn::variable<double, tn::shape<50>>("w", tn::zeros());
     const auto train = tn::momentum(1.0, 0.5).minimize(tn::sum(w));
@@ -234,9 +231,8 @@ TEST_CASE("SEMANTICS 20: slots and variables that an optimiser updates belong to
     CHECK(s.run(w)(0) == doctest::Approx(2 - 2 * threads * steps));
 }
 
-TEST_CASE("SEMANTICS 17, 20: steps that fail or are late beside others leave variables whole and nothing locked") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 17, 20: steps that fail or are late beside others leave variables whole and nothing locked") {
     constexpr int size = 100'000;
     const auto a = tn::variable<float, tn::shape<size>>("a", tn::zeros());
     const auto b = tn::variable<float, tn::shape<size>>("b", tn::zeros());
@@ -283,9 +279,7 @@ TEST_CASE("SEMANTICS 17, 20: steps that fail or are late beside others leave var
     CHECK(y(0) <= 120);
 }
 
-TEST_CASE("SEMANTICS 20: texts are seen whole, too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: texts are seen whole, too") {
     const auto v = tn::variable("v", tn::constant({std::string("begin"), std::string("begin")}));
     const auto x = tn::placeholder<std::string, tn::shape<2>>("x");
     const auto update = v.assign(x);
@@ -331,10 +325,9 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "SEMANTICS 11: memory of updates beside readers counts as the variable's, and is given back where it is needed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     constexpr std::size_t bytes = 400 * 400 * sizeof(float);
     const auto v = tn::variable<float, tn::shape<400, 400>>("v", tn::ones());
     const auto stays = watched(tn::sum(v), "stays", deed::stay);
@@ -350,9 +343,9 @@ TEST_CASE(
     CHECK(s.statistics().variable_bytes == bytes);
 }
 
-TEST_CASE("SEMANTICS 20: what reads and updates variables takes no memory from the system when nobody is beside it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 20: what reads and updates variables takes no memory from the system when nobody is beside it") {
     const auto v = tn::variable<float, tn::shape<100, 100>>("v", tn::ones());
     const auto train = v.assign_sub(tn::sum(v) * v * 1e-9f);
     tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});

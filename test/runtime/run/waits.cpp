@@ -6,6 +6,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/tenon.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
@@ -26,9 +27,7 @@ template <class F> auto later(F f) { return std::async(std::launch::async, std::
 
 } // namespace
 
-TEST_CASE("a step waits without its result, and goes on where it waited") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a step waits without its result, and goes on where it waited") {
     auto x = tn::placeholder<float, scalar>("x");
     auto before = x + 1.0f;
     auto waited = gated("a", before.materialize());
@@ -45,9 +44,7 @@ TEST_CASE("a step waits without its result, and goes on where it waited") {
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("what does not depend on an op that waits does not wait for it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what does not depend on an op that waits does not wait for it") {
     auto x = tn::placeholder<float, scalar>("x");
     auto first = gated("first", x + 0.0f);
     auto second = gated("second", first + 1.0f);
@@ -65,9 +62,7 @@ TEST_CASE("what does not depend on an op that waits does not wait for it") {
     CHECK(result.get() == 16.0f);
 }
 
-TEST_CASE("SEMANTICS 15: control dependencies reach over ops that wait") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: control dependencies reach over ops that wait") {
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated("a", x + 0.0f);
     tn::operation second;
@@ -86,9 +81,8 @@ TEST_CASE("SEMANTICS 15: control dependencies reach over ops that wait") {
     CHECK(probe::journal::get().take() == std::vector<std::string>{"second"});
 }
 
-TEST_CASE("SEMANTICS 13: an op that waits runs once a step, and fetched twice gives one value twice") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 13: an op that waits runs once a step, and fetched twice gives one value twice") {
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated("a", x + 0.0f);
     tn::session sess(g);
@@ -102,9 +96,7 @@ TEST_CASE("SEMANTICS 13: an op that waits runs once a step, and fetched twice gi
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("SEMANTICS 16: an op that waits and is fed does not run") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: an op that waits and is fed does not run") {
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated("a", x + 0.0f);
     tn::session sess(g);
@@ -112,9 +104,7 @@ TEST_CASE("SEMANTICS 16: an op that waits and is fed does not run") {
     CHECK(gates::get().take_arrivals("a") == 0);
 }
 
-TEST_CASE("SEMANTICS 17: a step that waits too long says for what, and all stays usable") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a step that waits too long says for what, and all stays usable") {
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated<scalar>("late", x, "the_gate");
     tn::session sess(g);
@@ -128,9 +118,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says for what, and all stays
     gates::get().leave_open("late", false);
 }
 
-TEST_CASE("an op that waits and fails, in its completion, fails the step with its error and place") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an op that waits and fails, in its completion, fails the step with its error and place") {
     auto x = tn::placeholder<float, scalar>("x");
     auto one = gated<scalar>("one", x, "one");
     auto two = gated<scalar>("two", x, "two");
@@ -144,9 +132,7 @@ TEST_CASE("an op that waits and fails, in its completion, fails the step with it
     CHECK(gates::get().waiting() == 0); // the other was taken back
 }
 
-TEST_CASE("closing a session, and its end, stop what waits") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "closing a session, and its end, stop what waits") {
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated("a", x + 0.0f);
     {
@@ -170,9 +156,8 @@ TEST_CASE("closing a session, and its end, stop what waits") {
     CHECK(gates::get().waiting() == 0);
 }
 
-TEST_CASE("SEMANTICS 20: readers find a variable as it was before the step, wherever the step waits") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 20: readers find a variable as it was before the step, wherever the step waits") {
     auto v = tn::variable("v", 1.0f);
     auto x = tn::placeholder<float, scalar>("x");
     auto added = v.assign_add(10.0f); // waits for nothing
@@ -193,9 +178,7 @@ TEST_CASE("SEMANTICS 20: readers find a variable as it was before the step, wher
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("SEMANTICS 20: a variable that is fetched is found as it was before the step, too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a variable that is fetched is found as it was before the step, too") {
     auto v = tn::variable("v", 1.0f);
     auto x = tn::placeholder<float, scalar>("x");
     auto update = v.assign_add(gated("a", x + 0.0f));
@@ -210,9 +193,8 @@ TEST_CASE("SEMANTICS 20: a variable that is fetched is found as it was before th
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("a variable that a step updates before and after it waits, and does not read, lies where it lay") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a variable that a step updates before and after it waits, and does not read, lies where it lay") {
     auto v = tn::variable("v", 1.0f);
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated("a", x + 0.0f);
@@ -229,9 +211,8 @@ TEST_CASE("a variable that a step updates before and after it waits, and does no
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("a step that waits keeps no variable locked, and its later updates change what others left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a step that waits keeps no variable locked, and its later updates change what others left") {
     auto v = tn::variable("v", 1.0f);
     auto x = tn::placeholder<float, scalar>("x");
     auto plain = v.assign_add(100.0f);
@@ -254,10 +235,9 @@ TEST_CASE("a step that waits keeps no variable locked, and its later updates cha
     CHECK(u() == 311.0f);
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "SEMANTICS 20: what an update is made to run after may be over long before it, and it changes what is there then") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
     const auto v = tn::variable("v", 1.0f);
     const auto x = tn::placeholder<float, scalar>("x");
     const auto plain = v.assign_add(100.0f);
@@ -282,9 +262,7 @@ TEST_CASE(
     CHECK(sess.run(v)() == 111.0f);
 }
 
-TEST_CASE("sizes that are known late: the rest of the step is planned for them, and kept by them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sizes that are known late: the rest of the step is planned for them, and kept by them") {
     auto n = tn::placeholder<float, scalar>("n");
     auto xs = repeated<tn::shape<tn::dyn>>("a", n);
     auto total = sum(xs * 2.0f);
@@ -300,9 +278,7 @@ TEST_CASE("sizes that are known late: the rest of the step is planned for them, 
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("named sizes that are known late have one value in a step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "named sizes that are known late have one value in a step") {
     auto n = tn::placeholder<float, scalar>("n");
     auto m = tn::placeholder<float, scalar>("m");
     auto a = repeated<tn::shape<rows>>("a", n, "from_a");
@@ -327,9 +303,7 @@ TEST_CASE("named sizes that are known late have one value in a step") {
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("sizes that do not agree with those known late are an error that names both") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sizes that do not agree with those known late are an error that names both") {
     auto n = tn::placeholder<float, scalar>("n");
     auto y = tn::placeholder<float, tn::shape<tn::dyn>>("y");
     auto a = repeated<tn::shape<tn::dyn>>("a", n);
@@ -344,9 +318,7 @@ TEST_CASE("sizes that do not agree with those known late are an error that names
     gates::get().leave_open("a", false);
 }
 
-TEST_CASE("many threads wait in one callable, each for its own") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "many threads wait in one callable, each for its own") {
     auto x = tn::placeholder<float, scalar>("x");
     auto y = gated("a", x + 1.0f) * 2.0f;
     tn::session sess(g);
@@ -361,9 +333,7 @@ TEST_CASE("many threads wait in one callable, each for its own") {
         CHECK(results[static_cast<std::size_t>(i)].get() == 2.0f * (static_cast<float>(i) + 1));
 }
 
-TEST_CASE("SEMANTICS 14: a stage that becomes ready runs beside one that runs already") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 14: a stage that becomes ready runs beside one that runs already") {
     auto x = tn::placeholder<float, scalar>("x");
     auto first = probe::watched(gated("one", x + 0.0f), "first", probe::deed::meet);
     auto second = probe::watched(gated("two", x + 0.0f), "second", probe::deed::meet);
@@ -381,9 +351,9 @@ TEST_CASE("SEMANTICS 14: a stage that becomes ready runs beside one that runs al
     CHECK(b() == 1.0f);
 }
 
-TEST_CASE("SEMANTICS 25: a step that has begun ends with the variables that it knows, also in stages planned late") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 25: a step that has begun ends with the variables that it knows, also in stages planned late") {
     auto n = tn::placeholder<float, scalar>("n");
     auto v = tn::variable("v", 5.0f);
     auto total = sum(repeated<tn::shape<tn::dyn>>("reset", n) * v);

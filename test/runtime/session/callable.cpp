@@ -8,6 +8,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // A step that is planned once and run many times.
@@ -20,9 +21,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("a callable gives a tuple of what it fetches, with types and sizes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a callable gives a tuple of what it fetches, with types and sizes") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
     const tn::operation count = v.assign_add(1.0f).operation();
@@ -40,9 +39,7 @@ TEST_CASE("a callable gives a tuple of what it fetches, with types and sizes") {
     CHECK_THROWS_AS(step(tn::array<float>{{1, 2}}), tn::failed_precondition_error); // where v has no value
 }
 
-TEST_CASE("a callable takes arrays, untyped arrays and numbers") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a callable takes arrays, untyped arrays and numbers") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto rate = tn::placeholder<float>("rate");
     tn::session s;
@@ -55,9 +52,9 @@ TEST_CASE("a callable takes arrays, untyped arrays and numbers") {
     CHECK(std::get<0>(f(untyped, 3.0))(1) == 6);
 }
 
-TEST_CASE("a callable is fed untyped tensors, beside others: arrays of any kind, and numbers that the elements hold") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "a callable is fed untyped tensors, beside others: arrays of any kind, and numbers that the elements hold") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent::named("batch"), 2}, "x");
     const tn::any_tensor level = tn::untyped::placeholder(tn::element_type::uint8, {}, "level");
     const auto rate = tn::placeholder<float>("rate");
@@ -78,9 +75,7 @@ TEST_CASE("a callable is fed untyped tensors, beside others: arrays of any kind,
     CHECK(std::get<0>(f(loose, 1.0f, 7)).data<float>()[0] == 1); // it is as it was
 }
 
-TEST_CASE("a callable of lists known at run time takes and gives lists") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a callable of lists known at run time takes and gives lists") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {2}, "x");
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::zeros());
     tn::session s;
@@ -102,9 +97,7 @@ TEST_CASE("a callable of lists known at run time takes and gives lists") {
     CHECK(s.run(v)(1) == 4);
 }
 
-TEST_CASE("a callable without feeds") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a callable without feeds") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
     tn::session s;
     s.run(tn::initialize_variables());
@@ -112,9 +105,7 @@ TEST_CASE("a callable without feeds") {
     for (int i = 1; i <= 3; ++i) CHECK(std::get<0>(next()).item() == static_cast<float>(i));
 }
 
-TEST_CASE("changing batch sizes are planned once each, and every size gives right results") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "changing batch sizes are planned once each, and every size gives right results") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto w = tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}});
     const auto y = tanh(matmul(x, w)) * 0.0f + matmul(x, w);
@@ -130,9 +121,8 @@ TEST_CASE("changing batch sizes are planned once each, and every size gives righ
         }
 }
 
-TEST_CASE("plans are kept for a bounded number of sizes, with their memory; the least recently used go first") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "plans are kept for a bounded number of sizes, with their memory; the least recently used go first") {
     const auto x = tn::placeholder<float, tn::shape<batch, 64>>("x");
     const tn::tensor<float, tn::shape<batch, 64>> h = watched(x, "h");
     const auto y = sum(h) + max(h);
@@ -162,9 +152,7 @@ TEST_CASE("plans are kept for a bounded number of sizes, with their memory; the 
               "kept_plans is 0"));
 }
 
-TEST_CASE("several threads may run one callable, with sizes of their own") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "several threads may run one callable, with sizes of their own") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const tn::tensor<float, tn::shape<batch>> h = x * 2.0f;
     const auto total = sum(h) + max(h);
@@ -189,9 +177,7 @@ TEST_CASE("several threads may run one callable, with sizes of their own") {
     }
 }
 
-TEST_CASE("what a callable returned before stays as it was") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what a callable returned before stays as it was") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     tn::session s;
     const auto f = s.callable(tn::feeds(x), tn::fetches(x + 1.0f));

@@ -5,6 +5,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // SEMANTICS 16: any tensor can be fed.
@@ -17,9 +18,8 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 using bad = tn::invalid_argument_error;
 } // namespace
 
-TEST_CASE("SEMANTICS 16: feeding replaces any tensor's value for the step, and what it was made of does not run") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 16: feeding replaces any tensor's value for the step, and what it was made of does not run") {
     const auto c = tn::constant(1.0f);
     const auto a = watched(c, "a", deed::fail); // fails when it runs
     const auto b = a + 1.0f;
@@ -30,9 +30,7 @@ TEST_CASE("SEMANTICS 16: feeding replaces any tensor's value for the step, and w
     CHECK(s.run(c * 2.0f).item() == 2);                     // the next step has its own value again
 }
 
-TEST_CASE("SEMANTICS 16: a value that was made ready to be fed serves any number of runs") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a value that was made ready to be fed serves any number of runs") {
     const auto x = tn::placeholder<float>("x");
     const auto y = x + 1.0f;
     tn::session s;
@@ -42,9 +40,7 @@ TEST_CASE("SEMANTICS 16: a value that was made ready to be fed serves any number
     CHECK(s.report(fed, y).nodes == 1);
 }
 
-TEST_CASE("SEMANTICS 16: a variable can be fed, which leaves the variable alone") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a variable can be fed, which leaves the variable alone") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     tn::session s;
     CHECK(s.run(tn::feed(v, 9.0f), v + 1.0f).item() == 10); // even before it has a value
@@ -53,9 +49,7 @@ TEST_CASE("SEMANTICS 16: a variable can be fed, which leaves the variable alone"
     CHECK(s.run(v).item() == 1);
 }
 
-TEST_CASE("SEMANTICS 16: an intermediate that would be fused away can be fed and fetched") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: an intermediate that would be fused away can be fed and fetched") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const tn::tensor<float, tn::shape<2>> h = exp(x);
     const auto y = h * 2.0f;
@@ -68,18 +62,14 @@ TEST_CASE("SEMANTICS 16: an intermediate that would be fused away can be fed and
     CHECK(s.run(tn::feed(x, tn::array<float>{0, 0}), h)(0) == 1);
 }
 
-TEST_CASE("SEMANTICS 16: a needed placeholder that is not fed is an error naming it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a needed placeholder that is not fed is an error naming it") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("images");
     tn::session s;
     CHECK(words_of<bad>([&] { s.run(exp(x)); }) ==
           "placeholder images of type float[batch, 3] must be fed in this step");
 }
 
-TEST_CASE("a placeholder of which only the sizes matter need not be fed where they are known") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a placeholder of which only the sizes matter need not be fed where they are known") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x"), y = tn::placeholder<float, tn::shape<batch>>("y");
     tn::session s;
     // batch is known from y.
@@ -89,9 +79,8 @@ TEST_CASE("a placeholder of which only the sizes matter need not be fed where th
     CHECK_THROWS_AS(s.run(tn::ones_like(x)), bad);
 }
 
-TEST_CASE("SEMANTICS 16: a value of the wrong dtype or sizes, known at run time, is an error with both shapes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 16: a value of the wrong dtype or sizes, known at run time, is an error with both shapes") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const tn::any_tensor any = x;
     const auto y = x + 1.0f;
@@ -114,9 +103,7 @@ TEST_CASE("SEMANTICS 16: a value of the wrong dtype or sizes, known at run time,
     CHECK(has(words_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
 }
 
-TEST_CASE("a row of a const array can be fed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a row of a const array can be fed") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = x + 1.0f;
     tn::session s;
@@ -126,25 +113,19 @@ TEST_CASE("a row of a const array can be fed") {
     CHECK(std::get<0>(step(rows.row(0))) == tn::array<float>{2, 3, 4});
 }
 
-TEST_CASE("an array that was moved from, or never had a value, cannot be fed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an array that was moved from, or never had a value, cannot be fed") {
     const tn::any_tensor x = tn::placeholder<float>("x");
     tn::session s;
     CHECK(has(words_of<bad>([&] { s.run(tn::feed(x, tn::any_array()), x); }), "feed of x: it is float[]"));
 }
 
-TEST_CASE("a tensor that is fed twice is an error naming it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a tensor that is fed twice is an error naming it") {
     const auto x = tn::placeholder<float>("x");
     tn::session s;
     CHECK(has(words_of<bad>([&] { s.run(tn::feed(x, 1.0f), tn::feed(x, 2.0f), x); }), "x is fed twice"));
 }
 
-TEST_CASE("a named size has one value in a step; a conflict names both tensors") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a named size has one value in a step; a conflict names both tensors") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("images");
     const auto y = tn::placeholder<float, tn::shape<batch>>("labels");
     const auto both = sum(x) + sum(y);
@@ -155,9 +136,7 @@ TEST_CASE("a named size has one value in a step; a conflict names both tensors")
     CHECK(s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2}), both).item() == 13);
 }
 
-TEST_CASE("a named size is checked within one tensor too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a named size is checked within one tensor too") {
     const auto square = tn::placeholder<float, tn::shape<batch, batch>>("square");
     tn::session s;
     const std::string text = words_of<bad>([&] { s.run(tn::feed(square, tn::array<float>{{1, 2}}), square); });
@@ -165,9 +144,7 @@ TEST_CASE("a named size is checked within one tensor too") {
     CHECK(has(text, "batch"));
 }
 
-TEST_CASE("what flows into a tensor whose sizes were declared is checked against them, always") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what flows into a tensor whose sizes were declared is checked against them, always") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x"), y = tn::placeholder<float, tn::shape<tn::dyn>>("y");
     const auto z = x + y;
     tn::session s;
@@ -179,9 +156,7 @@ TEST_CASE("what flows into a tensor whose sizes were declared is checked against
     CHECK(has(text, "in this step's sizes"));
 }
 
-TEST_CASE("sizes of 0 are sizes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sizes of 0 are sizes") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     tn::session s;
     const tn::array<float> none(tn::extents{0, 3});
@@ -190,9 +165,7 @@ TEST_CASE("sizes of 0 are sizes") {
     CHECK(total.item() == 0);
 }
 
-TEST_CASE("a fed view need not be aligned") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a fed view need not be aligned") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     tn::session s;
     std::vector<float> memory(100);
@@ -204,18 +177,14 @@ TEST_CASE("a fed view need not be aligned") {
     }
 }
 
-TEST_CASE("strings are fed and fetched") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "strings are fed and fetched") {
     const auto x = tn::placeholder<std::string>("x");
     tn::session s;
     CHECK(s.run(tn::feed(x, std::string("hello")), tn::identity(x, "y")).item() == "hello");
     CHECK(s.run(tn::constant("Hello distributed Tenon!")).item() == "Hello distributed Tenon!");
 }
 
-TEST_CASE("16: a number that is fed is one the element type can hold") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "16: a number that is fed is one the element type can hold") {
     const auto small = tn::placeholder<std::uint8_t>("small");
     const auto wide = tn::placeholder<std::uint64_t>("wide");
     const auto real = tn::placeholder<tn::half>("real");
@@ -231,9 +200,7 @@ TEST_CASE("16: a number that is fed is one the element type can hold") {
     CHECK_THROWS_AS(next(1000), tn::invalid_argument_error);
 }
 
-TEST_CASE("elements in braces are fed as the array that they make") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "elements in braces are fed as the array that they make") {
     const auto x = tn::placeholder<float, tn::shape<2, tn::dyn>>("x");
     tn::session s;
     const auto sums = s.run(tn::feed(x, {{1, 2, 3}, {4, 5, 6}}), tn::sum<1>(x));
@@ -243,9 +210,8 @@ TEST_CASE("elements in braces are fed as the array that they make") {
     CHECK_THROWS_AS(tn::feed(x, {1, 2}), tn::invalid_argument_error);
 }
 
-TEST_CASE("elements in braces are fed to a tensor whose type is known at run time, found by its name too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "elements in braces are fed to a tensor whose type is known at run time, found by its name too") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent::named("batch"), 2}, "x");
     const tn::any_tensor ids = tn::untyped::placeholder(tn::element_type::uint64, 1, "ids");
     const tn::any_tensor rate = tn::untyped::placeholder(tn::element_type::float16, {}, "rate");
@@ -265,9 +231,7 @@ TEST_CASE("elements in braces are fed to a tensor whose type is known at run tim
     CHECK(s.run(tn::feed(x, tn::any_array::zeros(tn::element_type::float32, {0, 2})), sums).elements() == 0);
 }
 
-TEST_CASE("what in braces does not fit an untyped tensor is refused, with its name and both shapes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what in braces does not fit an untyped tensor is refused, with its name and both shapes") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent{}, 2}, "x");
     const tn::any_tensor n = tn::untyped::placeholder(tn::element_type::uint8, 2, "n");
     const tn::any_tensor words = tn::untyped::placeholder(tn::element_type::string, 1, "words");
@@ -293,9 +257,7 @@ TEST_CASE("what in braces does not fit an untyped tensor is refused, with its na
     refused([] { tn::feed(tn::any_tensor(), {1}); }, "tensor is empty");
 }
 
-TEST_CASE("what a run of one tensor gives can be bound as what a callable gives") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "what a run of one tensor gives can be bound as what a callable gives") {
     tn::session s;
     auto [value] = s.run(tn::constant(3.0f) * 2.0f);
     CHECK(value.item() == 6);

@@ -11,6 +11,7 @@
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 
 // What was moved from says so: no function of it crashes, and it can end or be assigned to.
@@ -28,9 +29,7 @@ template <class F> bool says(const char* what, F f) {
 
 } // namespace
 
-TEST_CASE("a session that was moved from") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a session that was moved from") {
     const auto x = tn::constant(1.0f);
     tn::session a;
     const auto call = a.callable(tn::feeds(), tn::fetches(x));
@@ -54,9 +53,7 @@ TEST_CASE("a session that was moved from") {
     CHECK(says("session", [&] { b.run(x); }));
 }
 
-TEST_CASE("a callable that was moved from") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a callable that was moved from") {
     const auto x = tn::placeholder<float>("x");
     tn::session s;
     auto call = s.callable(tn::feeds(x), tn::fetches(x));

@@ -5,6 +5,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "in_graph.hpp"
 #include "messages.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
@@ -43,9 +44,7 @@ TEST_CASE("a step that was started runs by itself; its results are waited for") 
     }
 }
 
-TEST_CASE("a started step is stopped alone, wherever it waits") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a started step is stopped alone, wherever it waits") {
     auto x = tn::placeholder<float, scalar>("x");
     auto y = gated("b", gated("a", x + 0.0f) + 1.0f);
     tn::session sess(g);
@@ -69,9 +68,7 @@ TEST_CASE("a started step is stopped alone, wherever it waits") {
     gates::get().leave_open("b", false);
 }
 
-TEST_CASE("SEMANTICS 17: a started step keeps its time limit where somebody waits for it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a started step keeps its time limit where somebody waits for it") {
     auto x = tn::placeholder<float, scalar>("x");
     tn::session sess(g);
     auto step = sess.callable(tn::feeds(x), tn::fetches(gated("a", x + 0.0f)));
@@ -100,9 +97,7 @@ TEST_CASE("SEMANTICS 19: started steps end with their session, which may have th
     }
 }
 
-TEST_CASE("a started step goes on where nobody keeps it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a started step goes on where nobody keeps it") {
     auto x = tn::placeholder<float, scalar>("x");
     auto v = tn::variable("v", 0.0f);
     tn::session sess(g);
@@ -159,9 +154,7 @@ TEST_CASE("S17: a started step ends at its limit, whoever waits for it, or nobod
     }
 }
 
-TEST_CASE("S17: a limit that is over before the step has begun ends it, run or started") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: a limit that is over before the step has begun ends it, run or started") {
     const tn::fifo_queue<std::int64_t> never(1);
     tn::session sess(g);
     const auto step = sess.callable(tn::feeds(), tn::fetches(never.dequeue()));
@@ -171,9 +164,7 @@ TEST_CASE("S17: a limit that is over before the step has begun ends it, run or s
     }
 }
 
-TEST_CASE("S17: a started step that waits for a variable ends at its limit") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "S17: a started step that waits for a variable ends at its limit") {
     const auto v = tn::variable("v", 1.0f);
     const auto held = gated("held", v.assign_add(1.0f) + 0.0f);
     tn::session sess(g, {.intra_op_threads = 2, .use_per_session_threads = true, .operation_timeout = 30});

@@ -11,6 +11,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 15, 16 and 20: which value of a variable a read gives, whatever a session does to the graph.
@@ -23,9 +24,7 @@ using scalar = tn::tensor<float, tn::shape<>>;
 
 } // namespace
 
-TEST_CASE("SEMANTICS 20: a read through views gives the value from before the updates") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a read through views gives the value from before the updates") {
     const auto v = tn::variable("v", 1.0f);
     const auto w = tn::variable("w", tn::constant({1.f, 2.f, 3.f, 4.f}));
     const auto update = v.assign_add(1.0f);
@@ -45,9 +44,8 @@ TEST_CASE("SEMANTICS 20: a read through views gives the value from before the up
     });
 }
 
-TEST_CASE("SEMANTICS 15, 20: what was read before is not read again by what is made to run after the update") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 15, 20: what was read before is not read again by what is made to run after the update") {
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign_add(1.0f);
     const auto old = tn::identity(v);
@@ -69,9 +67,8 @@ TEST_CASE("SEMANTICS 15, 20: what was read before is not read again by what is m
     });
 }
 
-TEST_CASE("SEMANTICS 20: a read that is fused into what comes later gives the value from before the updates") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 20: a read that is fused into what comes later gives the value from before the updates") {
     const auto v = tn::variable("v", tn::constant({2.0f, 2.0f}));
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto a = (v * x).materialize();
@@ -94,9 +91,7 @@ TEST_CASE("SEMANTICS 20: a read that is fused into what comes later gives the va
     });
 }
 
-TEST_CASE("SEMANTICS 15: who waits for what runs after an update reads what the update left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: who waits for what runs after an update reads what the update left") {
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign(5.0f);
     const auto later = (update * 2.0f).materialize(); // by data
@@ -112,9 +107,8 @@ TEST_CASE("SEMANTICS 15: who waits for what runs after an update reads what the 
     CHECK(s.run(read).item() == 5.5f);
 }
 
-TEST_CASE("SEMANTICS 20: updates of one variable in a step go one after another, and each returns what it left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 20: updates of one variable in a step go one after another, and each returns what it left") {
     const auto w = tn::variable("w", 1.0f);
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const auto a = w.assign(x + 1.0f), b = w.assign(x + 2.0f), c = w.assign(x + 3.0f);
@@ -130,9 +124,8 @@ TEST_CASE("SEMANTICS 20: updates of one variable in a step go one after another,
     });
 }
 
-TEST_CASE("SEMANTICS 20: rows that are scattered over the variable that they are read from are those from before") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 20: rows that are scattered over the variable that they are read from are those from before") {
     const auto v = tn::variable("v", tn::constant({1.f, 2.f, 3.f}));
     const auto turn = v.scatter_update(tn::constant({1, 2, 0}), tn::identity(v));
     const auto twice = v.scatter_add(tn::constant({2, 2, 0}), v);
@@ -150,9 +143,7 @@ TEST_CASE("SEMANTICS 20: rows that are scattered over the variable that they are
     });
 }
 
-TEST_CASE("SEMANTICS 15: constants can be made to run after others, and are fetched") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: constants can be made to run after others, and are fetched") {
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign_add(1.0f);
     const auto after_update = [&](auto make) {
@@ -178,9 +169,7 @@ TEST_CASE("SEMANTICS 15: constants can be made to run after others, and are fetc
     });
 }
 
-TEST_CASE("SEMANTICS 16: what is fed does not run, whatever asks for it, and nobody waits for it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: what is fed does not run, whatever asks for it, and nobody waits for it") {
     const auto p = tn::placeholder<float, tn::shape<>>("p");
     const auto q = (p * 2.0f).materialize();
     const auto after_p = [&] {
@@ -204,9 +193,8 @@ TEST_CASE("SEMANTICS 16: what is fed does not run, whatever asks for it, and nob
     });
 }
 
-TEST_CASE("SEMANTICS 15: an update that waits for what fails does not run: its variable is as it was") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 15: an update that waits for what fails does not run: its variable is as it was") {
     const auto v = tn::variable("v", 1.0f);
     const auto sum = (v + 1.0f).materialize();
     const auto never = tn::variable("never", 1.0f); // made later: by itself it would run after the sum
@@ -222,9 +210,7 @@ TEST_CASE("SEMANTICS 15: an update that waits for what fails does not run: its v
         CHECK(s.run(update).item() == 2);
     });
 }
-TEST_CASE("strings between nodes are objects, step after step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "strings between nodes are objects, step after step") {
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign_add(1.0f);
     const auto text = tn::placeholder<std::string, tn::shape<2>>("text");
@@ -244,9 +230,8 @@ TEST_CASE("strings between nodes are objects, step after step") {
     });
 }
 
-TEST_CASE("SEMANTICS 13: what is run for itself runs, and says so where it fails, although nobody reads it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 13: what is run for itself runs, and says so where it fails, although nobody reads it") {
     const auto rows = tn::constant({1.0f, 2.0f});
     const auto index = tn::placeholder<std::int32_t, tn::shape<1>>("index");
     const auto picked = tn::gather(rows, index);
@@ -257,10 +242,9 @@ TEST_CASE("SEMANTICS 13: what is run for itself runs, and says so where it fails
     });
 }
 
-TEST_CASE("SEMANTICS 15, 18: who waits for a variable waits for the value from before the updates; without one the "
-          "step fails") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 15, 18: who waits for a variable waits for the value from before the updates; without one the "
+              "step fails") {
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign(5.0f);
     scalar waiting;

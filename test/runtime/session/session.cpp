@@ -10,6 +10,7 @@
 #include <tenon/resources/resources.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // Running: what runs, in which order, what comes back, and what the errors say.
@@ -22,9 +23,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("SEMANTICS 13: only what the fetches need runs") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 13: only what the fetches need runs") {
     const auto a = watched(tn::constant(1.0f), "a");
     const auto b = watched(a, "b");
     const auto c = watched(a, "c");
@@ -42,9 +41,7 @@ TEST_CASE("SEMANTICS 13: only what the fetches need runs") {
     CHECK(journal::get().take() == std::vector<std::string>{"d"});
 }
 
-TEST_CASE("SEMANTICS 13: a node runs once a step however many consumers it has") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 13: a node runs once a step however many consumers it has") {
     const auto a = watched(tn::constant(2.0f), "a");
     const auto sum = watched(a, "x") + watched(a, "y") + watched(a, "z") + a;
     tn::session s;
@@ -55,9 +52,7 @@ TEST_CASE("SEMANTICS 13: a node runs once a step however many consumers it has")
     CHECK(ran.size() == 4);
 }
 
-TEST_CASE("SEMANTICS 13: fetching the same tensor twice runs it once and gives the same value") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 13: fetching the same tensor twice runs it once and gives the same value") {
     const auto a = watched(tn::constant({1.0f, 2.0f}), "a");
     tn::session s;
     journal::get().take();
@@ -68,9 +63,7 @@ TEST_CASE("SEMANTICS 13: fetching the same tensor twice runs it once and gives t
     CHECK(two(0) == 1);
 }
 
-TEST_CASE("a run gives an array, a tuple of them, or nothing, with element types and sizes by type") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a run gives an array, a tuple of them, or nothing, with element types and sizes by type") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto y = x * 2.0f;
     const tn::operation nothing = tn::no_op();
@@ -91,9 +84,7 @@ TEST_CASE("a run gives an array, a tuple of them, or nothing, with element types
     CHECK(s.run(tn::feed(x, v), untyped) == one);
 }
 
-TEST_CASE("constants, feeds and variables that are fetched are copies of the caller's own") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "constants, feeds and variables that are fetched are copies of the caller's own") {
     const auto c = tn::constant({1.0f, 2.0f});
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
@@ -111,9 +102,9 @@ TEST_CASE("constants, feeds and variables that are fetched are copies of the cal
     CHECK(fed(0) == 5);
 }
 
-TEST_CASE("SEMANTICS 15: nodes made under control_dependencies run after what they depend on, though no data flows") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "SEMANTICS 15: nodes made under control_dependencies run after what they depend on, though no data flows") {
     const auto zero = tn::constant(0.0f);
     // Made after their dependents would be reached by number: order must come from the dependency alone.
     const auto late = watched(zero, "late");
@@ -131,9 +122,7 @@ TEST_CASE("SEMANTICS 15: nodes made under control_dependencies run after what th
     CHECK(ran[2] == "guarded");
 }
 
-TEST_CASE("SEMANTICS 15: a = 1; b = a + 2; x and y under control_dependencies(a, b); z = x + y") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: a = 1; b = a + 2; x and y under control_dependencies(a, b); z = x + y") {
     const auto a = watched(tn::constant(1.0f), "a");
     const auto b = watched(a + 2.0f, "b");
     tn::tensor<float, tn::shape<>> x, y;
@@ -152,9 +141,8 @@ TEST_CASE("SEMANTICS 15: a = 1; b = a + 2; x and y under control_dependencies(a,
     CHECK(position(ran, "a") >= 0);
 }
 
-TEST_CASE("SEMANTICS 15: constants, identities and fused nodes keep their dependencies through every rewrite") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 15: constants, identities and fused nodes keep their dependencies through every rewrite") {
     const auto first = watched(tn::constant(1.0f), "first");
     tn::tensor<float, tn::shape<>> through;
     {
@@ -173,9 +161,7 @@ TEST_CASE("SEMANTICS 15: constants, identities and fused nodes keep their depend
     CHECK(journal::get().take() == std::vector<std::string>{"first", "last"});
 }
 
-TEST_CASE("a group runs all its members") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a group runs all its members") {
     const auto a = watched(tn::constant(1.0f), "a");
     const tn::operation b = watched(tn::constant(2.0f), "b").operation();
     const tn::operation both = tn::group(a, b, tn::no_op());
@@ -185,9 +171,8 @@ TEST_CASE("a group runs all its members") {
     CHECK(journal::get().take().size() == 2);
 }
 
-TEST_CASE("SEMANTICS 17: a run that exceeds its time is a deadline_exceeded_error that says what was waiting") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 17: a run that exceeds its time is a deadline_exceeded_error that says what was waiting") {
     const auto x = tn::placeholder<float>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto slow = watched(x, "slow", deed::dawdle);
@@ -208,9 +193,7 @@ TEST_CASE("SEMANTICS 17: a run that exceeds its time is a deadline_exceeded_erro
     CHECK(s.run_for(1000, tn::feed(x, 1.0f), v.assign_add(next)).item() == 2);
 }
 
-TEST_CASE("SEMANTICS 17: the session's operation_timeout holds for every run and callable") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: the session's operation_timeout holds for every run and callable") {
     const auto x = tn::placeholder<float>("x");
     const auto next = watched(watched(x, "slow", deed::dawdle), "next");
     tn::session s(tn::session_options{.operation_timeout = 0.001});
@@ -222,9 +205,8 @@ TEST_CASE("SEMANTICS 17: the session's operation_timeout holds for every run and
     CHECK(s.run_for(1000, tn::feed(x, 3.0f), next).item() == 3);
 }
 
-TEST_CASE("SEMANTICS 17: a step does not wait for a variable longer than its limit, and says for which it waited") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 17: a step does not wait for a variable longer than its limit, and says for which it waited") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto w = tn::variable<float, tn::shape<>>("w", tn::ones());
     const auto hold = watched(w.assign_add(1.0f), "hold", deed::stay); // reads what it has updated
@@ -245,9 +227,8 @@ TEST_CASE("SEMANTICS 17: a step does not wait for a variable longer than its lim
     CHECK(s.run_for(1000, v + w).item() == 4);
 }
 
-TEST_CASE("SEMANTICS 17: a kernel that is split over threads begins no further piece after the limit") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 17: a kernel that is split over threads begins no further piece after the limit") {
     const auto x = tn::placeholder<float>("x");
     const auto y = watched(x, "long", deed::loop);
     tn::session s(tn::session_options{.intra_op_threads = 2, .use_per_session_threads = true});
@@ -258,9 +239,7 @@ TEST_CASE("SEMANTICS 17: a kernel that is split over threads begins no further p
     CHECK(s.run(tn::feed(x, 1.0f), y).item() == 1);
 }
 
-TEST_CASE("SEMANTICS 17: a call of a callable may have a limit; a limit that is none is refused") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a call of a callable may have a limit; a limit that is none is refused") {
     const auto x = tn::placeholder<float>("x");
     const auto y = watched(x, "slow", deed::dawdle);
     tn::session s;
@@ -278,9 +257,8 @@ TEST_CASE("SEMANTICS 17: a call of a callable may have a limit; a limit that is 
     }
 }
 
-TEST_CASE("SEMANTICS 18: reading an uninitialised variable is a failed_precondition_error naming it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "SEMANTICS 18: reading an uninitialised variable is a failed_precondition_error naming it") {
     const auto w = tn::variable<float, tn::shape<2>>("weights", tn::zeros());
     tn::session s;
     const std::string text = words_of<tn::failed_precondition_error>([&] { s.run(w + 1.0f); });
@@ -292,9 +270,7 @@ TEST_CASE("SEMANTICS 18: reading an uninitialised variable is a failed_precondit
     CHECK(s.run(w + 1.0f)(0) == 1);
 }
 
-TEST_CASE("SEMANTICS 19: a closed session does not run: \"Session is closed.\"") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 19: a closed session does not run: \"Session is closed.\"") {
     const auto x = tn::placeholder<float>("x");
     const auto y = x + 1.0f;
     tn::session s;
@@ -325,9 +301,9 @@ TEST_CASE("a fetch, target or feed from another graph is an error that names it"
     CHECK(has(words_of<bad>([&] { s.run(tn::feed(foreign, 1.0f), tn::constant(1.0f)); }), "foreign cannot be fed"));
 }
 
-TEST_CASE("an empty handle is an invalid_argument_error that says which argument it is, wherever a session takes one") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph,
+    "an empty handle is an invalid_argument_error that says which argument it is, wherever a session takes one") {
     using bad = tn::invalid_argument_error;
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const auto y = x + 1.0f;
@@ -354,9 +330,7 @@ TEST_CASE("an empty handle is an invalid_argument_error that says which argument
     CHECK(s.run(tn::feed(x, 1.0f), y).item() == 2);
 }
 
-TEST_CASE("an exception in a kernel keeps its type and names the node; the session goes on") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an exception in a kernel keeps its type and names the node; the session goes on") {
     const auto x = tn::placeholder<float>("x");
     tn::session s;
     const auto run = [&](deed d, const char* name) { s.run(tn::feed(x, 1.0f), watched(x, name, d)); };
@@ -369,9 +343,7 @@ TEST_CASE("an exception in a kernel keeps its type and names the node; the sessi
     CHECK(s.run(tn::feed(x, 1.0f), x + 1.0f).item() == 2);
 }
 
-TEST_CASE("the graph may grow between runs") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "the graph may grow between runs") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     tn::session s;
     s.run(tn::initialize_variables());
@@ -381,9 +353,7 @@ TEST_CASE("the graph may grow between runs") {
     CHECK(s.run(v + w).item() == 6);
 }
 
-TEST_CASE("sessions of one graph have variables of their own") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "sessions of one graph have variables of their own") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     tn::session a, b;
     a.run(tn::initialize_variables());
@@ -406,9 +376,7 @@ TEST_CASE("SEMANTICS 26: one identity with two types is an error naming both") {
     CHECK(r.bytes() == 20);
 }
 
-TEST_CASE("variables of one name in two containers are two") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "variables of one name in two containers are two") {
     const auto a = tn::variable<float, tn::shape<>>("v", tn::constant_value(1));
     tn::any_tensor b;
     {

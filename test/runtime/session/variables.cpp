@@ -11,6 +11,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // Variables in a step: what a read sees, in which order updates go, and that none is ever half seen.
@@ -18,9 +19,7 @@
 namespace tn = tenon;
 using namespace probe;
 
-TEST_CASE("a step that reads and updates a variable reads the value from before the update") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a step that reads and updates a variable reads the value from before the update") {
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
     const auto update = v.assign_add(10.0f);
     const auto before = v * 2.0f;
@@ -33,9 +32,7 @@ TEST_CASE("a step that reads and updates a variable reads the value from before 
     CHECK(s.run(v)(2) == 11);
 }
 
-TEST_CASE("the same whatever order the nodes were made and fetched in") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "the same whatever order the nodes were made and fetched in") {
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
     const auto first = tn::identity(v + 0.0f, "first");
     const auto update = v.assign(v * 3.0f);
@@ -49,9 +46,7 @@ TEST_CASE("the same whatever order the nodes were made and fetched in") {
     CHECK(c(1) == 103);
 }
 
-TEST_CASE("a read that is made under control_dependencies of the update sees the new value") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a read that is made under control_dependencies of the update sees the new value") {
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
     const auto update = v.assign_add(10.0f);
     const auto old = v * 1.0f;
@@ -69,9 +64,7 @@ TEST_CASE("a read that is made under control_dependencies of the update sees the
     CHECK(z(0) == 11);
 }
 
-TEST_CASE("updates under control_dependencies of each other go in that order") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "updates under control_dependencies of each other go in that order") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto doubled = v.assign(v * 2.0f);
     tn::tensor<float, tn::shape<>> then;
@@ -85,9 +78,7 @@ TEST_CASE("updates under control_dependencies of each other go in that order") {
     CHECK(s.run(then).item() == 19);
 }
 
-TEST_CASE("a chain of updates: each is of what the one before left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a chain of updates: each is of what the one before left") {
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
     const auto a = v.assign_add(1.0f);
     const auto b = tn::untyped::assign(v, a * 10.0f);
@@ -98,9 +89,7 @@ TEST_CASE("a chain of updates: each is of what the one before left") {
     CHECK(s.run(v)(0) == 20);
 }
 
-TEST_CASE("two variables that are swapped in one step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "two variables that are swapped in one step") {
     const auto a = tn::variable<float, tn::shape<4>>("a", tn::constant_value(1));
     const auto b = tn::variable<float, tn::shape<4>>("b", tn::constant_value(2));
     const tn::operation swap = tn::group(a.assign(b + 0.0f), b.assign(a + 0.0f));
@@ -117,9 +106,7 @@ TEST_CASE("two variables that are swapped in one step") {
     CHECK(q(0) == 2);
 }
 
-TEST_CASE("an update in place is not seen by what reads the old value late") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "an update in place is not seen by what reads the old value late") {
     // w is read by the update itself, by a product before it, and by a sum that the update does not wait for.
     const auto w = tn::variable<double, tn::shape<3, 3>>("w", tn::ones());
     const auto x = tn::constant({{1.0, 2.0, 3.0}});
@@ -133,9 +120,7 @@ TEST_CASE("an update in place is not seen by what reads the old value late") {
     CHECK(after(0, 0) == 1.0 - 18.0);
 }
 
-TEST_CASE("a transposed update: the new value is not written while the old is still read") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a transposed update: the new value is not written while the old is still read") {
     const auto w = tn::variable("w", tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
     const auto turn = w.assign(transpose<1, 0>(w));
     const auto square = w.assign(matmul(w, w));
@@ -151,9 +136,7 @@ TEST_CASE("a transposed update: the new value is not written while the old is st
     CHECK(q(1, 1) == 22);
 }
 
-TEST_CASE("many reads and many updates of one variable in one step: all read the value from before") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "many reads and many updates of one variable in one step: all read the value from before") {
     const auto v = tn::variable<float, tn::shape<4>>("v", tn::constant_value(2));
     constexpr int many = 50;
     std::vector<tn::any_tensor> reads, updates;
@@ -182,9 +165,7 @@ TEST_CASE("many reads and many updates of one variable in one step: all read the
     }
 }
 
-TEST_CASE("gradient steps by all variables at once use the weights from before the step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "gradient steps by all variables at once use the weights from before the step") {
     const auto a = tn::variable<double, tn::shape<>>("a", tn::constant_value(3));
     const auto b = tn::variable<double, tn::shape<>>("b", tn::constant_value(5));
     const auto loss = a * b; // da = b, db = a
@@ -198,9 +179,7 @@ TEST_CASE("gradient steps by all variables at once use the weights from before t
     CHECK(y.item() == doctest::Approx(5 - 0.3));
 }
 
-TEST_CASE("SEMANTICS 20: updates by several threads never tear and none is lost") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: updates by several threads never tear and none is lost") {
     constexpr int threads = 4, steps = 200;
     constexpr int size = 1000;
     const auto v = tn::variable<float, tn::shape<size>>("v", tn::zeros());
@@ -227,9 +206,7 @@ TEST_CASE("SEMANTICS 20: updates by several threads never tear and none is lost"
     CHECK(s.run(v)(size - 1) == threads / 2 * steps);
 }
 
-TEST_CASE("a failed step leaves variables usable, and a later step right") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a failed step leaves variables usable, and a later step right") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto broken = watched(v + 1.0f, "broken", deed::fail);
     const auto update = v.assign(broken);

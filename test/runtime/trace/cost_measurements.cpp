@@ -9,6 +9,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 #include "temporary_folder.hpp"
 
@@ -139,9 +140,7 @@ TEST_CASE("what is no such text is refused, by entry and member") {
               "link 1: \"bytes\""));
 }
 
-TEST_CASE("nodes with the same op, attributes, types and sizes are timed as one") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "nodes with the same op, attributes, types and sizes are timed as one") {
     const auto x = tn::placeholder<float, square>("x"), y = tn::placeholder<float, square>("y");
     const auto z = tn::placeholder<float, tn::shape<8, 4>>("z");
     const matrix a = matmul(x, y), b = matmul(y, x), c = tn::matmul<tn::transpose_a>(x, y), d = tanh(x), e = tanh(y),
@@ -156,9 +155,7 @@ TEST_CASE("nodes with the same op, attributes, types and sizes are timed as one"
     CHECK(has(text(a), "matmul(transpose_a=0, transpose_b=0) float[8, 8], float[8, 8] -> float[8, 8]"));
 }
 
-TEST_CASE("a step that is measured has a time for each node that ran and each link that was used") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a step that is measured has a time for each node that ran and each link that was used") {
     const auto x = tn::placeholder<float, square>("x");
     const matrix a = tn::on("/gpu:0", [&] { return matrix(matmul(x, x)); });
     const matrix b = tn::on("/gpu:1", [&] { return matrix(tanh(a)); });
@@ -187,9 +184,8 @@ TEST_CASE("a step that is measured has a time for each node that ran and each li
     CHECK(m.to_json() == text); // nothing is taken any more
 }
 
-TEST_CASE("while times are taken each node runs alone; a callable takes them too, and is fused again afterwards") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "while times are taken each node runs alone; a callable takes them too, and is fused again afterwards") {
     const auto x = tn::placeholder<float, square>("x");
     const matrix a = tanh(x);
     const matrix b = exp(a);

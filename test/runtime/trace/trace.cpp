@@ -21,6 +21,7 @@
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/runtime/trace/trace_record.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 #include "temporary_folder.hpp"
 #include "trace_picture.hpp"
@@ -43,9 +44,8 @@ std::vector<nlohmann::json> spans_of(const tn::trace& t) {
 
 } // namespace
 
-TEST_CASE("a trace has an event for each node that ran, with name, op, begin and length, in the order they ran") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "a trace has an event for each node that ran, with name, op, begin and length, in the order they ran") {
     const auto a = watched(tn::constant(1.0f), "first");
     const auto b = watched(a, "second", deed::dawdle);
     const auto c = watched(b, "third");
@@ -70,9 +70,7 @@ TEST_CASE("a trace has an event for each node that ran, with name, op, begin and
     CHECK(spans[0].at("ts").get<double>() == 0);
 }
 
-TEST_CASE("nothing is recorded while no trace is set; a trace may span several steps") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "nothing is recorded while no trace is set; a trace may span several steps") {
     const auto x = tn::placeholder<float>("x");
     const auto y = watched(x, "y");
     tn::session s;
@@ -121,9 +119,7 @@ TEST_CASE("a trace is saved as a file; where it cannot be, unavailable_error nam
     CHECK(has(words_of<tn::unavailable_error>([&] { t.save(missing); }), missing));
 }
 
-TEST_CASE("a trace that is taken away is written to no more: set_trace waits for the steps that do") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "a trace that is taken away is written to no more: set_trace waits for the steps that do") {
     const auto y = watched(tn::constant(1.0f), "stays", deed::stay);
     tn::session s;
     tn::trace t;
@@ -144,9 +140,7 @@ TEST_CASE("a trace that is taken away is written to no more: set_trace waits for
     CHECK(t.size() == seen);
 }
 
-TEST_CASE("traces and measurements come and go while threads run steps") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "traces and measurements come and go while threads run steps") {
     const auto x = tn::placeholder<float>("x");
     const tn::tensor<float, tn::shape<>> y = tn::tanh(x) * 2.0f;
     tn::session s(tn::session_options{.fuse = false});
@@ -183,9 +177,8 @@ TEST_CASE("traces and measurements come and go while threads run steps") {
     CHECK(runs > 0);
 }
 
-TEST_CASE("a step that is recorded cannot wait for itself: set_trace in it is an error, and changes nothing") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "a step that is recorded cannot wait for itself: set_trace in it is an error, and changes nothing") {
     const auto y = watched(tn::constant(1.0f), "calls", deed::call);
     tn::session s(tn::session_options{.inter_op_threads = 1}), other;
     tn::trace t;

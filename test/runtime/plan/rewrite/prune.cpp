@@ -11,6 +11,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 
+#include "in_graph.hpp"
 #include "runtime/support.hpp"
 
 // The program that a request makes of a graph.
@@ -39,9 +40,8 @@ const rt::program_item* item_of(const rt::program& p, const tn::any_tensor& t) {
 
 } // namespace
 
-TEST_CASE("prune: what the fetches need is there, each node once and after its inputs, and nothing else") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph,
+                  "prune: what the fetches need is there, each node once and after its inputs, and nothing else") {
     const auto a = tn::variable<float, tn::shape<4>>("a", tn::ones());
     const tn::any_tensor b = exp(a).materialize(), c = (a + exp(a)).materialize(), unneeded = sin(a).materialize();
     const rt::program p = rt::prune(fetching({c, b, c}));
@@ -57,9 +57,7 @@ TEST_CASE("prune: what the fetches need is there, each node once and after its i
     CHECK(p.value(p.fetches[1]).origin == b.output());
 }
 
-TEST_CASE("prune: what is fed is a value, and what only it needs is not there") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "prune: what is fed is a value, and what only it needs is not there") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const tn::any_tensor y = exp(x).materialize(), z = tn::detail::add_instruction(tn::opcode::sin, {y});
     rt::request r = fetching({z});
@@ -72,9 +70,7 @@ TEST_CASE("prune: what is fed is a value, and what only it needs is not there") 
     CHECK(p.value(p.items[0].inputs[0]).producer == -1);
 }
 
-TEST_CASE("prune: sizes are numbers, those of the step") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "prune: sizes are numbers, those of the step") {
     const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
     const auto w = tn::variable<float, tn::shape<4, 2>>("w", tn::ones());
     const tn::any_tensor y = matmul(x, w);
@@ -85,9 +81,8 @@ TEST_CASE("prune: sizes are numbers, those of the step") {
     for (const rt::program_value& v : p.values) CHECK(v.type.extents.is_static());
 }
 
-TEST_CASE("prune: of what is needed for its sizes alone there is an item that does not run, nor what it needs") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(
+    in_graph, "prune: of what is needed for its sizes alone there is an item that does not run, nor what it needs") {
     const auto v = tn::variable<float, tn::shape<4>>("v", tn::ones());
     const tn::any_tensor sized = exp(v).materialize();
     const tn::any_tensor filled(tn::node_output{
@@ -101,9 +96,7 @@ TEST_CASE("prune: of what is needed for its sizes alone there is an item that do
     CHECK_FALSE(p.reads(*item_of(p, filled), 0));
 }
 
-TEST_CASE("prune: control dependencies are predecessors, and targets are known as such") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "prune: control dependencies are predecessors, and targets are known as such") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const tn::any_tensor update = v.assign(3.0f);
     const tn::any_tensor after = [&]() -> tn::any_tensor {
@@ -121,9 +114,7 @@ TEST_CASE("prune: control dependencies are predecessors, and targets are known a
     for (const rt::program_item& i : p.items) CHECK(i.target == (i.origin == v.initializer().node()));
 }
 
-TEST_CASE("prune: sizes that do not fit in a step are a fault of the op as the user knows it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "prune: sizes that do not fit in a step are a fault of the op as the user knows it") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x"), y = tn::placeholder<float, tn::shape<tn::dyn>>("y");
     const tn::any_tensor sum = (x + y).materialize();
     rt::request r = fetching({sum});
@@ -136,17 +127,13 @@ TEST_CASE("prune: sizes that do not fit in a step are a fault of the op as the u
     CHECK_FALSE(probe::has(text, "fused"));
 }
 
-TEST_CASE("prune: a placeholder that is needed and not fed is an error that names it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "prune: a placeholder that is needed and not fed is an error that names it") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     CHECK(probe::has(probe::words_of<tn::invalid_argument_error>([&] { rt::prune(fetching({exp(x).materialize()})); }),
                      "placeholder x of type float[4] must be fed in this step"));
 }
 
-TEST_CASE("prune: which nodes run is known without sizes, and is what the program has") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+TEST_CASE_FIXTURE(in_graph, "prune: which nodes run is known without sizes, and is what the program has") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto v = tn::variable<float, tn::shape<4>>("v", tn::ones());
     const tn::any_tensor noise = tn::random_normal<float, tn::shape<4>>();
