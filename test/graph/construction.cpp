@@ -8,6 +8,7 @@
 #include <tenon/ops/state/state.hpp>
 
 #include "in_graph.hpp"
+#include "messages.hpp"
 
 // How graphs are made: nodes, names, scopes, collections, seeds.
 
@@ -17,17 +18,6 @@ using namespace tn::literals;
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
-// What an expression throws, as text.
-template <class Error, class F> std::string words_of(F&& f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 } // namespace
 
 TEST_CASE_FIXTURE(in_graph, "a graph numbers its nodes in the order they are made, inputs before what uses them") {
@@ -190,10 +180,11 @@ TEST_CASE("nodes of two graphs do not mix, and the error names the stranger") {
     const tn::graph_scope in(two);
     const auto y = tn::placeholder<float>("y");
     using bad = tn::invalid_argument_error;
-    CHECK(has(words_of<bad>([&] { tn::untyped::identity(x); }), "input stranger belongs to another graph"));
-    CHECK(has(words_of<bad>([&] { const tn::control_dependencies c(x); }), "stranger belongs to another graph"));
-    CHECK(has(words_of<bad>([&] { tn::graph(two).add_to_collection("c", x); }), "stranger belongs to another graph"));
-    CHECK(has(words_of<bad>([&] { tn::untyped::identity(tn::any_tensor()); }), "input 0 is empty: "));
+    CHECK(contains(message_of<bad>([&] { tn::untyped::identity(x); }), "input stranger belongs to another graph"));
+    CHECK(contains(message_of<bad>([&] { const tn::control_dependencies c(x); }), "stranger belongs to another graph"));
+    CHECK(contains(message_of<bad>([&] { tn::graph(two).add_to_collection("c", x); }),
+                   "stranger belongs to another graph"));
+    CHECK(contains(message_of<bad>([&] { tn::untyped::identity(tn::any_tensor()); }), "input 0 is empty: "));
     CHECK(two.size() == 1);
 }
 
@@ -211,7 +202,7 @@ TEST_CASE_FIXTURE(in_graph,
     const tn::any_tensor a = tn::placeholder<float, tn::shape<batch, 784>>("a");
     const tn::any_tensor b = tn::placeholder<float, tn::shape<300>>("b");
     const std::int64_t nodes = g.size();
-    const std::string text = words_of<tn::invalid_argument_error>([&] {
+    const std::string text = message_of<tn::invalid_argument_error>([&] {
         tn::detail::add_instruction(tn::opcode::add, {a, b});
     });
     CHECK(text == "add: sizes do not broadcast: [batch, 784] x [300] (inputs a b)");
@@ -223,11 +214,11 @@ TEST_CASE_FIXTURE(in_graph, "find and tensor look nodes up by name; not_found_er
     CHECK(g.find("weights") == x.node());
     CHECK(g.tensor("weights").output() == x.output());
     CHECK(g.tensor("weights:0").output() == x.output());
-    CHECK(has(words_of<tn::not_found_error>([&] { g.find("weight"); }), "similar names: weights"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { g.tensor("weights:1"); }), "weights has 1 output"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { g.tensor("weights:x"); }), "numbered from 0"));
+    CHECK(contains(message_of<tn::not_found_error>([&] { g.find("weight"); }), "similar names: weights"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.tensor("weights:1"); }), "weights has 1 output"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.tensor("weights:x"); }), "numbered from 0"));
     tn::no_op("nothing");
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { g.tensor("nothing"); }), "operation without a tensor"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.tensor("nothing"); }), "operation without a tensor"));
 }
 
 TEST_CASE("collections keep their members in order") {

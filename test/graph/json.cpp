@@ -18,6 +18,7 @@
 #include <tenon/runtime/session/session.hpp>
 
 #include "in_graph.hpp"
+#include "messages.hpp"
 
 // A graph as text, and back.
 
@@ -50,21 +51,11 @@ tn::graph model() {
     return g;
 }
 
-template <class Error, class F> std::string words_of(F&& f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    } catch (const std::exception& e) {
-        return std::string("another error: ") + e.what();
-    }
-    return "nothing was thrown";
-}
 std::string mistake(const std::string& text) {
-    return words_of<tn::invalid_argument_error>([&] { tn::graph_from_json(text); });
+    return message_of<tn::invalid_argument_error>([&] { tn::graph_from_json(text); });
 }
 std::string defect(const std::string& text) {
-    return words_of<tn::data_loss_error>([&] { tn::graph_from_json(text); });
+    return message_of<tn::data_loss_error>([&] { tn::graph_from_json(text); });
 }
 bool has(const std::string& text, const std::string& part) {
     if (text.find(part) == std::string::npos) MESSAGE("in: " << text);
@@ -262,7 +253,7 @@ TEST_CASE_FIXTURE(in_graph, "names with colons, quotes and other letters come ba
     CHECK(tn::to_json(back) == text);
     CHECK(back.find("d")->inputs[0].node->name == "b:0");
     tn::placeholder<float>("\xff");
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { tn::to_json(g); }), "not UTF-8"));
+    CHECK(has(message_of<tn::invalid_argument_error>([&] { tn::to_json(g); }), "not UTF-8"));
 }
 
 TEST_CASE("nodes may stand in another order than their inputs") {
