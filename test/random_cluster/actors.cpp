@@ -34,6 +34,7 @@ struct actors::actor final : net::transport {
         }
     }
     void wake() noexcept override { process.wake(); }
+    std::shared_ptr<tenon::net::waker> shared_waker() override { return process.shared_waker(); }
     bool has_threads() const noexcept override { return process.has_threads(); }
 
     bool is_ready() const { return killed || (!paused && (!done || (*done)() || now() >= limit)); }

@@ -92,6 +92,7 @@ public:
         return base_->work_until(done, limit);
     }
     void wake() noexcept override { base_->wake(); }
+    std::shared_ptr<net::waker> shared_waker() override { return base_->shared_waker(); }
 
 private:
     struct sending final : net::connection {
