@@ -45,11 +45,13 @@ TENON_INLINE program segment_programs::of(const program& p, const step_unit& seg
         enter(v).feed = static_cast<int>(s.feed_types.size());
         s.feed_types.push_back(s.values.back().type);
     }
-    // A variable's current value is what is there when the segment updates it, unless the segment itself has changed it before.
+    // A variable's current value is what is there when the segment updates it, unless the segment itself has changed it before: never
+    // what was handed on of it.
     const auto read_current = [&](int n, std::size_t k) {
         const int v = p.item(n).inputs[k], from = made_by_[static_cast<std::size_t>(v)];
-        return from >= 0 && !item_here.contains(from) && reads_current(p, p.item(n), k) && !taken_current.contains(v) &&
-               (p.item(from).op->is(op_flags::variable) || p.item(from).op->is(op_flags::updates));
+        return from >= 0 && reads_current(p, p.item(n), k) && !taken_current.contains(v) &&
+               (p.item(from).op->is(op_flags::variable) ||
+                (p.item(from).op->is(op_flags::updates) && !item_here.contains(from)));
     };
     const auto variable_of_current = [&](int n, std::size_t k) {
         return variables_.at(p.item(n).origin->inputs[k].node);
