@@ -2,21 +2,13 @@
 
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
 
 /// A graph of a test's own, in which nodes are made as long as it lives.
 struct own_graph : tenon::graph {
     tenon::graph_scope scope{*this};
 };
 
-/// A session whose variables have their initial values.
-struct initialized_session : tenon::session {
-    explicit initialized_session(const tenon::session_options& o = {}) : session(o) { initialize(); }
-    explicit initialized_session(const tenon::graph& g, const tenon::session_options& o = {}) : session(g, o) {
-        initialize();
-    }
-
-private:
-    void initialize() { run(tenon::initialize_variables()); }
+/// The same as the fixture of a test that makes nodes.
+struct in_graph {
+    const own_graph g;
 };

@@ -9,6 +9,7 @@
 
 #include <messages.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "data/silent_pipe.hpp"
 #include "temporary_folder.hpp"

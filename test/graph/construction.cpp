@@ -7,7 +7,7 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/state/state.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // How graphs are made: nodes, names, scopes, collections, seeds.

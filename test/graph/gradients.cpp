@@ -10,7 +10,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // Gradients are graph code: which nodes they are, what shapes they have, where they end.

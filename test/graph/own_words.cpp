@@ -7,7 +7,7 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // An op of a program refuses its operands in its own words, which are the same wherever it is judged.

@@ -14,7 +14,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/state/state.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // Scopes for devices, and which scopes a node is made in; test/graph/construction.cpp has names, containers and graphs.

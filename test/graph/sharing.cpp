@@ -7,7 +7,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 
 // A name is a node, a temporary is fused; equal nodes are one.
 

@@ -32,7 +32,7 @@ TEST_CASE("SEMANTICS 35: a reader gives lines of the files that a queue names, a
     const std::string a = folder / "a.csv", b = folder / "b.csv";
     write_bytes(a, "x,y\n1,2\r\n3,4\n");
     write_bytes(b, "x,y\n5,6");
-    in_graph g;
+    own_graph g;
     CHECK(all_of(tn::text_line_reader({.skip_header_lines = 1}), {a, b}) ==
           texts{a + ":2=1,2", a + ":3=3,4", b + ":2=5,6"});
 }
@@ -40,7 +40,7 @@ TEST_CASE("SEMANTICS 35: a reader gives lines of the files that a queue names, a
 TEST_CASE("SEMANTICS 35: whole files, records of fixed length, TFRecords, IDX and .npy elements, packed or not") {
     const temporary_folder folder;
     const std::string a = folder / "a", b = folder / "b";
-    in_graph g;
+    own_graph g;
     write_bytes(a, "one\ntwo\n");
     write_bytes(b, "");
     CHECK(all_of(tn::whole_file_reader(), {a, b}) == texts{a + "=one\ntwo\n", b + "="});
@@ -68,7 +68,7 @@ TEST_CASE("SEMANTICS 35: read_up_to goes on from file to file; only the end give
         files.push_back(folder / std::to_string(f));
         write_bytes(files.back(), std::to_string(10 * f) + "\n" + std::to_string(10 * f + 1) + "\n");
     }
-    in_graph g;
+    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader(), files);
     const auto [keys, values] = from.reader.read_up_to<some>(from.names, 4);
@@ -87,7 +87,7 @@ TEST_CASE("a reader counts records and files, and can be reset") {
     const std::string a = folder / "a", b = folder / "b";
     write_bytes(a, "1\n2\n3\n");
     write_bytes(b, "4\n");
-    in_graph g;
+    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader({.name = "lines"}), {a, b, a});
     const auto records = from.reader.num_records_produced();
@@ -112,7 +112,7 @@ TEST_CASE("one step takes one record, whatever of it is fetched") {
     const temporary_folder folder;
     const std::string a = folder / "a";
     write_bytes(a, "1\n2\n3\n");
-    in_graph g;
+    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader(), {a});
     const auto given = from.reader.read(from.names);
@@ -130,7 +130,7 @@ TEST_CASE("a file that cannot be opened is an error that names it, once; then co
     write_bytes(good, "1\n");
     write_bytes(hidden, "2\n");
     std::filesystem::permissions(hidden, std::filesystem::perms::none);
-    in_graph g;
+    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader({.name = "lines"}),
                        {gone, folder.path().string(), hidden, good, "nobody://has/it"});
@@ -156,7 +156,7 @@ TEST_CASE("what comes before damage is given first, then the error, then what is
     write_bytes(a, bytes);
     write_bytes(b, tfrecords({"five"}));
     {
-        in_graph g;
+        own_graph g;
         tn::session sess({.operation_timeout = 60});
         const reading from(sess, tn::tf_record_reader(), {a, b});
         const auto [keys, values] = from.reader.read_up_to(from.names, 10);
@@ -165,7 +165,7 @@ TEST_CASE("what comes before damage is given first, then the error, then what is
         CHECK_MESSAGE(contains(damage, a), damage);
         CHECK(texts_of(sess.run(values)) == texts{"four", "five"});
     }
-    in_graph g;
+    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::tf_record_reader({.ignore_errors = true}), {a, b, a});
     const auto ignored = from.reader.num_records_ignored();
@@ -180,7 +180,7 @@ TEST_CASE("a reader and the queue of its names are on one device: one that is as
     const temporary_folder folder;
     const std::string a = folder / "a";
     write_bytes(a, "1\n");
-    in_graph g;
+    own_graph g;
     const auto second = [](auto f) { return tn::on("/cpu:1", f); };
     const tn::text_line_reader lines = second([] { return tn::text_line_reader({.name = "lines"}); });
     const tn::fifo_queue<std::string> follows(3, {.name = "follows"});
@@ -188,7 +188,7 @@ TEST_CASE("a reader and the queue of its names are on one device: one that is as
         tn::on("/cpu:0", [] { return tn::fifo_queue<std::string>(3, {.name = "fixed"}); });
     const auto [k1, v1] = lines.read(follows);
     const auto [k2, v2] = lines.read(fixed);
-    tn::session sess(g.made, {.operation_timeout = 60, .cpu_devices = 2});
+    tn::session sess(g, {.operation_timeout = 60, .cpu_devices = 2});
     // Both are placed by the first step that needs them.
     CHECK(sess.run(v1, follows.enqueue(tn::constant(a)))() == "1");
     const auto why = message_of<tn::invalid_argument_error>([&, &v2 = v2] { (void)sess.run(v2); });
@@ -202,11 +202,11 @@ TEST_CASE("a graph with a reader is written and read") {
     write_bytes(a, "x\n1\n");
     std::string json;
     {
-        in_graph g;
+        own_graph g;
         const tn::fifo_queue<std::string> names(3, {.name = "names"});
         const tn::text_line_reader lines({.skip_header_lines = 1, .name = "lines"});
         (void)lines.read(names);
-        json = tn::to_json(g.made);
+        json = tn::to_json(g);
     }
     const tn::graph g = tn::graph_from_json(json);
     const tn::graph_scope in(g);
@@ -219,7 +219,7 @@ TEST_CASE("a graph with a reader is written and read") {
 }
 
 TEST_CASE("what is no reader, no queue of names or no format is refused where the graph is made") {
-    in_graph g;
+    own_graph g;
     const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     const tn::fifo_queue<std::int64_t> numbers(3, {.name = "numbers"});
     const tn::fifo_queue<std::string> names(3);
@@ -309,7 +309,7 @@ TEST_CASE("random reads, stops and names: all records come once, in the order of
 
 TEST_CASE("threads that read, and are stopped in mid-wait, get each record once") {
     const temporary_folder folder;
-    in_graph g;
+    own_graph g;
     const tn::fifo_queue<std::string> names(3);
     const auto file = tn::placeholder<std::string, tn::shape<>>("file");
     const auto put = names.enqueue(file);
@@ -317,7 +317,7 @@ TEST_CASE("threads that read, and are stopped in mid-wait, get each record once"
     const tn::text_line_reader lines;
     const auto [key, one] = lines.read(names);
     const auto [keys, many] = lines.read_up_to(names, 3);
-    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::session sess(g, {.operation_timeout = 60});
     constexpr int files = 60, each = 7, readers = 4;
     std::mutex guard; // of what came
     std::multiset<std::string> came;

@@ -97,7 +97,7 @@ TEST_CASE("SEMANTICS 26: a shared_name makes readers of several sessions one; an
     device on;
     const auto session = [&](const char* name, auto f) {
         on.session = name;
-        in_graph g;
+        own_graph g;
         const tn::fifo_queue<std::string> names(5, {.shared_name = "names"});
         f(names);
     };
@@ -129,7 +129,7 @@ TEST_CASE("who waits is told when the reader's container is cleared") {
 
 TEST_CASE(
     "SEMANTICS 17, 37: a step that waits for a file name says so, and that nobody has started what brings names") {
-    in_graph g;
+    own_graph g;
     const auto names = tn::string_input_producer({"a"}, {.name = "names"});
     const tn::text_line_reader lines({.name = "lines"});
     const auto [key, line] = lines.read(names);

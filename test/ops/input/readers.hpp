@@ -14,6 +14,7 @@
 #include <tenon/io/records/tfrecord.hpp>
 
 #include "messages.hpp"
+#include "own_graph.hpp"
 #include "ops/waiting.hpp"
 #include "temporary_folder.hpp"
 
@@ -27,11 +28,6 @@ using tn::element_type;
 
 inline constexpr struct some : tn::dim<"some"> {} some;
 using texts = std::vector<std::string>;
-
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
-};
 
 inline tn::any_array text(const std::string& s) {
     tn::any_array a(element_type::string, {});
@@ -108,7 +104,7 @@ struct by_hand {
     const tn::node* read() { return std::get<0>(lines.read(names)).node(); }
     const tn::node* read_up_to(std::int64_t n) { return std::get<0>(lines.read_up_to(names, n)).node(); }
 
-    in_graph graph;
+    own_graph graph;
     device on;
     tn::fifo_queue<std::string> names{100, {.name = "names"}};
     tn::text_line_reader lines;

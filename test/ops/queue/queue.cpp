@@ -8,6 +8,7 @@
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
+#include "own_graph.hpp"
 #include "ops/waiting.hpp"
 
 // The ops of queues: their graphs, rules and kernels, driven by hand. Steps that run them are in queue_steps.cpp; what
@@ -59,15 +60,10 @@ std::vector<tn::any_array> take(const tn::any_tensor& d, device& on) {
     return std::move(s.got());
 }
 
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
-};
-
 } // namespace
 
 TEST_CASE("a queue is a node, and what uses it has it as input 0 and a name that begins with its name") {
-    const in_graph g;
+    const own_graph g;
     const tn::name_scope layer("input");
     const tn::fifo_queue<std::int64_t, matrix> q(10, {.shared_name = "shared", .name = "jobs"});
     CHECK(q.name() == "input/jobs");
@@ -87,7 +83,7 @@ TEST_CASE("a queue is a node, and what uses it has it as input 0 and a name that
 }
 
 TEST_CASE("a queue waits for nothing; what uses it does what the scopes around it say") {
-    const in_graph g;
+    const own_graph g;
     const auto before = tn::constant(1.0f);
     const tn::control_dependencies after(before);
     const tn::container_scope inside("experiments");
@@ -98,7 +94,7 @@ TEST_CASE("a queue waits for nothing; what uses it does what the scopes around i
 }
 
 TEST_CASE("a queue that makes no sense is refused when it is made, and named") {
-    const in_graph g;
+    const own_graph g;
     CHECK(message_of<tn::invalid_argument_error>([] { tn::fifo_queue<float>(0, {.name = "jobs"}); }) ==
           "queue \"jobs\": its capacity is 0; give 1 or more");
     CHECK(message_of<tn::invalid_argument_error>([] { tn::padding_fifo_queue<float>(-3, {.shared_name = "ours"}); }) ==
@@ -112,11 +108,11 @@ TEST_CASE("a queue that makes no sense is refused when it is made, and named") {
     CHECK(message_of<tn::invalid_argument_error>([] {
               tn::untyped::priority_queue({type(element_type::float32)}, 10, {.name = "tasks"});
           }) == "queue \"tasks\": component 0 of a priority queue is the priority, a scalar int64, not float[]");
-    CHECK(g.made.size() == 0);
+    CHECK(g.size() == 0);
 }
 
 TEST_CASE("a tuple that does not fit is refused with the rule's words where types are known at run time only") {
-    const in_graph g;
+    const own_graph g;
     const tn::untyped::queue q =
         tn::untyped::fifo_queue({type(element_type::int64), type(element_type::float32, {3, 2})}, 10, {.name = "jobs"});
     const auto n = tn::placeholder<std::int64_t>("n"), m = tn::placeholder<std::int64_t>("m");
@@ -165,7 +161,7 @@ TEST_CASE("a tuple that does not fit is refused with the rule's words where type
 }
 
 TEST_CASE("the types of what is dequeued") {
-    const in_graph g;
+    const own_graph g;
     const tn::fifo_queue<std::string, tn::component<float, tn::shape<batch, tn::dyn, 2>>> q(4);
     const auto sizes = [](const tn::any_tensor& t) { return to_string(t.extents()); };
     CHECK(sizes(std::get<1>(q.dequeue())) == "[batch, ?, 2]");
@@ -179,7 +175,7 @@ TEST_CASE("the types of what is dequeued") {
 }
 
 TEST_CASE("graphs with queues as text, and back") {
-    const in_graph g;
+    const own_graph g;
     const tn::random_shuffle_queue<std::string, tn::component<float, tn::shape<batch, tn::dyn, 2>>> q(
         50, 10, {.seed = 7, .shared_name = "ours", .name = "jobs"});
     const auto [names, values] = q.dequeue_up_to<batch>(3);
@@ -190,7 +186,7 @@ TEST_CASE("graphs with queues as text, and back") {
     q.size();
     q.is_closed();
     q.close(true);
-    const std::string text = to_json(g.made);
+    const std::string text = to_json(g);
     const tn::graph back = tn::graph_from_json(text);
     CHECK(to_json(back) == text);
     const tn::untyped::queue read(back.tensor("jobs"));
@@ -204,7 +200,7 @@ TEST_CASE("graphs with queues as text, and back") {
 }
 
 TEST_CASE("elements go in and come out; what is enqueued is copied where others may write it") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::fifo_queue<std::int64_t, matrix> q(10);
     const auto dequeue = q.dequeue();
@@ -234,7 +230,7 @@ TEST_CASE("elements go in and come out; what is enqueued is copied where others 
 }
 
 TEST_CASE("many elements at once, and what a step that waits says") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::fifo_queue<std::int64_t> q(4, {.name = "jobs"});
     const auto three = q.dequeue_many<3>();
@@ -257,7 +253,7 @@ TEST_CASE("many elements at once, and what a step that waits says") {
 }
 
 TEST_CASE("SEMANTICS 32: closed queues, by steps") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::fifo_queue<std::int64_t> q(2, {.name = "jobs"});
     const auto some = tn::placeholder<std::int64_t>();
@@ -290,7 +286,7 @@ TEST_CASE("SEMANTICS 32: closed queues, by steps") {
 }
 
 TEST_CASE("SEMANTICS 33: a shuffle queue waits for what stays in it, too, and is seeded") {
-    const in_graph g;
+    const own_graph g;
     const tn::random_shuffle_queue<std::int64_t> q(50, 10, {.seed = 3, .name = "jobs"});
     const auto some = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>();
     const tn::operation more = q.enqueue_many(some);
@@ -319,7 +315,7 @@ TEST_CASE("SEMANTICS 33: a shuffle queue waits for what stays in it, too, and is
 }
 
 TEST_CASE("SEMANTICS 34: a padding queue makes batches of elements of different sizes") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn, tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn>>();
@@ -337,7 +333,7 @@ TEST_CASE("SEMANTICS 34: a padding queue makes batches of elements of different 
 }
 
 TEST_CASE("a priority queue gives the least first") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::priority_queue<std::string> q(10);
     const auto n = tn::placeholder<std::int64_t>();
@@ -355,7 +351,7 @@ TEST_CASE("a priority queue gives the least first") {
 }
 
 TEST_CASE("elements of open sizes, without elements, and of text") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::fifo_queue<tn::component<std::string, tn::shape<tn::dyn>>, tn::component<float, tn::shape<0, 2>>> q(10);
     const auto words = tn::placeholder<std::string, tn::shape<tn::dyn>>();
@@ -374,7 +370,7 @@ TEST_CASE("elements of open sizes, without elements, and of text") {
 }
 
 TEST_CASE("what does not fit in the step is an invalid_argument_error, and the queue stays as it was") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::fifo_queue<tn::component<float, tn::shape<3>>> q(4, {.name = "jobs"});
     const auto open = tn::placeholder<float, tn::shape<tn::dyn>>();
@@ -390,14 +386,14 @@ TEST_CASE("what does not fit in the step is an invalid_argument_error, and the q
 TEST_CASE("SEMANTICS 26, 30: a shared name is one queue in its container, without one each session has its own") {
     device here;
     const auto size_in = [&](const tn::any_tensor& t) { return *run(t.node(), here).data<std::int64_t>(); };
-    const in_graph first;
+    const own_graph first;
     const tn::fifo_queue<std::int64_t> shared(3, {.shared_name = "jobs"}), own(3);
     put(shared.enqueue(1), here, tuple(number(1)));
     put(own.enqueue(1), here, tuple(number(1)));
     CHECK(size_in(shared.size()) == 1);
     CHECK(size_in(own.size()) == 1);
 
-    const in_graph second;
+    const own_graph second;
     const tn::fifo_queue<std::int64_t> again(3, {.shared_name = "jobs", .name = "of_any_name"}), other(3);
     here.session = "another session";
     CHECK(size_in(again.size()) == 1);
@@ -420,7 +416,7 @@ TEST_CASE("SEMANTICS 26, 30: a shared name is one queue in its container, withou
 
 TEST_CASE("SEMANTICS 26: what graphs call sizes makes no other queue, another seed does") {
     device here;
-    const in_graph g;
+    const own_graph g;
     const auto size_in = [&](const tn::any_tensor& t) { return *run(t.node(), here).data<std::int64_t>(); };
     using named = tn::component<float, tn::shape<batch>>;
     using open = tn::component<float, tn::shape<tn::dyn>>;
@@ -436,14 +432,14 @@ TEST_CASE("SEMANTICS 26: what graphs call sizes makes no other queue, another se
 }
 
 TEST_CASE("the node of a queue, when it is run") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const tn::fifo_queue<float> q(7);
     CHECK(numbers_in(run(q.untyped().handle().node(), here)) == list{7});
 }
 
 TEST_CASE("what says that it uses a queue, and has none, is refused") {
-    const in_graph g;
+    const own_graph g;
     device here;
     const auto x = tn::placeholder<std::int64_t>("x");
     tn::node* n = tn::add_node(tn::definition_of<tn::dequeue_op>(), {x},

@@ -27,8 +27,8 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 TEST_CASE("SEMANTICS 21, 33: equal seeds give equal orders, in every session") {
     const auto order = [](std::uint64_t graph_seed, std::uint64_t seed) {
-        const in_graph g;
-        tn::graph(g.made).set_seed(graph_seed);
+        const own_graph g;
+        tn::graph(g).set_seed(graph_seed);
         tn::session s;
         const of_numbers<tn::random_shuffle_queue<std::int64_t>> q(50, 0, tn::shuffle_queue_options{.seed = seed});
         list all(30);
@@ -45,7 +45,7 @@ TEST_CASE("SEMANTICS 21, 33: equal seeds give equal orders, in every session") {
 }
 
 TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and leaves everything usable") {
-    const in_graph g;
+    const own_graph g;
     const numbers_queue q(2, tn::queue_options{.name = "jobs"});
     const auto two = q.q.dequeue_many<2>();
     const auto output = q.next + std::int64_t{1};
@@ -90,7 +90,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and leaves ev
 }
 
 TEST_CASE("a step that waits keeps nobody from its variables") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(2);
     const auto v = tn::variable("v", std::int64_t{5});
@@ -107,19 +107,19 @@ TEST_CASE("a step that waits keeps nobody from its variables") {
 
 TEST_CASE("SEMANTICS 25, 30: a shared name is one queue for all sessions of a task, a name is not") {
     const tn::task shared;
-    const in_graph g;
+    const own_graph g;
     const numbers_queue q(5, tn::queue_options{.shared_name = "jobs"}), own(5, tn::queue_options{.name = "own"});
-    tn::session first(shared, g.made);
+    tn::session first(shared, g);
     first.run(tn::feed(q.some, numbers({1, 2})), tn::feed(own.some, numbers({7})), tn::group(q.put, own.put));
-    const in_graph other;
+    const own_graph other;
     const numbers_queue again(5, tn::queue_options{.shared_name = "jobs", .name = "whatever"});
     const numbers_queue same_name(5, tn::queue_options{.name = "own"});
-    tn::session second(shared, other.made);
+    tn::session second(shared, other);
     CHECK(again.take(second) == 1);
     CHECK(same_name.count(second) == 0);
     CHECK(q.take(first) == 2);
     {
-        tn::session third(shared, g.made);
+        tn::session third(shared, g);
         CHECK(own.count(third) == 0);
         CHECK(own.count(first) == 1);
         q.fill(third, {3});
@@ -129,13 +129,13 @@ TEST_CASE("SEMANTICS 25, 30: a shared name is one queue for all sessions of a ta
 
 TEST_CASE("SEMANTICS 25: queues live in containers, and a reset forgets them and tells who waits") {
     tn::task shared;
-    const in_graph g;
+    const own_graph g;
     const numbers_queue plain(5, tn::queue_options{.shared_name = "jobs"});
     const numbers_queue boxed = [] {
         const tn::container_scope box("box");
         return numbers_queue(5, tn::queue_options{.shared_name = "jobs"});
     }();
-    tn::session s(shared, g.made);
+    tn::session s(shared, g);
     plain.fill(s, {1});
     CHECK(boxed.count(s) == 0);
     elsewhere waiting([&] { boxed.take(s); });
@@ -152,15 +152,15 @@ TEST_CASE("SEMANTICS 25: queues live in containers, and a reset forgets them and
 
 TEST_CASE("SEMANTICS 26: a shared queue of other components, of another kind or capacity, is an error naming both") {
     const tn::task shared;
-    const in_graph g;
+    const own_graph g;
     const numbers_queue q(5, tn::queue_options{.shared_name = "jobs"});
-    tn::session first(shared, g.made);
+    tn::session first(shared, g);
     q.fill(first, {1});
-    const in_graph other;
+    const own_graph other;
     const tn::fifo_queue<float> floats(5, {.shared_name = "jobs"});
     const tn::fifo_queue<std::int64_t> larger(6, {.shared_name = "jobs"});
     const tn::priority_queue<> by_priority(5, {.shared_name = "jobs"});
-    tn::session second(shared, other.made);
+    tn::session second(shared, other);
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { second.run(floats.enqueue(1.0f)); }),
                    "queue \"jobs\" exists as queue of (int64[]), capacity 5, not as queue of (float[]), capacity 5"));
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { second.run(larger.dequeue()); }),
@@ -170,7 +170,7 @@ TEST_CASE("SEMANTICS 26: a shared queue of other components, of another kind or 
 }
 
 TEST_CASE("what was enqueued does not change with the variable or the fed array that it was") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<2>>> q(10);
     const auto v = tn::variable("v", tn::constant({1.0f, 2.0f}));
@@ -187,7 +187,7 @@ TEST_CASE("what was enqueued does not change with the variable or the fed array 
 }
 
 TEST_CASE("a step hands elements on: from a queue, through what it computes, to another") {
-    const in_graph g;
+    const own_graph g;
     const tn::fifo_queue<float> from(10), to(10);
     const auto put = from.enqueue_many(tn::constant({1.0f, 2.0f, 3.0f}));
     const auto pass = to.enqueue(exp(from.dequeue()) + 1.0f);
@@ -200,7 +200,7 @@ TEST_CASE("a step hands elements on: from a queue, through what it computes, to 
 }
 
 TEST_CASE("SEMANTICS 15: dequeues of one step in the order that the program says") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(10);
     const auto second = [&] {
@@ -219,7 +219,7 @@ TEST_CASE("SEMANTICS 15: dequeues of one step in the order that the program says
 }
 
 TEST_CASE("a model is trained on what it takes from a queue; no gradient flows into it") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::random_shuffle_queue<tn::component<float, tn::shape<2>>, float> q(100, 0, {.seed = 1});
     const auto xs = tn::placeholder<float, tn::shape<batch, 2>>("xs");
@@ -240,7 +240,7 @@ TEST_CASE("a model is trained on what it takes from a queue; no gradient flows i
 }
 
 TEST_CASE("many threads put in and take out: each element comes out once") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(7);
     constexpr int threads = 4, each = 50;
@@ -265,11 +265,11 @@ TEST_CASE("a graph that was read has the queues that it had") {
     const tn::task shared;
     std::string text;
     {
-        const in_graph g;
+        const own_graph g;
         const numbers_queue q(5, tn::queue_options{.shared_name = "jobs", .name = "jobs"});
-        tn::session s(shared, g.made);
+        tn::session s(shared, g);
         q.fill(s, {1, 2, 3});
-        text = tn::to_json(g.made);
+        text = tn::to_json(g);
     }
     const tn::graph read = tn::graph_from_json(text);
     const tn::graph_scope in(read);
@@ -279,7 +279,7 @@ TEST_CASE("a graph that was read has the queues that it had") {
 }
 
 TEST_CASE("SEMANTICS 4: a queue on one CPU of several, used by a step on a GPU") {
-    const in_graph g;
+    const own_graph g;
     const auto q = tn::on("/cpu:1", [] { return tn::fifo_queue<float>(5); });
     const auto put = q.enqueue_many(tn::on("/gpu:0", [] { return exp(tn::constant({0.0f, 1.0f})); }));
     const auto twice = tn::on("/gpu:0", [&] { return q.dequeue_many<2>() * 2.0f; });

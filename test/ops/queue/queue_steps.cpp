@@ -27,7 +27,7 @@ using matrix = tn::component<float, tn::shape<3, 2>>;
 } // namespace
 
 TEST_CASE("SEMANTICS 30: elements are tuples of tensors, and come out as they went in") {
-    const in_graph g;
+    const own_graph g;
     const tn::fifo_queue<std::int32_t, matrix> q(10);
     const auto first = q.enqueue(1, tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}));
     const auto second = q.enqueue(2, tn::ones<float, tn::shape<3, 2>>());
@@ -45,7 +45,7 @@ TEST_CASE("SEMANTICS 30: elements are tuples of tensors, and come out as they we
 }
 
 TEST_CASE("SEMANTICS 31: one component of a tuple takes the whole tuple, and so does what runs after it") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<std::int64_t, std::string> q(10);
     const auto put =
@@ -72,7 +72,7 @@ TEST_CASE("SEMANTICS 31: one component of a tuple takes the whole tuple, and so 
 }
 
 TEST_CASE("SEMANTICS 16: feeding what a dequeue gives leaves the queue alone, unless another component is needed") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<std::int64_t, float> q(10);
     const auto put = q.enqueue_many(tn::constant({std::int64_t{1}, std::int64_t{2}}), tn::constant({0.5f, 1.5f}));
@@ -89,7 +89,7 @@ TEST_CASE("SEMANTICS 16: feeding what a dequeue gives leaves the queue alone, un
 }
 
 TEST_CASE("SEMANTICS 31: dequeue waits while the queue is empty, enqueue while it is full") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(2, tn::queue_options{.name = "jobs"});
     std::int64_t got = 0;
@@ -108,7 +108,7 @@ TEST_CASE("SEMANTICS 31: dequeue waits while the queue is empty, enqueue while i
 }
 
 TEST_CASE("SEMANTICS 31: who waits is served first come, first served") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(10);
     const auto two = q.q.dequeue_many<2>();
@@ -128,7 +128,7 @@ TEST_CASE("SEMANTICS 31: who waits is served first come, first served") {
 }
 
 TEST_CASE("SEMANTICS 31: enqueue_many splits along dimension 0, dequeue_many stacks and waits for n") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<2>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<batch, 2>>("some");
@@ -150,7 +150,7 @@ TEST_CASE("SEMANTICS 31: enqueue_many splits along dimension 0, dequeue_many sta
 }
 
 TEST_CASE("SEMANTICS 31: dequeue_some gives what is there, to who batches what comes: in every kind of queue") {
-    const in_graph g;
+    const own_graph g;
     const tn::fifo_queue<std::int64_t> fifo(10);
     const tn::padding_fifo_queue<std::int64_t> padding(10);
     const tn::priority_queue<> priority(10);
@@ -186,7 +186,7 @@ TEST_CASE("SEMANTICS 31: dequeue_some gives what is there, to who batches what c
 }
 
 TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to what is left") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(10, tn::queue_options{.name = "jobs"});
     const auto three = q.q.dequeue_many<3>();
@@ -210,7 +210,7 @@ TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to wha
 }
 
 TEST_CASE("SEMANTICS 32: closing tells those who wait") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const numbers_queue q(2);
     SUBCASE("who waits to dequeue more than there are") {
@@ -243,7 +243,7 @@ TEST_CASE("SEMANTICS 32: closing tells those who wait") {
 }
 
 TEST_CASE("SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until it is closed") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const of_numbers<tn::random_shuffle_queue<std::int64_t>> q(50, 10, tn::shuffle_queue_options{.seed = 3});
     const auto five = q.q.dequeue_many<5>();
@@ -279,7 +279,7 @@ TEST_CASE("SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until 
 }
 
 TEST_CASE("SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn, tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn>>("some");
@@ -303,7 +303,7 @@ TEST_CASE("SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros
 }
 
 TEST_CASE("elements of different sizes make no batch of a queue that does not pad") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn>>("some");
@@ -317,7 +317,7 @@ TEST_CASE("elements of different sizes make no batch of a queue that does not pa
 }
 
 TEST_CASE("a priority queue gives the least first, of equal ones the first") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::priority_queue<std::string> q(10);
     s.run(q.enqueue(3, "c"));
@@ -331,7 +331,7 @@ TEST_CASE("a priority queue gives the least first, of equal ones the first") {
 }
 
 TEST_CASE("named sizes are known when an element is there, and agree in the step") {
-    const in_graph g;
+    const own_graph g;
     const tn::fifo_queue<tn::component<float, tn::shape<3>>, std::int32_t> q(10);
     const auto xs = tn::placeholder<float, tn::shape<batch, 3>>("xs");
     const auto ys = tn::placeholder<std::int32_t, tn::shape<batch>>("ys");
@@ -362,7 +362,7 @@ TEST_CASE("named sizes are known when an element is there, and agree in the step
 }
 
 TEST_CASE("named sizes of components stay named: an element has its own, and one in a step") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<batch, 2>>, tn::component<float, tn::shape<batch>>> q(10);
     const auto xs = tn::placeholder<float, tn::shape<batch, 2>>("xs");
@@ -379,7 +379,7 @@ TEST_CASE("named sizes of components stay named: an element has its own, and one
 }
 
 TEST_CASE("text, and elements without elements") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<std::string, tn::component<float, tn::shape<0, 2>>> q(3, {.name = "texts"});
     const auto empty = tn::zeros<float, tn::shape<0, 2>>();

@@ -11,6 +11,8 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
+
 /// Queues of numbers in steps, and threads that wait for them.
 
 namespace queue_steps {
@@ -42,11 +44,6 @@ template <class Queue> struct of_numbers {
     std::int64_t count(tn::session& s) const { return s.run(size).item(); }
 };
 using numbers_queue = of_numbers<tn::fifo_queue<std::int64_t>>;
-
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
-};
 
 /// A thread that runs a step, and what came of it.
 class elsewhere {

@@ -9,6 +9,7 @@
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
+#include "own_graph.hpp"
 #include "ops/check_gradients.hpp"
 #include "runtime/every_session.hpp"
 #include "ops/untyped_run.hpp"
@@ -21,11 +22,6 @@ namespace u = tenon::untyped;
 namespace {
 
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
-
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
-};
 
 tn::extents with_rows(std::int64_t rows, const tn::extents& row) {
     tn::extents e{rows};
@@ -88,7 +84,7 @@ TEST_CASE("how many parts: so many, or so that none is larger, or none smaller; 
 }
 
 TEST_CASE("a variable in parts has the type of one in one piece; its parts are variables of their own") {
-    const in_graph g;
+    const own_graph g;
     const auto table =
         tn::variable<float, tn::shape<7, 2>>("table", tn::constant_value(3), {.partition = {.parts = 3}});
     static_assert(std::is_same_v<decltype(table), const tn::variable_tensor<float, tn::shape<7, 2>>>);
@@ -100,8 +96,8 @@ TEST_CASE("a variable in parts has the type of one in one piece; its parts are v
     CHECK(parts[0].extents() == tn::extents{3, 2});
     CHECK(parts[1].extents() == tn::extents{2, 2});
     CHECK(parts[2].extents() == tn::extents{2, 2});
-    CHECK(g.made.collection(tn::global_variables).size() == 3);
-    CHECK(g.made.collection(tn::trainable_variables).size() == 3);
+    CHECK(g.collection(tn::global_variables).size() == 3);
+    CHECK(g.collection(tn::trainable_variables).size() == 3);
     CHECK(tn::parts_of(parts[0]).empty());
     CHECK(tn::parts_of(concat<0>(table, table)).empty());
 
@@ -109,7 +105,7 @@ TEST_CASE("a variable in parts has the type of one in one piece; its parts are v
         tn::variable<float, tn::shape<7, 2>>("table", tn::zeros(), {.trainable = false, .partition = {.parts = 2}});
     CHECK(same.name() == "table_1");
     CHECK(tn::parts_of(same)[1].name() == "table_1/part_1");
-    CHECK(g.made.collection(tn::trainable_variables).size() == 3);
+    CHECK(g.collection(tn::trainable_variables).size() == 3);
     CHECK(tn::variable("table", 1.0f).name() == "table_2");
     const auto one = tn::variable<float, tn::shape<7, 2>>("one", tn::zeros(), {.partition = {.parts = 1}});
     CHECK(tn::parts_of(one).empty()); // a variable like others
@@ -131,7 +127,7 @@ TEST_CASE("a variable in parts has the type of one in one piece; its parts are v
 }
 
 TEST_CASE("partition_scope: variables inside are parted, those that it would make too small and scalars are not") {
-    const in_graph g;
+    const own_graph g;
     const tn::partition_scope by({.parts = 4, .smallest = 32});
     CHECK(tn::parts_of(tn::variable<float, tn::shape<64, 2>>("large", tn::zeros())).size() == 4);
     CHECK(tn::parts_of(tn::variable<float, tn::shape<8, 2>>("medium", tn::zeros())).size() == 2);
@@ -154,9 +150,9 @@ TEST_CASE("initialisers give the parts the numbers that the whole has") {
                   tn::glorot_uniform(seed), tn::he_normal(seed), tn::constant_value(5)}) {
                 const tn::extents sizes{701, 3, 3}; // parts begin within the blocks that numbers are made of
                 const auto value = [&](int parts) {
-                    const in_graph g;
-                    g.made.state();
-                    tn::graph(g.made).set_seed(11);
+                    const own_graph g;
+                    g.state();
+                    tn::graph(g).set_seed(11);
                     const tn::any_tensor v = u::variable("w", {e, sizes}, how, {.partition = {.parts = parts}});
                     tn::session s;
                     s.run(tn::initialize_variables());
@@ -172,7 +168,7 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
     for (std::uint32_t seed = 1; seed <= 60; ++seed) {
         CAPTURE(seed);
         std::mt19937 r(seed);
-        const in_graph g;
+        const own_graph g;
         const auto e = draw(r, 0, 1) ? tn::element_type::float32
                                      : (draw(r, 0, 1) ? tn::element_type::float64 : tn::element_type::int32);
         const int rows = draw(r, 1, 30), parts = draw(r, 2, 9);
@@ -235,7 +231,7 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
 }
 
 TEST_CASE("typed: rows of sizes that have names, along another axis, and updates by expressions") {
-    const in_graph g;
+    const own_graph g;
     const auto values = tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}});
     const auto table = tn::variable("table", values, {.partition = {.parts = 2}});
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("ids");
@@ -261,7 +257,7 @@ TEST_CASE("typed: rows of sizes that have names, along another axis, and updates
 }
 
 TEST_CASE("an index outside of the rows is an error that names it, its place and the variable; nothing is changed") {
-    const in_graph g;
+    const own_graph g;
     const auto table = tn::variable<float, tn::shape<10, 2>>("table", tn::ones(), {.partition = {.parts = 3}});
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const auto rows = tn::gather(table, ids);
@@ -281,7 +277,7 @@ TEST_CASE("an index outside of the rows is an error that names it, its place and
 }
 
 TEST_CASE("what does not fit a variable in parts is refused in the words for one in one piece") {
-    const in_graph g;
+    const own_graph g;
     const tn::any_tensor table =
         u::variable("table", {tn::element_type::float32, {10, 2}}, tn::zeros(), {.partition = {.parts = 3}});
     const auto wide = tn::placeholder<float, tn::shape<12, 2>>("wide");
@@ -328,7 +324,7 @@ TEST_CASE("rows to parts and back: gradients agree with differences, and so do t
 
 TEST_CASE("the gradient with respect to a variable in parts agrees with differences, of rows and of the whole") {
     for (const int parts : {1, 2, 3, 7}) {
-        const in_graph g;
+        const own_graph g;
         const auto table =
             tn::variable<double, tn::shape<7, 2>>("table", tn::uniform(-1, 1, 5), {.partition = {.parts = parts}});
         const auto ids = tn::constant({6, 0, 3, 6, 5});
@@ -362,11 +358,11 @@ TEST_CASE("the gradient with respect to a variable in parts agrees with differen
 }
 
 TEST_CASE("a graph that went through JSON knows its variables in parts") {
-    const in_graph g;
+    const own_graph g;
     const auto table =
         tn::variable<float, tn::shape<10, 2>>("table", tn::uniform(0, 1, 3), {.partition = {.parts = 3}});
     (void)tn::gather(table, tn::constant({1, 9}));
-    const tn::graph read = tn::graph_from_json(tn::to_json(g.made));
+    const tn::graph read = tn::graph_from_json(tn::to_json(g));
     const tn::graph_scope scope(read);
     const tn::any_tensor again = read.tensor("table");
     CHECK(tn::parts_of(again).size() == 3);

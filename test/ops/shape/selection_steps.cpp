@@ -7,6 +7,7 @@
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
+#include "own_graph.hpp"
 #include "ops/check_gradients.hpp"
 #include "runtime/every_session.hpp"
 
@@ -20,15 +21,10 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 inline constexpr struct kept_rows : tn::dim<"kept"> {} kept;
 inline constexpr struct words : tn::dim<"words"> {} words;
 
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
-};
-
 } // namespace
 
 TEST_CASE("boolean_mask: what is computed of what it keeps") {
-    const in_graph g;
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto positive = sum<1>(x) > 0.0f;
     const auto rows = tn::boolean_mask<kept>(x, positive); // float[kept, 2]
@@ -49,7 +45,7 @@ TEST_CASE("boolean_mask: what is computed of what it keeps") {
 }
 
 TEST_CASE("one name is one size: what is kept by two masks, and what is fed") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto a = tn::placeholder<bool, tn::shape<batch>>("a"), b = tn::placeholder<bool, tn::shape<batch>>("b");
@@ -98,7 +94,7 @@ TEST_CASE("the gradient of boolean_mask agrees with differences, and so does its
 }
 
 TEST_CASE("a step trains on the rows that a mask keeps, and the others do not count") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch>>("y");
@@ -112,7 +108,7 @@ TEST_CASE("a step trains on the rows that a mask keeps, and the others do not co
 }
 
 TEST_CASE("nonzero and gather: what a value's place is used for") {
-    const in_graph g;
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto where = tn::nonzero<kept>(x);                               // int64[kept, 1]
     const auto found = tn::gather(x, tn::reshape<tn::shape<kept>>(where)); // float[kept]
@@ -128,7 +124,7 @@ TEST_CASE("nonzero and gather: what a value's place is used for") {
 }
 
 TEST_CASE("unique: text as numbers, and back") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const auto text = tn::placeholder<std::string, tn::shape<batch>>("text");
     const auto [vocabulary, number] = tn::unique<words>(text);
@@ -145,7 +141,7 @@ TEST_CASE("unique: text as numbers, and back") {
 }
 
 TEST_CASE("choices of constants are made in the step, as all others") {
-    const in_graph g;
+    const own_graph g;
     const auto few = tn::boolean_mask(tn::constant({1.0f, 2.0f, 3.0f}), tn::constant({true, false, true}));
     const auto total = sum(few);
     in_every_session([&](tn::session& s) {
@@ -155,7 +151,7 @@ TEST_CASE("choices of constants are made in the step, as all others") {
 }
 
 TEST_CASE("choices after a queue: what is dequeued is sifted, and handed on") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const tn::fifo_queue<float> from(20), to(20);
     const auto put = from.enqueue_many(tn::constant({3.0f, -1.0f, 4.0f, -1.0f, 5.0f}));
@@ -168,7 +164,7 @@ TEST_CASE("choices after a queue: what is dequeued is sifted, and handed on") {
 }
 
 TEST_CASE("SEMANTICS 16: what is chosen can be fed") {
-    const in_graph g;
+    const own_graph g;
     tn::session s;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto rows = tn::boolean_mask(x, x > 0.0f);

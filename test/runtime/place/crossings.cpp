@@ -15,7 +15,7 @@
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/place/crossing_lists.hpp"
 
 // Bytes that cross, by edge, before a step and after it (SEMANTICS 43).

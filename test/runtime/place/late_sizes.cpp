@@ -9,7 +9,7 @@
 #include <tenon/ops/text/strings.hpp>
 #include <tenon/tenon.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 

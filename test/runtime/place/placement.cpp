@@ -12,7 +12,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 

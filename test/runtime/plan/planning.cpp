@@ -8,7 +8,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // What the planner folds, fuses and shares, and how much memory a step takes, as session::report tells it.

@@ -10,7 +10,7 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "runtime/counted_memory.hpp"
 

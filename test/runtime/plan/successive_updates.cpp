@@ -9,7 +9,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 20: several updates of one variable in one step. None is lost, and what an update returns is the value after it.

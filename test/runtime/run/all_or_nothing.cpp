@@ -9,7 +9,7 @@
 
 #include <tenon/tenon.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // SEMANTICS 17: the updates of a step are applied all or not at all, and who is told that it was late or stopped finds every variable as

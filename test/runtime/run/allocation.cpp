@@ -12,7 +12,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "replaced_new.hpp"
 #include "runtime/counted_memory.hpp"
 

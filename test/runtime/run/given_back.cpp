@@ -8,7 +8,7 @@
 
 #include <tenon/input.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "temporary_folder.hpp"
 
 // SEMANTICS 17: what a step took from queues and did not use is put back where it is late, stopped, or fails. Over several tasks: net/server/given_back.cpp.

@@ -23,7 +23,7 @@
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // One step on several devices: what crosses, in which order, in how much memory, and what happens when it fails.

@@ -13,7 +13,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // SEMANTICS 14: nodes whose inputs are ready may run at the same time.

@@ -20,7 +20,7 @@
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/optimize/schedules.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/counted_memory.hpp"
 #include "runtime/every_session.hpp"
 #include "runtime/support.hpp"

@@ -6,7 +6,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/tenon.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"

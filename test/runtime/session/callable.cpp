@@ -8,7 +8,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // A step that is planned once and run many times.

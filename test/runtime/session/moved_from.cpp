@@ -11,7 +11,7 @@
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // What was moved from says so: no function of it crashes, and it can end or be assigned to.

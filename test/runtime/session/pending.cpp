@@ -5,7 +5,7 @@
 
 #include <tenon/tenon.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"

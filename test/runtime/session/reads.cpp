@@ -11,7 +11,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 15, 16 and 20: which value of a variable a read gives, whatever a session does to the graph.

@@ -10,7 +10,7 @@
 #include <tenon/resources/resources.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // Running: what runs, in which order, what comes back, and what the errors say.

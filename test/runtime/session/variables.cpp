@@ -11,7 +11,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // Variables in a step: what a read sees, in which order updates go, and that none is ever half seen.

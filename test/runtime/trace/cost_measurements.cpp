@@ -9,7 +9,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 #include "temporary_folder.hpp"
 

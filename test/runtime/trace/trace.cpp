@@ -21,7 +21,7 @@
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/runtime/trace/trace_record.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 #include "temporary_folder.hpp"
 #include "trace_picture.hpp"

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "saver_model.hpp"
 

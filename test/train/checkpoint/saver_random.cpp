@@ -9,6 +9,7 @@
 #include <tenon/ops/input/epochs.hpp>
 #include <tenon/tenon.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"

@@ -8,6 +8,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "messages.hpp"
 

@@ -9,6 +9,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 
 namespace tn = tenon;

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "messages.hpp"
 #include "temporary_folder.hpp"

@@ -12,6 +12,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 
 // SEMANTICS 39: sparse gradients (indices, values) from gather stay sparse end to end.

@@ -2,6 +2,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 
 namespace tn = tenon;

@@ -2,6 +2,7 @@
 
 #include <tenon/runtime/trace/trace.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "pipelines.hpp"
 

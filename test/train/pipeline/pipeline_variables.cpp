@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "pipelines.hpp"
 

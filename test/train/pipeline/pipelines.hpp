@@ -21,6 +21,7 @@
 #include <tenon/train/pipeline/pipeline.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "runtime/support.hpp"
 

@@ -11,6 +11,7 @@
 #include <tenon/train/checkpoint/checkpoint.hpp>
 #include <tenon/train/replicated/mirrored.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "several_devices.hpp"
 #include "temporary_folder.hpp"

@@ -15,6 +15,7 @@
 #include <tenon/train/optimize/staleness.hpp>
 #include <tenon/train/replicated/replicate.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "several_devices.hpp"
 

@@ -10,6 +10,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 
 // SEMANTICS 20, 39: a step that runs several optimisers' operations. Gradients are those of the values before the step; each

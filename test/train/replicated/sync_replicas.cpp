@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "sync_model.hpp"
 

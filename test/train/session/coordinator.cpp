@@ -12,6 +12,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/session/coordinator.hpp>
 
+#include "initialized_session.hpp"
 #include "own_graph.hpp"
 #include "messages.hpp"
 

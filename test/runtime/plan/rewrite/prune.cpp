@@ -11,7 +11,7 @@
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 
-#include "in_graph.hpp"
+#include "own_graph.hpp"
 #include "runtime/support.hpp"
 
 // The program that a request makes of a graph.
