@@ -5,7 +5,9 @@
 
 /// A graph of a test's own, in which nodes are made as long as it lives.
 struct own_graph : tenon::graph {
-    tenon::graph_scope scope{*this};
+    own_graph() : scope{*this} {}
+
+    tenon::graph_scope scope;
 };
 
 /// The same as the fixture of a test that makes nodes.
