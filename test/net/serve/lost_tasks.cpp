@@ -196,7 +196,7 @@ TEST_CASE("S47: variables of a task that was restarted have again what was repla
 namespace {
 
 // Whether requests, which nobody may be there to answer, find the task lost.
-bool is_found_lost(scaled& m, int task) {
+bool is_found_lost(scaled& m, std::size_t task) {
     return comes([&] {
         try {
             (void)m.ask();
