@@ -37,8 +37,11 @@ public:
         of.take(index_parts * sizeof(unsigned));
         return of.taken();
     }
-    void run(const kernel_run& r) override {
+    void check(const kernel_run& r) const override { // of what is known before the card runs it
         if (!r.in[0]) throw failed_precondition_error(detail::changed_without_value(name_, variable_));
+    }
+    void run(const kernel_run& r) override {
+        check(r);
         if (r.out[0] != r.in[0] && variable_bytes_ > 0)
             cuda::check(cudaMemcpyAsync(r.out[0], r.in[0], variable_bytes_, cudaMemcpyDeviceToDevice,
                                         static_cast<cudaStream_t>(r.stream)),

@@ -260,6 +260,25 @@ TEST_CASE("an update that cannot be made leaves those before it undone") {
     }
 }
 
+TEST_CASE("S17: a variable without a value is found before the first update, also where what it is given is computed "
+          "beside") {
+    for (const tn::session_options& o : kinds_of_session()) {
+        const own_graph g;
+        const auto has = tn::variable<float, tn::shape<4>>("has", tn::zeros()),
+                   none = tn::variable<float, tn::shape<4>>("none", tn::zeros());
+        const auto i = tn::placeholder<std::int64_t, tn::shape<2>>("i");
+        const auto first = has.scatter_add(i + std::int64_t{1}, 1.0f),
+                   then = none.scatter_add(i * std::int64_t{2}, 1.0f);
+        tn::session s(o);
+        s.run(has.initializer());
+        const tn::array<std::int64_t, tn::shape<2>> rows{0, 1};
+        CHECK(message_of<tn::failed_precondition_error>([&] {
+                  s.run(tn::feed(i, rows), first, then);
+              }).find("updated all the same") == std::string::npos);
+        for (std::int64_t k = 0; k < 4; ++k) CHECK(s.run(has)(k) == 0);
+    }
+}
+
 TEST_CASE_FIXTURE(in_graph, "a step that fails after its updates says so") {
     const auto v = tn::variable<std::int32_t, tn::shape<1>>("v", tn::zeros());
     const auto up = v.assign_add(1);

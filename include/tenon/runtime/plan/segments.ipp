@@ -54,13 +54,13 @@ public:
         for (int n = 0; n < count(); ++n)
             if (const int u = unit_of_item(n); u >= 0) connect(n, u);
         for (std::size_t u = 0; u < covered_.size(); ++u) follow_waits(static_cast<int>(u));
-        hold_updates();
         for (const int f : p_.fetches) {
             const int u = unit_that_has(f);
             if (u < 0) continue;
             give(u, f);
             keep_from_updates(f, u);
         }
+        hold_updates();
         find_late_segments();
         count_edges();
         return std::move(units_);
@@ -154,7 +154,7 @@ private:
     // Segments that do not come after an update, and wait for no more than updates do, come before those: what fails or is stopped there
     // leaves all as it was.
     void hold_updates() {
-        std::vector<bool> is_free(covered_.size(), true);
+        std::vector<bool> is_free(units_.size(), true);
         std::set<int> updating;
         for (int n = 0; n < count(); ++n) {
             const int u = unit_of_item(n);

@@ -174,6 +174,7 @@ public:
     bool updates = false;                   // variables
     std::vector<std::size_t> needed_values; // where it updates: operations that need a variable to have a value
     std::vector<std::size_t> checked_first; // operations that may refuse to update, and are asked before that
+    std::vector<std::size_t> value_checked; // other updates: only whether their variable has a value is known
     std::vector<int> sources;               // feeds and constants that are read, where they are checked
     bool check_numerics = false, measured = false;
     std::uint64_t epoch = 0;

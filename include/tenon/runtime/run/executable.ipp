@@ -291,14 +291,14 @@ TENON_INLINE std::size_t executable::find_first_write(std::size_t begin, std::si
         position[static_cast<std::size_t>(scheduled.order[s])] = static_cast<int>(s);
     for (std::size_t s = first_write; s < end; ++s) {
         const operation& op = operations[s];
-        if (op.updates < 0 || (op.by.stream >= 0 && !device_at(op.by.device).attributes().simulated)) continue;
+        if (op.updates < 0) continue;
         const program_item& it = item(s);
-        bool is_there = true;
+        bool is_there = op.by.stream < 0 || device_at(op.by.device).attributes().simulated;
         for (std::size_t k = 1; k < it.inputs.size() && is_there; ++k) {
             const int from = it.read[k] ? whole.value(whole.root(it.inputs[k])).producer : -1;
             is_there = from < 0 || position[static_cast<std::size_t>(from)] < static_cast<int>(there);
         }
-        if (is_there) checked_first.push_back(s);
+        (is_there ? checked_first : value_checked).push_back(s);
     }
     return first_write;
 }

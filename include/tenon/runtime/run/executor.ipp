@@ -252,7 +252,10 @@ TENON_INLINE void executor::check_first() const {
     };
     for (const std::size_t s : p_.needed_values)
         if (!f_.out[p_.out_begin[s]]) check(s, [](kernel& k, const kernel_run& r) { k.run(r); }); // which says so
-    for (const std::size_t s : p_.checked_first) check(s, [](const kernel& k, const kernel_run& r) { k.check(r); });
+    const auto ask = [](const kernel& k, const kernel_run& r) { k.check(r); };
+    for (const std::size_t s : p_.checked_first) check(s, ask);
+    for (const std::size_t s : p_.value_checked)
+        if (!f_.runs[s].in[0]) check(s, ask);
 }
 
 // Before operation s, which writes: from here on nothing stops the step.
