@@ -270,6 +270,10 @@ private:
         } catch (const std::exception& e) {
             return std::string("an exception that is none of tenon's: ") + e.what();
         }
+        if (!expected.errors.empty() && expected.late_names_disagree && kind_.tasks > 1) { // each task's own
+            ended_ = true;
+            return {};
+        }
         if (!expected.errors.empty())
             return errors_jump(r, expected) ? "" : "no error where there is one: " + shown(expected.errors);
         if (may_refuse && !expected.read_finite) return "check_numerics lets a number pass that is not finite";
@@ -392,8 +396,9 @@ private:
                 });
             if (now) next.variables[name] = std::make_shared<const tn::any_array>(std::move(*now));
         }
-        // Streams have run on when one of them finds what it was given wrong.
-        const bool runs_on = !cut && (kind_.options.gpus || kind_.on_gpu);
+        // Streams have run on when one of them finds what it was given wrong; that there is a value is asked before.
+        const bool runs_on = !cut && told.code() != tn::error_code::failed_precondition &&
+                             (kind_.options.gpus || kind_.on_gpu || kind_.tasks > 1);
         // What fails, and comes after no update, comes before all of them.
         const bool promised = tasks.size() == 1 && (cut || !(expected.may_be_in_part || runs_on));
         if (const auto said = said_to_be_updated(told.what());

@@ -71,6 +71,7 @@ public:
         for (const tn::any_tensor& f : r_.fetches)
             if (end_.errors.empty()) end_.fetches.push_back(known_.at(place_of(f.output())));
         for (const auto& [variable, all] : updates_.all()) tell_what_is_left(*variable, all);
+        end_.late_names_disagree = sizes_.late_names_disagree();
         for (const tn::node* n : order_.nodes())
             end_.may_be_in_part = end_.may_be_in_part || (n->op->is(tn::op_flags::waits) && comes_after_update(*n));
         return std::move(end_);
@@ -81,6 +82,7 @@ private:
         for (const tn::node* a : order_.at(&n).after)
             if (failed_.contains(a)) {
                 failed_.insert(&n);
+                look_whether_it_fits(n);
                 return;
             }
         computes_anew_ = false;
@@ -95,6 +97,19 @@ private:
         } catch (const no_value&) {
             failed_.insert(&n);
         }
+    }
+
+    // What fails for want of a value may fail over its sizes, too, and that may be told first.
+    void look_whether_it_fits(const tn::node& n) {
+        std::vector<tn::tensor_type> in;
+        for (const tn::node_output& i : n.inputs) {
+            const auto at = known_.find(place_of(i));
+            in.push_back(at != known_.end() ? at->second.value->type()
+                                            : i.node->outputs[static_cast<std::size_t>(i.index)]);
+        }
+        for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o)
+            if (!n.op->infer(n.attributes, {in.data(), static_cast<int>(in.size())}, o))
+                end_.errors.insert(tn::error_code::invalid_argument);
     }
 
     bool comes_after_update(const tn::node& n) const {

@@ -78,6 +78,10 @@ bool sizes::settle(const tn::node& n) {
 }
 
 void sizes::tell(const tn::node_output& o, const tn::tensor_type& t) {
+    const tn::extents &declared = o.node->outputs[static_cast<std::size_t>(o.index)].extents,
+                      &was = made_.at(place_of(o)).extents;
+    for (int i = 0; i < declared.rank(); ++i)
+        disagree_ = disagree_ || (declared[i].is_named() && was[i].is_number() && was[i].size != t.extents[i].size);
     bind(made_.at(place_of(o)).extents, t.extents, o.node->name);
     const tn::tensor_type before = std::exchange(made_.at(place_of(o)), t);
     if (tn::tensor_type& as_read = types_.at(place_of(o)); as_read == before) as_read = t;

@@ -54,9 +54,10 @@ struct outcome {
     /// Variables of which nothing is said then: of a node of several outputs one may have been computed without what failed,
     /// and which of those that tell a size late failed is not known where they disagree.
     std::set<std::string> unsaid;
-    bool denormal = false;   ///< a number is, that is fed, constant or computed, of float32 or float64
-    bool finite = true;      ///< no number that is fed, constant or computed is infinite or NaN
-    bool read_finite = true; ///< the same of those that somebody reads
+    bool late_names_disagree = false; ///< a name has two sizes, told by ops of perhaps different tasks
+    bool denormal = false;            ///< a number is, that is fed, constant or computed, of float32 or float64
+    bool finite = true;               ///< no number that is fed, constant or computed is infinite or NaN
+    bool read_finite = true;          ///< the same of those that somebody reads
 };
 
 /// A tensor of the graph as a key.

@@ -44,6 +44,25 @@ TEST_CASE("boolean_mask: what is computed of what it keeps") {
     });
 }
 
+TEST_CASE("boolean_mask: a mask that does not fit rows of which only the step tells how many, is refused") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
+    const auto rows = tn::boolean_mask<tn::dyn>(x, sum<1>(x) > 0.0f);
+    const auto mask = tn::placeholder<bool, tn::shape<tn::dyn, 2>>("mask");
+    const auto chosen = tn::boolean_mask<tn::dyn>(rows, mask);
+    in_every_session([&](tn::session& s) {
+        const auto choose = [&](std::int64_t n) {
+            tn::array<bool, tn::shape<tn::dyn, 2>> all(n);
+            all.fill(true);
+            return s.run(tn::feed(x, {{1, 2}, {-3, 1}, {3, 4}}), tn::feed(mask, all), chosen);
+        };
+        CHECK(choose(2).extents() == tn::extents{4});
+        for (const std::int64_t n : {0, 1, 3, 1000})
+            CHECK(message_of<tn::invalid_argument_error>([&] { (void)choose(n); }).find("sizes differ: [2, 2] x") !=
+                  std::string::npos);
+    });
+}
+
 TEST_CASE("one name is one size: what is kept by two masks, and what is fed") {
     const own_graph g;
     tn::session s;

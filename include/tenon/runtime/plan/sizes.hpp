@@ -31,6 +31,10 @@ private:
     std::vector<binding> known_;
 };
 
+/// What the rule of a node says of output k, where its attributes and inputs are as they are in this step. Throws
+/// invalid_argument_error with the rule's words, and where nobody else does with the node's name.
+tensor_type inferred_in_step(const node& n, const attributes& a, type_list in, int k, bool says_node);
+
 /// The type of output k of a node by its rule, where its attributes and inputs are as they are in this step; what is bound
 /// thereby is. What `may_stay_open` may have sizes that only a value will tell. Throws invalid_argument_error with the
 /// rule's words, or where sizes are not known that must be; resource_exhausted_error where they are too large.

@@ -48,29 +48,32 @@ TENON_INLINE bool all_static(const std::vector<tensor_type>& types) {
     return std::all_of(types.begin(), types.end(), [](const tensor_type& t) { return t.extents.is_static(); });
 }
 
+TENON_INLINE tensor_type inferred_in_step(const node& n, const attributes& a, type_list in, int k, bool says_node) {
+    const inferred t = n.op->infer(a, in, k);
+    if (t) return t.type;
+    op_definition shown = *n.op;
+    shown.name = shown_op(n);
+    throw invalid_argument_error(fault_sentence(shown, t, in, a) + " in this step's sizes" +
+                                 (t.what == fault::size_not_divisible && a.find("parts")
+                                      ? "; pad or cut it, or choose a number of parts that divides it"
+                                      : "") +
+                                 (says_node ? " [node " + n.name + " (" + shown.name + ")]" : ""));
+}
+
 TENON_INLINE tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes,
                                       bool may_stay_open) {
-    inferred t = n.op->infer(a, in, k);
-    if (!t) {
-        op_definition shown = *n.op;
-        shown.name = shown_op(n);
-        throw invalid_argument_error(fault_sentence(shown, t, in, a) + " in this step's sizes" +
-                                     (t.what == fault::size_not_divisible && a.find("parts")
-                                          ? "; pad or cut it, or choose a number of parts that divides it"
-                                          : "") +
-                                     " [node " + n.name + " (" + shown.name + ")]");
-    }
-    t.type.extents = sizes.known(t.type.extents);
+    tensor_type t = inferred_in_step(n, a, in, k, true);
+    t.extents = sizes.known(t.extents);
     const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
     const any_tensor known(same ? n.inputs[0] : node_output{&n, k}); // to the user
-    if (!may_stay_open && !t.type.extents.is_static())
-        throw invalid_argument_error(known.name() + ": its sizes " + to_string(t.type.extents) +
+    if (!may_stay_open && !t.extents.is_static())
+        throw invalid_argument_error(known.name() + ": its sizes " + to_string(t.extents) +
                                      " are not known from what is fed");
-    if (!is_countable(t.type)) // so that sizes can be multiplied from here on
-        throw resource_exhausted_error(known.name() + ": in this step's sizes it is " + to_string(t.type) +
+    if (!is_countable(t)) // so that sizes can be multiplied from here on
+        throw resource_exhausted_error(known.name() + ": in this step's sizes it is " + to_string(t) +
                                        ", more than 2^62 bytes; feed smaller tensors");
-    sizes.bind(n.outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known.output());
-    return t.type;
+    sizes.bind(n.outputs[static_cast<std::size_t>(k)].extents, t.extents, known.output());
+    return t;
 }
 
 } // namespace tenon::runtime

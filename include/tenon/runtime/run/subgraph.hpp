@@ -74,6 +74,7 @@ private:
         std::int64_t edge = -1; // by which it goes
         std::string name{}, op{}, row{}, task{},
             place{}; // for messages and traces; the place is "name (op) on device", of a segment that of its last
+        std::vector<tensor_type> taken{}; // the types of its inputs, where some sizes are open until they have come
         std::vector<node_output> outputs{};
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
         std::size_t sizes_from = 0;       // in last_sizes_, where those with open sizes follow each other
@@ -87,6 +88,8 @@ private:
                        const late_types& late) const;
     // `sizes`: by slot, of what the ops that wait gave.
     std::shared_ptr<segment> segment_of(unit& u, const std::vector<extents>& sizes);
+    // That what an op that waits is given suits its rule, in sizes that came with it.
+    static void check_taken(const unit& u, const std::vector<any_array>& values);
     // That the arrays which an op that waits gave are of their types; what named sizes are thereby.
     static void check_given(const unit& u, const std::vector<any_array>& given, size_bindings& sizes);
     void note_sizes(const unit& u, const std::vector<any_array>& given) noexcept;

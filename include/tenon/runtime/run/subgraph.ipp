@@ -96,6 +96,8 @@ TENON_INLINE void subgraph::make_units(program&& placed) {
             if (u.sends) u.edge = decode<send_op::attributes>(i.attributes).edge;
             if (u.receives) u.edge = decode<receive_op::attributes>(i.attributes).edge;
             u.place = place_of(*i.origin, on);
+            for (const int v : i.inputs) u.taken.push_back(placed.value(v).type);
+            if (all_static(u.taken) || i.op != i.origin->op) u.taken.clear();
             u.sizes_from = last_sizes_.size();
             for (const int v : i.outputs) {
                 u.outputs.push_back(placed.value(v).origin);
@@ -287,6 +289,15 @@ TENON_INLINE std::shared_ptr<segment> subgraph::segment_of(unit& u, const std::v
         u.late.erase(oldest);
     }
     return result;
+}
+
+TENON_INLINE void subgraph::check_taken(const unit& u, const std::vector<any_array>& values) {
+    std::vector<tensor_type> in = u.taken;
+    for (std::size_t k = 0; k < in.size(); ++k)
+        if (values[k]) in[k] = values[k].type();
+    for (std::size_t o = 0; o < u.given.size(); ++o)
+        (void)inferred_in_step(*u.origin, u.origin->attributes, type_list(in.data(), static_cast<int>(in.size())),
+                               static_cast<int>(o), false);
 }
 
 TENON_INLINE void subgraph::check_given(const unit& u, const std::vector<any_array>& given, size_bindings& sizes) {

@@ -122,6 +122,7 @@ TENON_INLINE void subgraph_run::start_op(waiter& w) {
         else if (s.slot >= 0 || s.feed >= 0) values[k] = found(s).share();
         else values[k].reset();
     }
+    if (!unit.taken.empty()) subgraph::check_taken(unit, values);
     if (environment_.traced) {
         w.began = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
         w.bytes = 0;
