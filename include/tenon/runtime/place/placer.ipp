@@ -78,7 +78,8 @@ class data_ties {
 public:
     explicit data_ties(const std::vector<const node*>& nodes) { // in the order in which they were made
         for (const node* n : nodes) {
-            if (has_resource(*n) || !has_no_effects(*n->op)) continue;
+            // What waits is never done together with an update.
+            if (has_resource(*n) || !has_no_effects(*n->op) || n->op->is(op_flags::waits)) continue;
             const auto tied = [&](const node_output& in) { return is_current_value(in) || of_current_[in.node] >= 0; };
             const auto by = std::find_if(n->inputs.begin(), n->inputs.end(), tied);
             if (by != n->inputs.end()) of_current_[n] = static_cast<int>(by - n->inputs.begin());
