@@ -1,7 +1,6 @@
 #include <cuda/device/device.hpp>
 
 #include <cuda/device/error.hpp>
-#include <cuda/device/program_kernels.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/add_node.hpp>
 #include <tenon/op/gpu_kernels.hpp>
@@ -47,7 +46,7 @@ void device::copy_to_host(void* to, const void* from, std::size_t bytes) {
 
 kernel_factory device::kernel_of(const op_definition& op, element_type e) const {
     if (!has_kernel(attributes(), op, e)) return nullptr;
-    return op.gpu ? prepare_program_kernel : find_gpu_kernel(op);
+    return op.gpu ? op.gpu : find_gpu_kernel(op);
 }
 
 } // namespace tenon::cuda

@@ -1,6 +1,5 @@
 #include <cuda/device/error.hpp>
 
-#include <cuda/device/program_kernels.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::cuda {
@@ -50,11 +49,10 @@ void check(cudaError_t answer, const char* call) {
                                 std::to_string(CUDART_VERSION / 1000));
     default: break;
     }
-    if (is_sticky(answer)) {
-        const std::string where = unended_program_kernel();
-        throw internal_error(text + "; this process can use the GPU no more: start it again. " +
-                             (where.empty() ? "CUDA_LAUNCH_BLOCKING=1 has the node named that did it" : where));
-    }
+    if (is_sticky(answer))
+        throw internal_error(text +
+                             "; this process can use the GPU no more: start it again. CUDA_LAUNCH_BLOCKING=1 has the "
+                             "node named that did it");
     throw internal_error(text);
 }
 

@@ -15,6 +15,12 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds eager{10};
 constexpr std::chrono::microseconds nap{30};
 
+std::int64_t nanoseconds_between(cudaEvent_t first, cudaEvent_t last) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, first, last), "cudaEventElapsedTime");
+    return static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+}
+
 std::exception_ptr failure_of(cudaError_t answer, int card) {
     try {
         check(answer, ("GPU " + std::to_string(card) + ": cudaEventQuery").c_str());
@@ -99,12 +105,10 @@ void machine::take_moment(int card) {
     m.at = m.taken.time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-// When e was reached, in nanoseconds of the steady clock.
+// When e was reached, in nanoseconds of the steady clock: to about a microsecond, for a float holds seconds no finer.
 std::int64_t machine::time_of(int card, cudaEvent_t e) {
     const moment& m = moment_of(card);
-    float since = 0;
-    check(cudaEventElapsedTime(&since, m.event, e), "cudaEventElapsedTime");
-    return m.at + static_cast<std::int64_t>(static_cast<double>(since) * 1e6);
+    return m.at + nanoseconds_between(m.event, e);
 }
 
 // Those whose end was reached: before anybody is told of an event that comes after them.
@@ -119,7 +123,8 @@ void machine::tell_times(std::unique_lock<std::mutex>&) {
         timed_.erase(timed_.begin() + static_cast<std::ptrdiff_t>(i));
         if (answer == cudaSuccess) {
             try {
-                c.monitor->ended(c.number, time_of(c.card, c.began), time_of(c.card, c.ended));
+                const std::int64_t began = time_of(c.card, c.began);
+                c.monitor->ended(c.number, began, began + nanoseconds_between(c.began, c.ended));
             } catch (...) {
                 c.monitor->failed(c.number, std::current_exception());
             }

@@ -8,7 +8,6 @@
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/staging.hpp>
-#include <cuda/device/wish.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::cuda {
@@ -100,6 +99,7 @@ template <class F> void streams::give(stream l, step_monitor& m, int number, con
         check(cudaEventRecord(timed.began, streams_[l]), "cudaEventRecord");
     }
     work();
+    if (one_by_one_) check(cudaStreamSynchronize(streams_[l]), "cudaStreamSynchronize");
     if (timed.monitor) {
         check(cudaEventRecord(timed.ended, streams_[l]), "cudaEventRecord");
         machine_->time(timed);
@@ -157,10 +157,7 @@ void streams::copy_out(cudaStream_t by, std::byte* to, const std::byte* from, st
     }
 }
 
-std::unique_ptr<stream_recorder> streams::begin_recording() {
-    static const bool one_by_one = is_wished("CUDA_LAUNCH_BLOCKING", "1");
-    return one_by_one ? nullptr : recording_.begin();
-}
+std::unique_ptr<stream_recorder> streams::begin_recording() { return one_by_one_ ? nullptr : recording_.begin(); }
 
 void streams::replay(recorded_work& w, const step&, step_monitor&) {
     const profiled as("recorded step");

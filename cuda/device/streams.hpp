@@ -3,8 +3,10 @@
 #include <memory>
 
 #include <cuda/device/context.hpp>
+#include <cuda/device/launches.hpp>
 #include <cuda/device/machine.hpp>
 #include <cuda/device/recording.hpp>
+#include <cuda/device/wish.hpp>
 
 /// The streams of one GPU: one for kernels, one for copies to it, one for copies from it.
 
@@ -16,6 +18,9 @@ public:
     ~streams() override;
 
     void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
+    std::vector<launched_kernel> launches_of(kernel& k, const kernel_run& r) override {
+        return cuda::launches_of(on_, k, r);
+    }
     void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
     std::unique_ptr<device_event> make_event() override;
     void record(stream l, device_event& e, completion* told) override;
@@ -39,6 +44,8 @@ private:
     gpu_context& on_;
     cudaStream_t streams_[count]{};
     recording_streams recording_;
+    // Errors are hunted: each command is waited for, so that it is known whose they are.
+    const bool one_by_one_ = is_wished("CUDA_LAUNCH_BLOCKING", "1");
 };
 
 } // namespace tenon::cuda

@@ -5,6 +5,7 @@
 
 #include "emulator/control.hpp"
 
+#include "environment.hpp"
 #include "messages.hpp"
 #include "own_ops.hpp"
 
@@ -170,10 +171,13 @@ TEST_CASE("a card that cannot be used is left out of sessions, which say so: tho
     emulator::reset();
 }
 
-TEST_CASE("an illegal address in a program's own kernel names its node, recorded or not") {
-    for (const int earlier : {0, 3}) {
+TEST_CASE("an illegal address in a program's own kernel: where errors are hunted its node is named, else how that is "
+          "done is said") {
+    for (const int earlier : {-1, 0, 3}) {
+        const bool hunted = earlier < 0;
         CAPTURE(earlier);
         emulator::reset();
+        const tenon::test::environment blocking("CUDA_LAUNCH_BLOCKING", hunted ? "1" : "0");
         const tn::graph g;
         const tn::graph_scope in(g);
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
@@ -188,7 +192,7 @@ TEST_CASE("an illegal address in a program's own kernel names its node, recorded
                 CHECK(s.run(tn::feed(x, filled(-50)), y)(0) == -200 + 2 * static_cast<float>(i));
             const std::string text = message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), y); });
             CHECK(contains(text, "illegal"));
-            CHECK(contains(text, "it happened in the kernel of node \"culprit\" (test_stumble)"));
+            CHECK(contains(text, hunted ? "culprit (test_stumble)" : "CUDA_LAUNCH_BLOCKING=1 has the node named"));
         }
         CHECK_FALSE(emulator::violations().empty());
     }

@@ -54,7 +54,7 @@ public:
         gpu_(*s.gpu),
         sums_(pass_.shape.count(fate::summed, pass_.code)),
         totals_(pass_.shape.count(fate::totalled, pass_.code)) {
-        if (how != way::interpreted) begin(how);
+        if (how != way::interpreted) begin(how, s.timed);
         if (!function_) interpreted_ = std::make_unique<interpreter_call>(interpret_pass(pass_, schedule_, constants_));
     }
 
@@ -99,7 +99,7 @@ private:
     static std::int64_t rounded(std::int64_t doubles) { return (doubles + 31) / 32 * 32; }
     std::size_t made(int o) const { return static_cast<std::size_t>(pass_.made[static_cast<std::size_t>(o)]); }
 
-    void begin(way how) {
+    void begin(way how, bool timed) {
         const kernel_source source = write_kernel(pass_.code, pass_.shape);
         name_ = source.name;
         try {
@@ -109,7 +109,7 @@ private:
             say_once(e.what());
             return;
         }
-        if (how == way::compiled) (void)load(code_->image());
+        if (how == way::compiled || timed) (void)load(code_->image());
         else (void)find_function(); // it may be known, or on disk
     }
     const void* load(const std::shared_ptr<const std::string>& image) {

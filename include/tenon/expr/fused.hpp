@@ -44,6 +44,7 @@ struct fused_op {
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list inputs, int output);
     static bool needs_value(const tenon::attributes& a, int input); // undecoded: the planner asks often
+    static double operations(const attributes& a, type_list inputs, type_list outputs);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };

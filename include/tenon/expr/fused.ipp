@@ -76,6 +76,23 @@ TENON_INLINE bool fused_op::needs_value(const tenon::attributes& a, int input) {
     return a.get<std::shared_ptr<const tape>>("tape")->loads(input);
 }
 
+TENON_INLINE double fused_op::operations(const attributes& a, type_list inputs, type_list) {
+    extents all;
+    for (const tensor_type& in : inputs) all = broadcast(all, in.extents).extents;
+    const auto of_one = [](const instruction& i) {
+        switch (i.op) {
+        case opcode::input:
+        case opcode::constant:
+        case opcode::literal: return 0;
+        case opcode::fma: return 2;
+        default: return 1;
+        }
+    };
+    double n = 0;
+    for (int i = 0; i < a.tape->length; ++i) n += of_one(a.tape->code[i]);
+    return n * static_cast<double>(all.elements());
+}
+
 TENON_INLINE kernel_pointer fused_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::fused_kernel>(s, decode<attributes>(s.attrs));
 }

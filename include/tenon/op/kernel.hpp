@@ -33,6 +33,7 @@ struct kernel_setup {
     const file_access* files = nullptr; ///< which it may read and write; lives as long as the kernel; nullptr: all
     gpu_context* gpu = nullptr;         ///< of the device that it is prepared for; lives as long as the kernel
     bool allow_tf32 = false;            ///< as session_options says
+    bool timed = false;                 ///< its runs are: what stands in for it until it is compiled is not wanted
     /// Is asked for what the kernel holds of the host's memory from here on (paid_memory.hpp), before it is made; outlives the kernel.
     /// nullptr: it is not counted.
     memory_payer* memory = nullptr;
@@ -74,7 +75,8 @@ public:
     virtual bool may_share(int /*i*/, int /*o*/) const { return false; }
 
     /// Of an update on the host that may find what it is given wrong, an index out of range, say: throws what run() would, and
-    /// changes nothing. Called before the step's first update, where all that it reads is there by then.
+    /// changes nothing. Called before the step's first update, where all that it reads is there by then; else only where the variable
+    /// has no value (`in[0]` is nullptr), and nothing else may be read.
     virtual void check(const kernel_run&) const {}
 
     // Of a GPU: what is given to a stream is recorded once and given again in later steps, without run(). So it may depend on

@@ -59,6 +59,9 @@ struct op_definition {
     /// Of an op that waits and tells sizes: the most that those of an output can be, where its inputs are of these types; open ones
     /// where nothing is known. nullptr: the same.
     extents (*at_most)(const attributes&, type_list inputs, int output) = nullptr;
+    /// Arithmetic operations that a node of these types takes, all of whose sizes are numbers: a multiply-add is two, a function one.
+    /// nullptr: nobody has counted.
+    double (*operations)(const attributes&, type_list inputs, type_list outputs) = nullptr;
     /// Of a node that a text has, which may be older than a change of the op's attributes or inputs: makes it what it would be
     /// today, if it is of before. It may restore further nodes to the graph. nullptr: the op has not been changed.
     void (*of_before)(const graph& to, node& n) = nullptr;
@@ -121,6 +124,10 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires(const A& a, type_list in) { Op::at_most(a, in, 0); })
         d.at_most = [](const attributes& a, type_list inputs, int output) -> extents {
             return Op::at_most(decode<A>(a), inputs, output);
+        };
+    if constexpr (requires(const A& a, type_list t) { Op::operations(a, t, t); })
+        d.operations = [](const attributes& a, type_list inputs, type_list outputs) -> double {
+            return Op::operations(decode<A>(a), inputs, outputs);
         };
     if constexpr (requires(const graph& to, node& n) { Op::of_before(to, n); }) d.of_before = &Op::of_before;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;

@@ -34,12 +34,15 @@ struct command {
     int card;
     std::function<bool()> run; ///< false: ask again when others have got on
     std::uint64_t tried = 0;   ///< the machine's progress when it was last asked
+    // Of a kernel:
+    const void* function = nullptr;
+    dim3 grid{}, block{};
+    std::size_t shared_bytes = 0;
 };
 
 struct graph_node {
     command what;
     std::vector<std::size_t> after; ///< nodes before it
-    const void* function = nullptr; ///< a kernel's
 };
 using graph_nodes = std::vector<graph_node>;
 

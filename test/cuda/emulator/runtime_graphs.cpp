@@ -129,6 +129,19 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) 
     });
 }
 
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* to) {
+    return api("cudaGraphKernelNodeGetParams", [&](machine&, lock_type&) {
+        const command& c = reinterpret_cast<const graph_node*>(node)->what;
+        if (!c.function) return cudaErrorInvalidDeviceFunction; // a library's
+        *to = {};
+        to->func = const_cast<void*>(c.function);
+        to->gridDim = c.grid;
+        to->blockDim = c.block;
+        to->sharedMemBytes = static_cast<unsigned>(c.shared_bytes);
+        return cudaSuccess;
+    });
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* to, cudaGraph_t handle, unsigned long long) {
     return api("cudaGraphInstantiate", [&](machine& m, lock_type&) {
         graph* const g = find_graph(m, handle);

@@ -56,7 +56,8 @@ cudaError_t put_kernel(machine& m, const void* kernel, const std::string& where,
     const int number = s->card;
     const std::uint64_t seed = m.random();
     machine* const machine_then = &m;
-    m.put(*s, {"the kernel launched at " + where, work::kernel, number, [=, body = std::move(thread_body)] {
+    m.put(*s, {"the kernel launched at " + where, work::kernel, number,
+               [=, body = std::move(thread_body)] {
                    machine& now = *machine_then;
                    std::string wrong;
                    {
@@ -72,7 +73,8 @@ cudaError_t put_kernel(machine& m, const void* kernel, const std::string& where,
                    const lock_type lock(now.guard);
                    now.lose(number, cudaErrorIllegalAddress, "the kernel launched at " + where + " " + wrong);
                    return true;
-               }});
+               },
+               0, kernel, grid, block, shared_bytes});
     return cudaSuccess;
 }
 
@@ -138,6 +140,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* function) 
         const auto asked = m.shared_limits.find(function);
         to->maxDynamicSharedSizeBytes = asked == m.shared_limits.end() ? 48 * 1024 : static_cast<int>(asked->second);
         to->binaryVersion = to->ptxVersion = 90;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaFuncGetName(const char** name, const void*) {
+    return api("cudaFuncGetName", [&](machine&, lock_type&) {
+        *name = "emulated";
         return cudaSuccess;
     });
 }

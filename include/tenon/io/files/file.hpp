@@ -43,6 +43,9 @@ private:
     std::int64_t size_ = -1, modified_ = -1;
 };
 
+/// All that is in a file.
+std::string text_of_file(const char* what, const std::string& path);
+
 /// A file that appears whole or not at all: it is written beside its place, and commit() puts it there.
 class output_file {
 public:

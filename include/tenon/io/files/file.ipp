@@ -95,6 +95,14 @@ TENON_INLINE void input_file::seek(std::uint64_t position) {
     throw_file_error(what_, path_, errno);
 }
 
+TENON_INLINE std::string text_of_file(const char* what, const std::string& path) {
+    input_file file(what, path);
+    std::string text;
+    char block[1 << 14];
+    while (const std::size_t n = file.read(block, sizeof block)) text.append(block, n);
+    return text;
+}
+
 TENON_INLINE output_file::output_file(const char* what, std::string path) : what_(what), path_(std::move(path)) {
     static std::atomic<unsigned> count{0};
     // What another process left behind in a crash may have this name: then take the next.

@@ -79,6 +79,13 @@ constexpr inferred infer_convolution(const conv2d_attributes& a, const tensor_ty
     return inferred(x.element, extents{x.extents[0], rows.size, columns.size, outputs});
 }
 
+/// Of a convolution that gives y with windows w, and of both its gradients.
+inline double convolution_operations(const tensor_type& w, const tensor_type& y) {
+    const double per_output = static_cast<double>(w.extents[0].size) * static_cast<double>(w.extents[1].size) *
+                              static_cast<double>(w.extents[2].size);
+    return 2 * per_output * static_cast<double>(y.extents.elements());
+}
+
 /// The gradient dy fits the convolution of x and w.
 constexpr fault gradient_fits(const conv2d_attributes& a, const tensor_type& x, const tensor_type& w,
                               const tensor_type& dy) {
@@ -97,6 +104,9 @@ struct conv2d_op {
     using attributes = detail::conv2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 2 ? detail::infer_convolution(a, in[0], in[1]) : inferred(fault::expects_more_operands);
+    }
+    static double operations(const attributes&, type_list in, type_list out) {
+        return detail::convolution_operations(in[1], out[0]);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
@@ -125,6 +135,9 @@ struct conv2d_bias_op {
         sizes[3] = m.size;
         return inferred(r.type.element, sizes);
     }
+    static double operations(const attributes&, type_list in, type_list out) {
+        return detail::convolution_operations(in[1], out[0]);
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -139,6 +152,9 @@ struct conv2d_backward_input_op {
         if (in.size() != 3) return fault::expects_more_operands;
         const fault f = detail::gradient_fits(a, in[2], in[1], in[0]);
         return f == fault::none ? inferred(in[2]) : inferred(f);
+    }
+    static double operations(const attributes&, type_list in, type_list) {
+        return detail::convolution_operations(in[1], in[0]);
     }
     static constexpr bool needs_value(const attributes&, int input) { return input != 2; }
     static void gradient(gradient_context& g);
@@ -162,6 +178,9 @@ struct conv2d_backward_filter_op {
         const fault f = detail::gradient_fits(a.convolution, in[0], in[2], in[1]);
         if (f != fault::none) return f;
         return output == 0 ? inferred(in[2]) : inferred(in[2].element, extents{in[2].extents[3]});
+    }
+    static double operations(const attributes&, type_list in, type_list) {
+        return detail::convolution_operations(in[2], in[1]);
     }
     static constexpr bool needs_value(const attributes&, int input) { return input != 2; }
     static void gradient(gradient_context& g);
@@ -190,6 +209,9 @@ struct conv2d_transpose_op {
         const merged_extent outputs = multiply_size(w.extents[2], a.groups);
         if (outputs.what != fault::none) return outputs.what;
         return inferred(x.element, extents{x.extents[0], rows.size, columns.size, outputs.size});
+    }
+    static double operations(const attributes&, type_list in, type_list) {
+        return detail::convolution_operations(in[1], in[0]);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);

@@ -56,6 +56,11 @@ struct matmul_op {
     static constexpr inferred infer(const attributes& t, type_list in, int) {
         return in.size() == 2 ? product(t, in[0], in[1]) : inferred(fault::expects_more_operands);
     }
+    static double operations(const attributes& t, type_list in, type_list out) {
+        const extents& a = in[0].extents;
+        return 2.0 * static_cast<double>(out[0].extents.elements()) *
+               static_cast<double>(a[a.rank() - (t.transpose_a ? 2 : 1)].size);
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -83,6 +88,9 @@ struct matmul_bias_op {
         if (n.what != fault::none) return n.what;
         r.type.extents[r.type.extents.rank() - 1] = n.size;
         return r;
+    }
+    static double operations(const attributes& t, type_list in, type_list out) {
+        return matmul_op::operations({t.transpose_a, t.transpose_b}, in, out);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);

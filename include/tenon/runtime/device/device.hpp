@@ -62,6 +62,17 @@ public:
 
 class stream_recorder;
 
+/// A kernel as a card runs it: what a node's kernel has launched.
+struct launched_kernel {
+    std::string name; ///< as its library calls it; "" where it does not say
+    std::int64_t blocks = 0;
+    int threads = 0;              ///< of a block
+    int registers = 0;            ///< of a thread; 0: not known
+    std::size_t shared_bytes = 0; ///< of a block
+    std::size_t local_bytes = 0;  ///< of a thread, in the card's memory: what its registers do not hold
+    double occupancy = 0; ///< of the threads that a multiprocessor has room for, those that can be there at a time
+};
+
 /// What a device that works on its own does things in: kernels, copies to it, copies from it. Each stream does what it is
 /// given one after another; different streams at the same time. What is passed must live until it has ended.
 class device_streams {
@@ -88,6 +99,8 @@ public:
     virtual void flush() = 0;
     /// Commands that only wait for time to pass ask wanted() now.
     virtual void ask_again() noexcept = 0;
+    /// What run() would launch, nothing of which runs. Nothing where kernels are the host's.
+    virtual std::vector<launched_kernel> launches_of(kernel&, const kernel_run&) { return {}; }
     /// Memory of the host which the device reads and writes by itself: what kernels tell it in each step (kernel::tell), and what recorded
     /// copies copy. Throws resource_exhausted_error.
     virtual std::shared_ptr<std::byte> told_memory(std::size_t bytes) {

@@ -62,6 +62,7 @@ TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, co
                          .files = &d.files(),
                          .gpu = d.gpu(),
                          .allow_tf32 = o.allow_tf32,
+                         .timed = o.measure,
                          .memory = p.prepared.get()};
     const auto who = [&] {
         return "preparing " + place_of(*i.origin, d) + ", of " + detail::listed(in) + " to " + detail::listed(out);

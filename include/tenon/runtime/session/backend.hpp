@@ -19,6 +19,7 @@
 namespace tenon {
 
 class trace;
+class timed_kernel;
 class cost_measurements;
 
 namespace detail {
@@ -68,6 +69,8 @@ public:
                                                           const fetch_request& r) = 0;
     virtual step_report report(run_request&& r) = 0;
     virtual placement_explanation explain(run_request&& r) = 0;
+    virtual std::shared_ptr<timed_kernel>
+    kernel_of(run_request&& r); ///< unless its kernels are in this process: unimplemented_error
     virtual session_statistics statistics() const = 0;
     virtual std::vector<device_attributes> list_devices() const = 0;
     virtual tenon::memory_info memory_info(const device_name& device) const = 0;

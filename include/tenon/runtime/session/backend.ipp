@@ -39,6 +39,12 @@ TENON_INLINE session_state::session_state(const tenon::graph& g, const session_o
 }
 TENON_INLINE session_state::~session_state() = default;
 
+TENON_INLINE std::shared_ptr<timed_kernel> session_state::kernel_of(run_request&&) {
+    throw unimplemented_error(
+        "session::kernel_of: a session on a server has its kernels there; time them by a program that runs there, "
+        "with a session of its own, or take the times of steps by session::set_measurements");
+}
+
 TENON_INLINE void session_state::say_closed() { throw failed_precondition_error("Session is closed."); }
 
 TENON_INLINE void session_state::require_member(const node* n, const char* kind, std::size_t i, std::size_t count,

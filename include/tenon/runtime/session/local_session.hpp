@@ -10,6 +10,7 @@
 #include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/observed.hpp>
 #include <tenon/runtime/session/task_state.hpp>
+#include <tenon/runtime/trace/timed_kernel.hpp>
 
 /// A session whose steps are planned in this process, and run on its tasks and, where it is given such, on those of other processes.
 
@@ -39,6 +40,7 @@ public:
     /// with what makes the report, or throws.
     void report_later(run_request&& r, std::function<void(function_ref<step_report()>)> then);
     placement_explanation explain(run_request&& r) override;
+    std::shared_ptr<timed_kernel> kernel_of(run_request&& r) override;
     session_statistics statistics() const override;
     std::vector<device_attributes> list_devices() const override;
     tenon::memory_info memory_info(const device_name& device) const override;
@@ -70,6 +72,11 @@ private:
     // Changes where containers of a task are reset.
     std::uint64_t epoch() const noexcept;
     bool is_measuring() const noexcept { return measured_.is_set(); }
+
+    // Of the node with these operands; on that device of the session, or, -1, where it is placed.
+    std::shared_ptr<timed_kernel> timed(node& n, const std::vector<any_tensor>& operands, std::vector<any_array> values,
+                                        int device);
+    device_peak peak_of(int device, element_type e);
 
     runtime::request planned(const std::vector<any_tensor>& feeds, const any_array* const* fed,
                              const fetch_request& r) const;

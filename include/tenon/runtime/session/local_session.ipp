@@ -473,3 +473,5 @@ TENON_INLINE step_report local_session::reported(const step_plan& p) const {
 } // namespace tenon::detail
 
 #include <tenon/runtime/session/local_callable.inl>
+
+#include <tenon/runtime/session/local_kernel.inl>

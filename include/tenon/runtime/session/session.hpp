@@ -27,6 +27,8 @@
 
 namespace tenon {
 
+class timed_kernel;
+
 /// Runs the graph that was current when it was made. Thread-safe; its variables end with it, or with its task. What was moved from says
 /// so: every function is a failed_precondition_error then.
 class session {
@@ -127,6 +129,17 @@ public:
     placement_explanation explain_placement_untyped(std::vector<fed_value> feeds,
                                                     const std::vector<any_tensor>& fetches,
                                                     const std::vector<operation>& targets = {});
+
+    /// The kernel of the node that computes the one tensor given, on the device where such a step runs it, with the operands that the step
+    /// computes for it: run by itself, it is what benchmark() times (debug/benchmark.hpp). invalid_argument_error where the node is no
+    /// kernel of its operands alone: a variable's, a queue's, a random one's, one that waits. For sessions in this process.
+    template <class... F> std::shared_ptr<timed_kernel> kernel_of(F&&... arguments) {
+        static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
+                                                       "feed(x, value) for each that is fed");
+        detail::run_request r;
+        (detail::add_fetch(r, std::forward<F>(arguments)), ...);
+        return live().kernel_of(std::move(r));
+    }
 
     session_statistics statistics() const;
     /// The devices, /device:CPU:0 first (SEMANTICS 12).

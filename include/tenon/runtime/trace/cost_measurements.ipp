@@ -13,6 +13,7 @@
 #include <tenon/graph/add_node.hpp>
 #include <tenon/io/files/file.hpp>
 #include <tenon/io/json/json_parse.hpp>
+#include <tenon/io/json/json_reader.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
@@ -224,88 +225,43 @@ TENON_INLINE std::string cost_measurements::to_json() const {
 
 namespace detail {
 
-// Each member of a JSON object is asked for once; what was not asked for should not be there.
-class measurement_reader {
-public:
-    measurement_reader(const json_value& v, std::string where) : value_(v), where_(std::move(where)) {
-        if (!v.get<json_value::object>()) wrong("must be an object, not " + v.described());
-    }
-    const json_value& member(const char* name) {
-        names_.emplace_back(name);
-        const json_value* found = value_.find(name);
-        if (!found) wrong("has no \"" + std::string(name) + "\"");
-        return *found;
-    }
-    std::string text(const char* name) {
-        const json_value& v = member(name);
-        const auto* s = v.get<std::string>();
-        if (!s || s->empty()) wrong("\"" + std::string(name) + "\" must be a text, not " + v.described());
-        return *s;
-    }
-    std::int64_t number(const json_value& v, const char* name, std::int64_t least, std::int64_t largest) const {
-        const auto* i = v.get<std::int64_t>();
-        if (!i || *i < least || *i > largest)
-            wrong("\"" + std::string(name) + "\": a whole number from " + std::to_string(least) + " to " +
-                  std::to_string(largest) + " is needed, not " + v.described());
-        return *i;
-    }
-    const json_value::list& list(const char* name) {
-        const json_value& v = member(name);
-        const auto* l = v.get<json_value::list>();
-        if (!l) wrong("\"" + std::string(name) + "\" must be a list, not " + v.described());
-        return *l;
-    }
-    timings read_timings() {
-        timings t;
-        for (const json_value& v : list("nanoseconds")) t.last.push_back(number(v, "nanoseconds", 0, timings::longest));
-        if (t.last.empty() || t.last.size() > timings::most)
-            wrong("\"nanoseconds\" must be 1 to " + std::to_string(timings::most) + " times, not " +
-                  std::to_string(t.last.size()));
-        t.count = number(member("count"), "count", static_cast<std::int64_t>(t.last.size()), INT64_MAX / 2);
-        return t;
-    }
-    // What is there beside what was asked for.
-    void end() const {
-        for (const json_member& m : *value_.get<json_value::object>())
-            if (std::find(names_.begin(), names_.end(), m.name) == names_.end())
-                wrong("\"" + m.name + "\" is not known");
-    }
-    [[noreturn]] void wrong(const std::string& what) const {
-        throw invalid_argument_error("cost measurements: " + where_ + ": " + what);
-    }
-
-private:
-    const json_value& value_;
-    std::string where_;
-    std::vector<std::string_view> names_;
-};
+inline timings read_timings(json_reader& e) {
+    timings t;
+    for (const json_value& v : e.list("nanoseconds")) t.last.push_back(e.number(v, "nanoseconds", 0, timings::longest));
+    if (t.last.empty() || t.last.size() > timings::most)
+        e.wrong("\"nanoseconds\" must be 1 to " + std::to_string(timings::most) + " times, not " +
+                std::to_string(t.last.size()));
+    t.count = e.number(e.member("count"), "count", static_cast<std::int64_t>(t.last.size()), INT64_MAX / 2);
+    return t;
+}
 
 } // namespace detail
 
 TENON_INLINE cost_measurements cost_measurements::from_json(const std::string& text) {
     constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
-    const detail::json_value root = detail::parse_json(text, "cost measurements");
+    constexpr const char* what = "cost measurements";
+    const detail::json_value root = detail::parse_json(text, what);
     cost_measurements m;
-    detail::measurement_reader all(root, "the whole");
+    detail::json_reader all(root, what, "the whole");
     if (const std::string format = all.text("format"); format != "tenon cost measurements")
         all.wrong("\"format\" is \"" + format + "\", not \"tenon cost measurements\"");
     all.number(all.member("version"), "version", 1, 1);
     const auto each = [&](const char* kind, const char* one, const auto& read) {
         std::size_t number = 0;
         for (const detail::json_value& v : all.list(kind)) {
-            detail::measurement_reader entry(v, std::string(one) + " " + std::to_string(++number));
+            detail::json_reader entry(v, what, std::string(one) + " " + std::to_string(++number));
             if (!read(entry)) entry.wrong("it is there twice");
             entry.end();
         }
     };
-    each("kernels", "kernel", [&](detail::measurement_reader& e) {
+    each("kernels", "kernel", [&](detail::json_reader& e) {
         const std::string device = e.text("device"), node = e.text("node");
-        return m.state_->kernels[device].try_emplace(node, e.read_timings()).second;
+        return m.state_->kernels[device].try_emplace(node, detail::read_timings(e)).second;
     });
-    each("links", "link", [&](detail::measurement_reader& e) {
+    each("links", "link", [&](detail::json_reader& e) {
         const std::string from = e.text("from"), to = e.text("to");
         const auto bytes = static_cast<std::size_t>(e.number(e.member("bytes"), "bytes", 0, most_bytes));
-        return m.state_->links[{from, to}].try_emplace(bytes, e.read_timings()).second;
+        return m.state_->links[{from, to}].try_emplace(bytes, detail::read_timings(e)).second;
     });
     all.end();
     return m;
@@ -319,10 +275,7 @@ TENON_INLINE void cost_measurements::save(const std::string& path) const {
 }
 
 TENON_INLINE cost_measurements cost_measurements::load(const std::string& path) {
-    detail::input_file file("cost_measurements::load", path);
-    std::string text;
-    char block[1 << 14];
-    while (const std::size_t n = file.read(block, sizeof block)) text.append(block, n);
+    const std::string text = detail::text_of_file("cost_measurements::load", path);
     try {
         return from_json(text);
     } catch (const error& e) {

@@ -1,0 +1,89 @@
+#include <cuda/device/launches.hpp>
+
+#include <memory>
+#include <type_traits>
+
+#include <cuda_runtime_api.h>
+
+#include <cuda/device/error.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+template <class T, cudaError_t (*Destroy)(T)> struct destroy {
+    void operator()(T t) const noexcept { (void)Destroy(t); }
+};
+template <class T, cudaError_t (*Destroy)(T)>
+using owned = std::unique_ptr<std::remove_pointer_t<T>, destroy<T, Destroy>>;
+
+// Of a kernel of another library it may not be told which it is.
+launched_kernel about(const cudaKernelNodeParams& p, int threads_there) {
+    launched_kernel k;
+    k.blocks = std::int64_t{p.gridDim.x} * p.gridDim.y * p.gridDim.z;
+    k.threads = static_cast<int>(p.blockDim.x * p.blockDim.y * p.blockDim.z);
+    k.shared_bytes = p.sharedMemBytes;
+    cudaFuncAttributes a{};
+    int blocks = 0;
+    const char* name = nullptr;
+    if (cudaFuncGetAttributes(&a, p.func) != cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, p.func, k.threads, p.sharedMemBytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return k;
+    }
+    k.registers = a.numRegs;
+    k.local_bytes = a.localSizeBytes;
+    k.shared_bytes += a.sharedSizeBytes;
+    k.occupancy = static_cast<double>(blocks) * k.threads / threads_there;
+    if (cudaFuncGetName(&name, p.func) == cudaSuccess && name) k.name = name;
+    else (void)cudaGetLastError();
+    return k;
+}
+
+} // namespace
+
+std::vector<launched_kernel> launches_of(gpu_context& on, kernel& k, const kernel_run& r) {
+    on.use();
+    cudaStream_t native = nullptr;
+    check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    const owned<cudaStream_t, cudaStreamDestroy> stream(native);
+    check(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    kernel_run here = r;
+    here.stream = native;
+    std::exception_ptr failure;
+    try {
+        k.run(here);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    cudaGraph_t made = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(native, &made);
+    const owned<cudaGraph_t, cudaGraphDestroy> graph(made);
+    if (failure) {
+        (void)cudaGetLastError();
+        std::rethrow_exception(failure);
+    }
+    check(ended, "cudaStreamEndCapture");
+    std::size_t count = 0;
+    check(cudaGraphGetNodes(made, nullptr, &count), "cudaGraphGetNodes");
+    std::vector<cudaGraphNode_t> nodes(count);
+    if (count > 0) check(cudaGraphGetNodes(made, nodes.data(), &count), "cudaGraphGetNodes");
+    int threads_there = 0;
+    check(cudaDeviceGetAttribute(&threads_there, cudaDevAttrMaxThreadsPerMultiProcessor, on.card),
+          "cudaDeviceGetAttribute");
+    std::vector<launched_kernel> all;
+    for (const cudaGraphNode_t n : nodes) {
+        cudaGraphNodeType type{};
+        check(cudaGraphNodeGetType(n, &type), "cudaGraphNodeGetType");
+        if (type != cudaGraphNodeTypeKernel) continue;
+        cudaKernelNodeParams p{};
+        if (cudaGraphKernelNodeGetParams(n, &p) == cudaSuccess) all.push_back(about(p, threads_there));
+        else {
+            (void)cudaGetLastError();
+            all.emplace_back();
+        }
+    }
+    return all;
+}
+
+} // namespace tenon::cuda

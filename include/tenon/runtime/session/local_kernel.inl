@@ -1,0 +1,137 @@
+#pragma once
+
+// A part of session/local_session.ipp: one node's kernel by itself.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <tenon/core/with_element.hpp>
+#include <tenon/ops/control/control.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/runtime/trace/timed_kernel.hpp>
+
+namespace tenon::detail {
+
+inline void require_own_kernel(const node& n) {
+    const op_flags not_alone[] = {op_flags::stateful, op_flags::source, op_flags::updates, op_flags::resource,
+                                  op_flags::constant, op_flags::fed,    op_flags::uses,    op_flags::waits};
+    if (n.op->cpu && std::none_of(std::begin(not_alone), std::end(not_alone), [&](op_flags f) { return n.op->is(f); }))
+        return;
+    throw invalid_argument_error("session::kernel_of: \"" + n.name + "\" (" + n.op->name +
+                                 ") is no kernel of its operands alone; time a step that runs it, a callable, say");
+}
+
+// The operands are computed as in such a step.
+TENON_INLINE std::shared_ptr<timed_kernel> local_session::kernel_of(run_request&& r) {
+    if (r.fetches.size() != 1 || !r.targets.empty())
+        throw invalid_argument_error(
+            "session::kernel_of: give it one tensor, whose node's kernel is meant, and what is fed; here are " +
+            std::to_string(r.fetches.size()) + " tensors and " + std::to_string(r.targets.size()) + " operations");
+    (void)checked(r); // the handle is one of this graph
+    node& n = *r.fetches[0].node();
+    require_own_kernel(n);
+    run_request asked;
+    for (const fed_value& f : r.feeds) asked.feeds.push_back({f.tensor, f.value.share()});
+    for (const node_output& from : n.inputs) {
+        const auto same = [&](const any_tensor& t) { return t.output() == from; };
+        if (std::none_of(asked.fetches.begin(), asked.fetches.end(), same)) asked.fetches.emplace_back(from);
+    }
+    const std::vector<any_tensor> operands = asked.fetches;
+    std::vector<any_array> values;
+    if (!operands.empty()) values = run(std::move(asked));
+    return timed(n, operands, std::move(values), -1);
+}
+
+// Fed with the operands: what is placed and prepared is the node, for their sizes.
+TENON_INLINE std::shared_ptr<timed_kernel> local_session::timed(node& n, const std::vector<any_tensor>& operands,
+                                                                std::vector<any_array> values, int device) {
+    std::vector<const any_array*> fed;
+    for (const any_array& v : values) fed.push_back(&v);
+    fetch_request whole;
+    for (std::size_t o = 0; o < n.outputs.size(); ++o) whole.fetches.emplace_back(node_output{&n, static_cast<int>(o)});
+    const runtime::plan_options o = planning(0, true);
+    const runtime::request r = planned(operands, fed.data(), whole);
+    runtime::program p = device < 0 ? placed(r, o) : runtime::prune(r);
+    const auto item = std::find_if(p.items.begin(), p.items.end(), [&](const auto& i) { return i.origin == &n; });
+    if (device >= 0) item->device = device;
+    tenon::device* const on = o.devices[static_cast<std::size_t>(item->device)];
+    if (!on)
+        throw unimplemented_error("session::kernel_of: \"" + n.name + "\" is on " + to_string(o.name_of(item->device)) +
+                                  ", in another process; time it there");
+
+    timed_kernel::parts of;
+    of.on = on;
+    of.pool = step_pool_;
+    of.node = n.name + " (" + shown_op(n) + ")";
+    of.timed = runtime::timed_as(p, *item);
+    of.kernel = runtime::prepare_kernel(p, *item, o);
+    std::vector<tensor_type> in;
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+        const auto same = [&](const any_tensor& t) { return t.output() == n.inputs[k]; };
+        const auto at = std::find_if(operands.begin(), operands.end(), same);
+        of.operands.push_back(values[static_cast<std::size_t>(at - operands.begin())].share());
+        of.read.push_back(p.reads(*item, static_cast<int>(k)));
+        in.push_back(of.operands.back().type());
+    }
+    for (const int v : item->outputs) of.outputs.push_back(p.value(v).type);
+    const auto list = [](const std::vector<tensor_type>& t) { return type_list(t.data(), static_cast<int>(t.size())); };
+    if (n.op->operations) of.operations = n.op->operations(item->attributes, list(in), list(of.outputs));
+    if (options.flush_denormals) of.denormals = flushed_denormals;
+    of.peak = [this, d = item->device, e = of.outputs.front().element] { return peak_of(d, e); };
+    // What it holds of the host's memory is counted there, and its devices are the session's.
+    using kept = std::pair<std::shared_ptr<local_session>, std::shared_ptr<runtime::prepared_memory>>;
+    of.owner = std::make_shared<kept>(shared_from_this(), p.prepared);
+    return std::make_shared<timed_kernel>(std::move(of));
+}
+
+// Sizes beyond the caches, and large enough for all threads or multiprocessors; the fastest of a few runs. Where there is no memory for
+// that, nothing is known.
+TENON_INLINE device_peak local_session::peak_of(int device, element_type e) {
+    static std::mutex guard;
+    static std::map<std::pair<std::string, element_type>, device_peak> known;
+    const std::lock_guard lock(guard);
+    const device_attributes& on = described_[static_cast<std::size_t>(device)].attributes;
+    const auto [at, is_new] = known.emplace(std::pair(timed_on(on), e), device_peak{});
+    if (!is_new) return at->second;
+    const bool is_card = on.name.type == "GPU" && !on.simulated;
+    const tenon::graph own;
+    const graph_scope in(own);
+    const auto least_seconds = [&](const any_tensor& y, const any_tensor& x) {
+        any_array value(e, x.extents());
+        with_element(e, [&]<class T>(const T&) {
+            if constexpr (!std::is_same_v<T, std::string>)
+                for (std::int64_t i = 0; i < value.elements(); ++i)
+                    value.data<T>()[i] = static_cast<T>(static_cast<float>(i % 7));
+        });
+        std::vector<any_array> values;
+        values.push_back(std::move(value));
+        const auto k = timed(*y.node(), {x}, std::move(values), device);
+        double least = k->run(1);
+        for (int i = 0; i < 5; ++i) least = std::min(least, k->run(1));
+        return least;
+    };
+    const auto rate = [](double work, double seconds) { return seconds > 0 ? work / seconds : 0; };
+    try {
+        const std::int64_t n = (std::int64_t{is_card ? 512 : 128} << 20) / static_cast<std::int64_t>(size_of(e));
+        if (is_numeric(e)) {
+            const any_tensor x = untyped::placeholder(e, {n});
+            at->second.bytes_per_second = rate(2 * static_cast<double>(n) * static_cast<double>(size_of(e)),
+                                               least_seconds(untyped::add(x, x), x));
+        }
+        const std::int64_t m = is_card ? 4096 : 1024;
+        if (is_floating(e)) {
+            const any_tensor x = untyped::placeholder(e, {m, m});
+            at->second.operations_per_second =
+                rate(2 * std::pow(static_cast<double>(m), 3), least_seconds(untyped::matmul(x, x), x));
+        }
+    } catch (const resource_exhausted_error&) {
+    }
+    return at->second;
+}
+
+} // namespace tenon::detail
