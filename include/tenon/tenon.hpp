@@ -47,6 +47,7 @@
 #include <tenon/ops/linear/pooling.hpp>               // max_pool, average_pool
 #include <tenon/ops/rows/softmax.hpp>                 // softmax and the cross entropies
 #include <tenon/ops/rows/normalization.hpp>           // layer normalisation
+#include <tenon/ops/rows/attention.hpp>               // scaled dot-product attention, in blocks
 #include <tenon/ops/random/dropout.hpp>               // dropout
 #include <tenon/ops/random/random.hpp>                // random numbers, the same everywhere
 #include <tenon/ops/queue/queue.hpp>                  // queues of tuples, which outlive steps

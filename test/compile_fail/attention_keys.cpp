@@ -1,6 +1,6 @@
 // Queries and keys of different sizes.
 // error[gcc]: attention: inner dimensions differ: \[4, 3\] x \[5, 2\] x \[5, 2\]
-// error[clang]: attention_rule, tenon::fault::inner_dimensions_differ, .*size<3>.*size<2>
+// error[clang]: attention_op, tenon::fault::inner_dimensions_differ, .*size<3>.*size<2>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -46,22 +47,24 @@ matrix projected(const matrix& x, const tn::any_array& kernel, const tn::any_arr
     }
     return y;
 }
-// Of one sequence, by the formula: heads lie side by side.
-matrix attended(const matrix& q, const matrix& k, const matrix& v, std::size_t heads, bool causal) {
-    const std::size_t size = q[0].size() / heads;
-    matrix y(q.size(), std::vector<double>(v[0].size()));
+// Of one sequence, by the formula: heads lie side by side, those of keys for one of queries after another.
+matrix attended(const matrix& q, const matrix& k, const matrix& v, std::size_t heads, bool causal,
+                std::size_t length = 1000) {
+    const std::size_t size = q[0].size() / heads, group = q[0].size() / k[0].size();
+    matrix y(q.size(), std::vector<double>(q[0].size()));
     for (std::size_t h = 0; h < heads; ++h)
         for (std::size_t i = 0; i < q.size(); ++i) {
             std::vector<double> weight;
             double sum = 0;
-            for (std::size_t j = 0; j < k.size() && !(causal && j > i); ++j) {
+            for (std::size_t j = 0; j < std::min(k.size(), length) && !(causal && j > i); ++j) {
                 double s = 0;
-                for (std::size_t d = 0; d < size; ++d) s += q[i][h * size + d] * k[j][h * size + d];
+                for (std::size_t d = 0; d < size; ++d) s += q[i][h * size + d] * k[j][h / group * size + d];
                 weight.push_back(std::exp(s / std::sqrt(static_cast<double>(size))));
                 sum += weight.back();
             }
             for (std::size_t j = 0; j < weight.size(); ++j)
-                for (std::size_t d = 0; d < size; ++d) y[i][h * size + d] += weight[j] / sum * v[j][h * size + d];
+                for (std::size_t d = 0; d < size; ++d)
+                    y[i][h * size + d] += weight[j] / sum * v[j][h / group * size + d];
         }
     return y;
 }
@@ -102,6 +105,40 @@ TEST_CASE("multi_head_attention is, head by head, softmax(q k^T / sqrt(d)) v of 
                                         expected[i][j]) < 1e-12);
             }
         }
+}
+
+TEST_CASE("multi_head_attention with fewer heads of keys, and sequences of several lengths") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<double, tn::shape<batch, steps, 12>>("x");
+    const auto source = tn::placeholder<double, tn::shape<batch, tn::dyn, 5>>("source");
+    const auto lengths = tn::placeholder<std::int32_t, tn::shape<batch>>("lengths");
+    const auto layer = nn::multi_head_attention<6, 2>({.bias = tn::uniform(-1, 1, 9)});
+    const tn::tensor<double, tn::shape<batch, steps, 12>> y = layer(x, source, lengths);
+    const auto variables = g.collection(tn::trainable_variables);
+    CHECK(variables[2].extents() == tn::extents(5, 4));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const tn::any_array xs = numbers({2, 4, 12}, 1), ss = numbers({2, 6, 5}, 2);
+    tn::any_array counts(tn::element_type::int32, {2});
+    counts.data<std::int32_t>()[0] = 6;
+    counts.data<std::int32_t>()[1] = 3;
+    std::vector<tn::fed_value> fed;
+    fed.push_back({x, xs.copy()});
+    fed.push_back({source, ss.copy()});
+    fed.push_back({lengths, counts.copy()});
+    const tn::any_array got = std::move(s.run_untyped(std::move(fed), {y})[0]);
+    const auto w = s.run_untyped({}, variables);
+    for (std::int64_t b = 0; b < 2; ++b) {
+        const matrix theirs = rows_of(ss, b * 6, 6, 5);
+        const matrix joined = attended(projected(rows_of(xs, b * 4, 4, 12), w[0], w[1]), projected(theirs, w[2], w[3]),
+                                       projected(theirs, w[4], w[5]), 6, false, b == 0 ? 6 : 3);
+        const matrix expected = projected(joined, w[6], w[7]);
+        for (std::size_t i = 0; i < 4; ++i)
+            for (std::size_t j = 0; j < 12; ++j)
+                CHECK(std::fabs(got.data<double>()[(static_cast<std::size_t>(b) * 4 + i) * 12 + j] - expected[i][j]) <
+                      1e-12);
+    }
 }
 
 TEST_CASE("gradients of attention are those of differences, whatever is known of its sizes") {

@@ -83,10 +83,10 @@ TEST_CASE("a rule takes any number of operands: it answers, or says what is wron
         types.resize(types.size() + 3, tensor_type{t, extents{1}});
         for (int count = 0; count <= usual + 3; ++count)
             if (accepts(count) &&
-                count < usual) // one that says sizes, of several that are alike, or that is only shown
+                count < usual) // one that says sizes or lengths, of several that are alike, or that is only shown
                 CHECK(std::set<std::string>{"random_uniform", "random_normal", "random_integers", "random_permutation",
                                             "random_bernoulli", "add_n", "concat", "stack", "split_like", "print",
-                                            "assert", "prod_gradient", "epoch_order"}
+                                            "assert", "prod_gradient", "epoch_order", "attention", "attention_gradient"}
                           .contains(e.op));
     });
 }

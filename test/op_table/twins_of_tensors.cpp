@@ -107,6 +107,9 @@ TEST_CASE("typed and untyped: layers") {
     t.same("sigmoid_cross_entropy", sigmoid_cross_entropy(x, answers), untyped::sigmoid_cross_entropy(x, answers),
            1e-6);
     t.same("layer_norm", layer_norm(x, scale, scale), untyped::layer_norm(x, scale, scale));
+    t.same("attention", attention(x, x, x, {.causal = true}), untyped::attention(x, x, x, {.causal = true}));
+    const auto length = constant(std::int32_t{2});
+    t.same("attention", attention(x, x, x, length), untyped::attention(x, x, x, length));
 }
 
 TEST_CASE("typed and untyped: losses") {

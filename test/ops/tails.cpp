@@ -228,6 +228,16 @@ TEST_CASE("softmax, its losses and normalisation compute on the elements they ar
                 return un::layer_norm(rows(n, e), vector_of(n, e), vector_of(n, e));
             },
             value);
+        check(
+            "attention",
+            [&](std::int64_t n, element_type e) { return un::attention(rows(n, e), rows(n, e), rows(n, e)); }, value);
+        check(
+            "causal attention",
+            [&](std::int64_t n, element_type e) {
+                return un::attention(un::placeholder(e, {n, 5}), un::placeholder(e, {n, 5}), un::placeholder(e, {n, 3}),
+                                     {.causal = true});
+            },
+            value);
     }
 }
 

@@ -1,4 +1,4 @@
-// What the types of random tensors, dropout, convolutions, pools, softmax and layer_norm are.
+// What the types of random tensors, dropout, convolutions, pools, softmax, layer_norm and attention are.
 
 #include <cstdint>
 #include <type_traits>
@@ -7,6 +7,7 @@
 #include <tenon/ops/linear/pooling.hpp>
 #include <tenon/ops/random/dropout.hpp>
 #include <tenon/ops/random/random.hpp>
+#include <tenon/ops/rows/attention.hpp>
 #include <tenon/ops/rows/normalization.hpp>
 #include <tenon/ops/rows/softmax.hpp>
 
@@ -71,6 +72,14 @@ static_assert(is<sigmoid_loss::shape_type, shape<batch, 10>> && is<sigmoid_loss:
 static_assert(
     is<decltype(tn::layer_norm(some<f32<batch, 5, dyn>>(), some<f32<64>>(), some<f32<dyn>>())), f32<batch, 5, 64>>);
 static_assert(is<decltype(tn::layer_norm(some<f32<batch, 5>>(), some<ill_shaped>(), some<f32<5>>())), ill_shaped>);
+
+static_assert(
+    is<decltype(tn::attention(some<f32<batch, 8, dyn, 64>>(), some<f32<dyn, 2, 7, 64>>(), some<f32<dyn, 2, 7, 5>>())),
+       f32<batch, 8, dyn, 5>>);
+static_assert(is<decltype(tn::attention(some<f32<batch, 8, 4, dyn>>(), some<f32<batch, dyn, dyn, 64>>(),
+                                        some<f32<batch, 2, 7, 5>>(), some<i32<batch>>(), {.causal = true})),
+                 f32<batch, 8, 4, 5>>);
+static_assert(is<decltype(tn::attention(some<f32<5, 4>>(), some<f32<7, 4>>(), some<ill_shaped>())), ill_shaped>);
 
 static_assert(is<decltype(tn::random_uniform<double, shape<2, 3>>()), tensor<double, shape<2, 3>>>);
 static_assert(is<decltype(tn::random_normal()), f32<>>);

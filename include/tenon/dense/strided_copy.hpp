@@ -60,6 +60,12 @@ private:
     std::int64_t chunks_ = 1;
 };
 
+/// to[j * to_stride + i] = from[i * from_stride + j] for i < rows, j < columns, on this thread.
+void transpose_matrix(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride, std::int64_t rows,
+                      std::int64_t columns);
+void transpose_matrix(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride,
+                      std::int64_t rows, std::int64_t columns);
+
 } // namespace detail
 } // namespace tenon
 

@@ -15,6 +15,15 @@ namespace tenon::detail {
 
 inline constexpr std::int64_t copy_grain_bytes = 131072; // worth a thread
 
+TENON_INLINE void transpose_matrix(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride,
+                                   std::int64_t rows, std::int64_t columns) {
+    TENON_SIMD_BEST(transpose(from, from_stride, to, to_stride, rows, columns));
+}
+TENON_INLINE void transpose_matrix(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride,
+                                   std::int64_t rows, std::int64_t columns) {
+    TENON_SIMD_BEST(transpose(from, from_stride, to, to_stride, rows, columns));
+}
+
 TENON_INLINE strided_copy::strided_copy(const copied_dimension* dims, int rank, std::size_t element_bytes) :
     element_bytes_(element_bytes), elements_(1) {
     for (int i = 0; i < rank; ++i) {

@@ -1,79 +1,32 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <tenon/nn/layer.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/reduce/scan.hpp>
-#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/rows/attention.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/control/control.hpp>
 
-/// Attention. A. Vaswani et al., Attention is all you need, NeurIPS 2017.
+/// Layers of attention. A. Vaswani et al., Attention is all you need, NeurIPS 2017.
 ///
 ///     auto h = tn::nn::multi_head_attention<8>({.causal = true})(x);      // [batch, time, 512] -> the same
 ///     auto c = tn::nn::multi_head_attention<8>()(x, memory);              // queries of x, keys and values of memory
+///     auto g = tn::nn::multi_head_attention<8, 2>()(x);                   // 2 heads of keys and values, each for 4 of queries
 ///     auto a = tn::nn::attention(q, k, v);                                // without projections
 
 namespace tenon {
 
-namespace detail {
-double attention_scale(std::int64_t size); // 1 / sqrt(size); <cmath> would cost each program more than all of this
-} // namespace detail
-
 namespace nn {
 
-/// What attention() checks. in: queries [.., n, d], keys [.., m, d], values [.., m, e].
-struct attention_rule {
-    static constexpr const char* name = "attention";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        for (const tensor_type& t : in) {
-            if (!is_floating(t.element)) return fault::element_type_must_be_floating;
-            if (t.element != in[0].element) return fault::element_types_differ;
-            if (t.extents.rank() < 2) return fault::rank_too_low;
-            if (t.extents.rank() != in[0].extents.rank()) return fault::ranks_differ;
-        }
-        const int r = in[0].extents.rank();
-        const extent& d = in[0].extents[r - 1];
-        if (!d.is_number()) return fault::size_must_be_known;
-        if (equal_sizes(d, in[1].extents[r - 1]).what != fault::none) return fault::inner_dimensions_differ;
-        if (equal_sizes(in[1].extents[r - 2], in[2].extents[r - 2]).what != fault::none) return fault::sizes_differ;
-        extents e = in[0].extents;
-        e[r - 1] = in[2].extents[r - 1];
-        return inferred(in[0].element, e);
-    }
-};
-
-/// softmax(q k^T / sqrt(d)) v: queries [.., n, d], keys [.., m, d], values [.., m, e] -> [.., n, e]. `causal`: query i sees
-/// the keys 0 .. i only.
+/// Scaled dot-product attention (ops/rows/attention.hpp), also with `causal` as a plain bool.
+using tenon::attention;
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V>
-auto attention(const Q& queries, const K& keys, const V& values, bool causal = false) {
-    using verdict = detail::verdict_on_operands<attention_rule, Q, K, V>;
-    static_assert(verdict::agree, "tenon: shapes do not agree");
-    if constexpr (!verdict::fits) return ill_shaped{};
-    else {
-        using T = typename Q::element_type;
-        constexpr int rank = Q::shape_type::rank;
-        const auto q = detail::as_tensor(queries);
-        const auto k = detail::as_tensor(keys);
-        const double scale = detail::attention_scale(Q::shape_type::extents[rank - 1].size);
-        const auto scores = detail::as_tensor(matmul<transpose_b>(q * static_cast<T>(scale), k));
-        const auto v = detail::as_tensor(values);
-        if (!causal) return detail::as_tensor(matmul(softmax(scores), v));
-        // Numbers of queries and keys, counted where the sizes are known, in the step at the latest.
-        const auto count = [](const auto& x) {
-            return cumsum<rank - 2>(ones_like(cast<std::int32_t>(sum<rank - 1>(x))));
-        };
-        const auto seen = expand_dims<rank - 2>(count(k)) <= expand_dims<rank - 1>(count(q));
-        const auto hidden = static_cast<T>(-__builtin_inff());
-        return detail::as_tensor(matmul(softmax(select(seen, scores, hidden)), v));
-    }
+auto attention(const Q& queries, const K& keys, const V& values, bool causal) {
+    return tenon::attention(queries, keys, values, attention_op::attributes{causal});
 }
 
 struct attention_options {
@@ -81,7 +34,8 @@ struct attention_options {
     initializer kernel = glorot_uniform();
     initializer bias = zeros();
     bool use_bias = true;
-    /// Its variables are NAME/query/kernel [width, Heads * size], NAME/query/bias, NAME/key/.., NAME/value/.., NAME/output/..
+    /// Its variables are NAME/query/kernel [width, Heads * size], NAME/query/bias, NAME/key/.. and NAME/value/.. of KeyHeads * size,
+    /// NAME/output/..
     std::string name = "attention";
 };
 
@@ -122,11 +76,12 @@ template <int Heads, int Size, class X> auto join_heads(const X& x) {
     if constexpr (X::shape_type::rank == 3) return reshape<shape<kept<0>, Heads * Size>>(transpose<1, 0, 2>(x));
     else return reshape<shape<kept<0>, kept<1>, Heads * Size>>(transpose<0, 2, 1, 3>(x));
 }
-// Attention of heads that lie side by side: [batch, time, Heads * Size] each.
-template <int Heads, int Size, class Q, class K, class V>
-auto attend_by_heads(const Q& queries, const K& keys, const V& values, bool causal) {
-    return join_heads<Heads, Size>(nn::attention(split_heads<Heads, Size>(queries), split_heads<Heads, Size>(keys),
-                                                 split_heads<Heads, Size>(values), causal));
+// Attention of heads that lie side by side: queries [batch, time, Heads * Size], the others [batch, time, KeyHeads * Size].
+template <int Heads, int Size, int KeyHeads = Heads, class Q, class K, class V, class... L>
+auto attend_by_heads(const Q& queries, const K& keys, const V& values, bool causal, const L&... lengths) {
+    return join_heads<Heads, Size>(attention(split_heads<Heads, Size>(queries), split_heads<KeyHeads, Size>(keys),
+                                             split_heads<KeyHeads, Size>(values), lengths...,
+                                             attention_op::attributes{causal}));
 }
 
 } // namespace detail
@@ -134,9 +89,12 @@ auto attend_by_heads(const Q& queries, const K& keys, const V& values, bool caus
 namespace nn {
 
 /// Heads attentions side by side, of size width / Heads each, of projected queries, keys and values; what they give is
-/// projected again: [batch, time, width] -> [batch, time, width]. [time, width] is one sequence.
-template <int Heads> class multi_head_attention_layer {
+/// projected again: [batch, time, width] -> [batch, time, width]. [time, width] is one sequence. Keys and values have KeyHeads heads of
+/// that size, which divides Heads (J. Ainslie et al., GQA, EMNLP 2023).
+template <int Heads, int KeyHeads = Heads> class multi_head_attention_layer {
     static_assert(Heads > 0, "tenon::nn::multi_head_attention: the number of heads must be positive");
+    static_assert(KeyHeads > 0 && Heads % KeyHeads == 0,
+                  "tenon::nn::multi_head_attention: the number of heads of keys must divide that of queries");
     template <class... X>
     using verdict_on = detail::verdict_of<multi_head_attention_rule,
                                           detail::constant_attributes<multi_head_attention_rule::attributes{Heads}>,
@@ -163,6 +121,15 @@ public:
         if constexpr (!verdict::fits) return ill_shaped{};
         else return attend(detail::as_tensor(x), detail::as_tensor(source));
     }
+    /// The same where of sequence s the first lengths[s] positions of `source` are seen: int32 or int64[batch], a scalar for one
+    /// sequence.
+    template <OperandOrIllShaped X, OperandOrIllShaped Y, OperandOrIllShaped L>
+    auto operator()(const X& x, const Y& source, const L& lengths) const {
+        using verdict = verdict_on<X, Y>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return attend(detail::as_tensor(x), detail::as_tensor(source), lengths);
+    }
 
 private:
     struct projection {
@@ -183,14 +150,16 @@ private:
         parameter kernel, bias;
     };
 
-    template <class X, class Y> auto attend(const X& x, const Y& source) const {
+    template <class X, class Y, class... L> auto attend(const X& x, const Y& source, const L&... lengths) const {
         constexpr auto width = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
+        constexpr int size = width / Heads;
         const first_call names(projections_[0].kernel, name_);
         const auto q = projections_[0].template operator()<width>(x);
-        const auto k = projections_[1].template operator()<width>(source);
-        const auto v = projections_[2].template operator()<width>(source);
-        const auto joined = detail::attend_by_heads<Heads, width / Heads>(q, k, v, causal_);
-        return projections_[3].template operator()<width>(joined);
+        const auto k = projections_[1].template operator()<KeyHeads * size>(source);
+        const auto v = projections_[2].template operator()<KeyHeads * size>(source);
+        const auto joined = detail::attend_by_heads<Heads, size, KeyHeads>(q, k, v, causal_, lengths...);
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(joined)>, ill_shaped>) return ill_shaped{};
+        else return projections_[3].template operator()<width>(joined);
     }
 
     bool causal_;
@@ -198,14 +167,11 @@ private:
     projection projections_[4];
 };
 
-template <int Heads> multi_head_attention_layer<Heads> multi_head_attention(const attention_options& o = {}) {
-    return multi_head_attention_layer<Heads>(o);
+template <int Heads, int KeyHeads = Heads>
+multi_head_attention_layer<Heads, KeyHeads> multi_head_attention(const attention_options& o = {}) {
+    return multi_head_attention_layer<Heads, KeyHeads>(o);
 }
 
 } // namespace nn
 
 } // namespace tenon
-
-#if TENON_HEADER_ONLY
-#include <tenon/nn/attention.ipp>
-#endif

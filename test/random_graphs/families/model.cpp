@@ -75,6 +75,15 @@ void normalised(workshop& w) {
     keep(w, u::layer_norm(x, w.constant(x.element(), last), w.constant(x.element(), last)));
 }
 
+void attended(workshop& w) {
+    const tn::any_tensor x = w.pick_floating(2);
+    if (!x.node()) return;
+    const tn::any_tensor y = u::attention(x, x, x, {w.chance(0.5), w.one_of({0.0, 0.3})});
+    keep(w, y);
+    if (w.chance(0.5))
+        for (const tn::any_tensor& g : tn::gradients(u::sum(y), {x})) keep(w, g);
+}
+
 void random_numbers(workshop& w) {
     const std::uint64_t seed = w.chance(0.7) ? static_cast<std::uint64_t>(1 + w.below(1000)) : 0;
     const tn::extents sizes = w.any_sizes(2);
@@ -132,8 +141,8 @@ void derived_of_inputs(workshop& w) {
 } // namespace
 
 std::vector<family> model_families() {
-    return {product,        product, image,   probabilities,     normalised,       random_numbers,
-            random_numbers, derived, derived, derived_of_inputs, derived_of_inputs};
+    return {product,        product,        image,   probabilities, normalised,        attended,
+            random_numbers, random_numbers, derived, derived,       derived_of_inputs, derived_of_inputs};
 }
 
 } // namespace random_graphs

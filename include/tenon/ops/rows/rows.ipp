@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include <tenon/ops/rows/row_packs.hpp>
 #include <tenon/ops/rows/rows.hpp>
-#include <tenon/simd/pack.hpp>
 
 #define TENON_SIMD_FILE <tenon/ops/rows/rows_kernel.inl>
 #include <tenon/simd/for_each_isa.hpp>

@@ -2,97 +2,6 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-// Lambdas are inlined like everything else, and what is done four times is written out four times: g++ at -O2 would
-// keep arrays of accumulators in memory.
-#define TENON_ROWS_LAMBDA __attribute__((always_inline))
-template <class F> TENON_SIMD_INLINE void four_times(const F& f) {
-    f(std::integral_constant<int, 0>{});
-    f(std::integral_constant<int, 1>{});
-    f(std::integral_constant<int, 2>{});
-    f(std::integral_constant<int, 3>{});
-}
-
-/// Calls f(index, count) for the packs of a row: count is `lanes` but for the last.
-template <class F> TENON_SIMD_INLINE void for_packs(std::int64_t n, const F& f) {
-    std::int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) f(i, std::integral_constant<int, lanes>{});
-    if (i < n) f(i, static_cast<int>(n - i));
-}
-template <class T, class N> TENON_SIMD_INLINE pack<T> load_some(const T* from, N n) {
-    if constexpr (std::is_same_v<N, int>) return load_partial(from, n);
-    else return load(from);
-}
-/// The same with the first element in the other lanes, for what is not a sum: see load_tail.
-template <class T, class N> TENON_SIMD_INLINE pack<T> load_filled(const T* from, N n) {
-    if constexpr (std::is_same_v<N, int>) return load_tail(from, n);
-    else return load(from);
-}
-template <class T, class N> TENON_SIMD_INLINE void store_some(T* to, pack<T> a, N n) {
-    if constexpr (std::is_same_v<N, int>) store_partial(to, a, n);
-    else store(to, a);
-}
-/// The first n lanes of a; `other` in the rest.
-template <class S, class N> TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, S other) {
-    if constexpr (std::is_same_v<N, int>)
-        return select(iota<std::int32_t>() < broadcast<std::int32_t>(n), a, broadcast<S>(other));
-    else return a;
-}
-
-/// The larger one; b when either is NaN: one instruction.
-#if !defined(__x86_64__)
-template <class V> TENON_SIMD_INLINE V quick_max(V a, V b) { return choose(a > b, a, b); }
-#elif TENON_SIMD_LEVEL == 2
-#if defined(__clang__)
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps512(a, b, 4); }
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd512(a, b, 4); }
-#else
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) {
-    return __builtin_ia32_maxps512_mask(a, b, a, static_cast<unsigned short>(-1), 4);
-}
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) {
-    return __builtin_ia32_maxpd512_mask(a, b, a, static_cast<unsigned char>(-1), 4);
-}
-#endif
-#elif TENON_SIMD_LEVEL == 1
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps256(a, b); }
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd256(a, b); }
-#else
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps(a, b); }
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd(a, b); }
-#endif
-struct combine_quick_max {
-    template <class S> TENON_SIMD_INLINE static pack<S> apply(pack<S> a, pack<S> b) {
-        TENON_SIMD_PARTS(pack<S>, quick_max(a.v[p], b.v[p]));
-    }
-};
-template <class S> TENON_SIMD_INLINE pack<S> larger(pack<S> a, pack<S> b) { return combine_quick_max::apply(a, b); }
-
-/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
-/// less than 2^-126 may be zero: beside the largest term, which is 1, it does not count.
-TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
-#if TENON_SIMD_LEVEL == 2
-    const f32 x = quick_max(fill<f32>(-104.0F), a.v[0]);
-#else
-    const f32 x = quick_max(fill<f32>(-87.0F), a.v[0]);
-#endif
-    const f32 n = native_round<0>(x * 0x1.715476p0F);
-    f32 r = native_fma(n, fill<f32>(-0x1.62e4p-1F), x); // 15 bits times at most 8: exact also without fma
-    r = native_fma(n, fill<f32>(-0x1.7f7d1cp-20F), r);
-    f32 p = fill<f32>(0x1.6d10fcp-10F);
-    p = native_fma(p, r, fill<f32>(0x1.120b62p-7F));
-    p = native_fma(p, r, fill<f32>(0x1.55551ap-5F));
-    p = native_fma(p, r, fill<f32>(0x1.5554dep-3F));
-    p = native_fma(p, r, fill<f32>(0.5F));
-    const f32 y = native_fma(p, r * r, r) + 1.0F;
-#if TENON_SIMD_LEVEL == 2
-    return {{__builtin_ia32_scalefps512_mask(y, n, y, static_cast<unsigned short>(-1), 4)}};
-#else
-    const f32 scaled = y * bits_as<f32>((__builtin_convertvector(n, i32) + 127) << 23);
-    return {{choose(a.v[0] < -87.0F, f32{}, scaled)}};
-#endif
-}
-TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) { return exp(x); }
-
 // NaN needs no care when the largest element is sought: whatever is found, its exponential makes the sum NaN.
 
 template <class T> TENON_SIMD_INLINE T largest(const T* x, std::int64_t n) {
@@ -348,7 +257,5 @@ inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, co
         });
     }
 }
-
-#undef TENON_ROWS_LAMBDA
 
 } // namespace tenon::simd::TENON_SIMD_NS

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <tenon/simd/pack.hpp>
+
+/// What kernels on rows, softmax and attention, are written with.
+
+#define TENON_ROWS_LAMBDA __attribute__((always_inline))
+
+#define TENON_SIMD_FILE <tenon/ops/rows/row_packs.inl>
+#include <tenon/simd/for_each_isa.hpp>

@@ -1,0 +1,322 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "../random/random_arrays.hpp"
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/rows/attention.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/simd/isa.hpp>
+#include "ops/check_gradients.hpp"
+#include "ops/untyped_run.hpp"
+
+namespace tn = tenon;
+using tn::any_array, tn::any_tensor, tn::shape, tn::extents;
+using tn::test::check_gradients, tn::test::input, tn::test::random_array;
+
+namespace {
+
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
+inline constexpr struct time_size : tn::dim<"time"> {} steps;
+
+struct problem {
+    std::int64_t batch = 1, heads = 1, key_heads = 1, n = 0, m = 0, d = 1, e = 1;
+    bool causal = false;
+    double scale = 0;
+    std::vector<std::int32_t> lengths = {}; // of each of the batch; empty: all keys count
+
+    extents of_queries(std::int64_t size) const { return {batch, heads, n, size}; }
+    extents of_keys(std::int64_t size) const { return {batch, key_heads, m, size}; }
+    std::int64_t seen(std::int64_t b, std::int64_t i) const {
+        const std::int64_t all = lengths.empty() ? m : lengths[static_cast<std::size_t>(b)];
+        return causal ? std::min(all, i + 1) : all;
+    }
+};
+
+// The formula and its gradients, one query after another.
+struct numbers {
+    std::vector<double> y, dq, dk, dv;
+};
+template <class T>
+numbers formula(const problem& p, const any_array& q, const any_array& k, const any_array& v, const any_array& dy) {
+    const auto at = [](const any_array& a, std::int64_t i) { return static_cast<double>(a.data<T>()[i]); };
+    const auto zeros = [](const any_array& a) { return std::vector<double>(static_cast<std::size_t>(a.elements())); };
+    numbers r{zeros(dy), zeros(q), zeros(k), zeros(v)};
+    const auto in = [](std::vector<double>& x, std::int64_t i) -> double& { return x[static_cast<std::size_t>(i)]; };
+    const double scale = p.scale != 0 ? p.scale : p.d == 0 ? 0 : 1 / std::sqrt(static_cast<double>(p.d));
+    for (std::int64_t row = 0; row < p.batch * p.heads * p.n; ++row) {
+        const std::int64_t head = row / p.n, b = head / p.heads, of = head / (p.heads / p.key_heads) * p.m;
+        const std::int64_t seen = p.seen(b, row % p.n);
+        std::vector<double> x(static_cast<std::size_t>(seen)), w(x.size()), dw(x.size());
+        double most = -1e300, sum = 0, along = 0;
+        for (std::int64_t j = 0; j < seen; ++j) {
+            for (std::int64_t l = 0; l < p.d; ++l) in(x, j) += scale * at(q, row * p.d + l) * at(k, (of + j) * p.d + l);
+            most = std::max(most, in(x, j));
+        }
+        for (std::int64_t j = 0; j < seen; ++j) sum += in(w, j) = std::exp(in(x, j) - most);
+        for (std::int64_t j = 0; j < seen; ++j) {
+            in(w, j) /= sum;
+            for (std::int64_t c = 0; c < p.e; ++c) {
+                in(r.y, row * p.e + c) += in(w, j) * at(v, (of + j) * p.e + c);
+                in(r.dv, (of + j) * p.e + c) += in(w, j) * at(dy, row * p.e + c);
+                in(dw, j) += at(dy, row * p.e + c) * at(v, (of + j) * p.e + c);
+            }
+            along += in(w, j) * in(dw, j);
+        }
+        for (std::int64_t j = 0; j < seen; ++j)
+            for (std::int64_t l = 0; l < p.d; ++l) {
+                const double dx = in(w, j) * (in(dw, j) - along) * scale;
+                in(r.dq, row * p.d + l) += dx * at(k, (of + j) * p.d + l);
+                in(r.dk, (of + j) * p.d + l) += dx * at(q, row * p.d + l);
+            }
+    }
+    return r;
+}
+
+struct operands {
+    any_array q, k, v, dy, lengths;
+    template <class T> static operands of(const problem& p) {
+        operands o{random_array<T>(p.of_queries(p.d), 1),
+                   random_array<T>(p.of_keys(p.d), 2),
+                   random_array<T>(p.of_keys(p.e), 3),
+                   random_array<T>(p.of_queries(p.e), 4),
+                   {}};
+        if (p.lengths.empty()) return o;
+        o.lengths = any_array(tn::element_type::int32, {p.batch});
+        std::copy(p.lengths.begin(), p.lengths.end(), o.lengths.data<std::int32_t>());
+        return o;
+    }
+};
+
+// y and the gradients of q, k and v.
+std::vector<any_array> attended(const problem& p, const operands& o, int threads = 1) {
+    const tn::graph_scope scope{tn::graph()};
+    const auto placed = [](const any_array& a) { return tn::untyped::placeholder(a.element(), a.extents()); };
+    const any_tensor q = placed(o.q), k = placed(o.k), v = placed(o.v), dy = placed(o.dy);
+    const tn::attention_op::attributes how{p.causal, p.scale};
+    std::vector<tn::fed_value> feeds = tn::test::fed(q, o.q, k, o.k, v, o.v, dy, o.dy);
+    any_tensor y;
+    if (p.lengths.empty()) y = tn::untyped::attention(q, k, v, how);
+    else {
+        const any_tensor lengths = placed(o.lengths);
+        y = tn::untyped::attention(q, k, v, lengths, how);
+        feeds.push_back({lengths, o.lengths.share()});
+    }
+    const auto g = tn::detail::add_gradients({y}, {q, k, v}, {dy});
+    tn::session s(tn::graph::current(), {.intra_op_threads = threads, .use_per_session_threads = true});
+    return s.run_untyped(std::move(feeds), {y, g[0], g[1], g[2]});
+}
+
+template <class T> std::string compare(const any_array& a, const std::vector<double>& wanted, double tolerance) {
+    double most = 1;
+    for (const double x : wanted) most = std::max(most, std::fabs(x));
+    for (std::int64_t i = 0; i < a.elements(); ++i) {
+        const double found = static_cast<double>(a.data<T>()[i]), is = wanted[static_cast<std::size_t>(i)];
+        if (!(std::fabs(found - is) <= tolerance * most))
+            return "element " + std::to_string(i) + " is " + std::to_string(found) + ", not " + std::to_string(is);
+    }
+    return a.elements() == static_cast<std::int64_t>(wanted.size()) ? "" : "another number of elements";
+}
+
+template <class T> void check(const problem& p) {
+    CAPTURE(tn::to_string(p.of_queries(p.d)));
+    CAPTURE(tn::to_string(p.of_keys(p.e)));
+    CAPTURE(p.causal);
+    const operands o = operands::of<T>(p);
+    const auto found = attended(p, o);
+    const numbers wanted = formula<T>(p, o.q, o.k, o.v, o.dy);
+    const double tolerance = std::is_same_v<T, double>     ? 1e-13
+                             : std::is_same_v<T, float>    ? 5e-6
+                             : std::is_same_v<T, tn::half> ? 2e-3
+                                                           : 1.6e-2;
+    CHECK(compare<T>(found[0], wanted.y, tolerance) == "");
+    CHECK(compare<T>(found[1], wanted.dq, tolerance) == "");
+    CHECK(compare<T>(found[2], wanted.dk, tolerance) == "");
+    CHECK(compare<T>(found[3], wanted.dv, tolerance) == "");
+}
+
+const problem problems[] = {
+    {.n = 1, .m = 1},
+    {.n = 5, .m = 7, .d = 3, .e = 2},
+    {.batch = 2, .heads = 3, .key_heads = 3, .n = 16, .m = 48, .d = 16, .e = 16},
+    {.heads = 4, .key_heads = 2, .n = 70, .m = 101, .d = 17, .e = 33}, // parts of blocks, parts of packs
+    {.batch = 2, .heads = 6, .key_heads = 1, .n = 130, .m = 50, .d = 8, .e = 5, .scale = -0.3},
+    {.n = 65, .m = 65, .d = 4, .e = 64, .causal = true},
+    {.heads = 2, .key_heads = 1, .n = 150, .m = 97, .d = 20, .e = 12, .causal = true}, // more queries than keys
+    {.n = 33, .m = 200, .d = 6, .e = 6, .causal = true},
+    {.batch = 4, .heads = 2, .key_heads = 2, .n = 9, .m = 100, .d = 5, .e = 7, .lengths = {0, 100, 1, 49}},
+    {.batch = 3, .heads = 2, .key_heads = 1, .n = 80, .m = 100, .d = 5, .e = 7, .causal = true, .lengths = {48, 0, 61}},
+};
+
+} // namespace
+
+TEST_CASE_TEMPLATE("attention and its gradients are the formulas", T, float, double, tn::half, tn::bfloat16) {
+    const tn::simd::isa best = tn::simd::best_isa();
+    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
+        if (!tn::simd::has_isa(isa)) continue;
+        tn::simd::set_isa_for_testing(isa);
+        CAPTURE(tn::simd::name_of(isa));
+        for (const problem& p : problems) check<T>(p);
+    }
+    tn::simd::set_isa_for_testing(best);
+}
+
+TEST_CASE("what is empty gives what there is: zeros where there are no keys, the mean where keys have no size") {
+    for (const bool causal : {false, true})
+        for (const problem& p : {problem{.batch = 0, .n = 2, .m = 3, .d = 4, .e = 5},
+                                 problem{.heads = 0, .key_heads = 2, .n = 2, .m = 3, .d = 4, .e = 5},
+                                 problem{.heads = 0, .key_heads = 0, .n = 2, .m = 3, .d = 4, .e = 5},
+                                 problem{.n = 0, .m = 3, .d = 4, .e = 5}, problem{.n = 2, .m = 0, .d = 4, .e = 5},
+                                 problem{.n = 2, .m = 3, .d = 0, .e = 5}, problem{.n = 2, .m = 3, .d = 4, .e = 0}}) {
+            problem q = p;
+            q.causal = causal;
+            check<double>(q);
+        }
+}
+
+TEST_CASE("the number of threads changes no bit, however gradients are shared out") {
+    for (const problem& p : {problem{.batch = 2, .heads = 2, .key_heads = 2, .n = 150, .m = 170, .d = 24, .e = 16},
+                             problem{.heads = 4, .key_heads = 1, .n = 150, .m = 170, .d = 24, .e = 16, .causal = true},
+                             problem{.n = 300, .m = 300, .d = 24, .e = 16, .causal = true, .lengths = {280}}}) {
+        const operands o = operands::of<float>(p);
+        const auto one = attended(p, o, 1);
+        for (const int threads : {2, 3}) {
+            const auto more = attended(p, o, threads);
+            for (std::size_t i = 0; i < 4; ++i)
+                CHECK(
+                    std::equal(one[i].data<float>(), one[i].data<float>() + one[i].elements(), more[i].data<float>()));
+        }
+    }
+}
+
+TEST_CASE("keys beyond a sequence's length take no part, whatever they are, and have no gradient") {
+    const problem p{.batch = 3, .heads = 2, .key_heads = 1, .n = 70, .m = 90, .d = 8, .e = 8, .lengths = {0, 60, 90}};
+    const operands o = operands::of<float>(p);
+    operands other = operands::of<float>(p);
+    for (std::int64_t b = 0; b < p.batch; ++b)
+        for (std::int64_t i = p.lengths[static_cast<std::size_t>(b)] * 8; i < p.m * 8; ++i) {
+            other.k.data<float>()[b * p.m * 8 + i] = std::numeric_limits<float>::quiet_NaN();
+            other.v.data<float>()[b * p.m * 8 + i] = std::numeric_limits<float>::infinity();
+        }
+    const auto one = attended(p, o), two = attended(p, other);
+    for (std::size_t i = 0; i < 4; ++i)
+        CHECK(std::equal(one[i].data<float>(), one[i].data<float>() + one[i].elements(), two[i].data<float>()));
+    const auto all_zero = [](const any_array& a, std::int64_t first, std::int64_t n) {
+        return std::all_of(a.data<float>() + first, a.data<float>() + first + n, [](float x) { return x == 0; });
+    };
+    CHECK(all_zero(two[0], 0, p.heads * p.n * 8)); // no keys at all
+    CHECK(all_zero(two[1], 0, p.heads * p.n * 8));
+    CHECK(all_zero(two[2], (p.m + 60) * 8, 30 * 8));
+    CHECK(all_zero(two[3], (p.m + 60) * 8, 30 * 8));
+}
+
+TEST_CASE("scores as large as floats hold, all -infinity, or NaN give what softmax of them gives") {
+    const tn::graph_scope scope{tn::graph()};
+    const auto q = tn::placeholder<float, shape<4, 1>>("q");
+    const auto k = tn::placeholder<float, shape<100, 1>>("k"), v = tn::placeholder<float, shape<100, 1>>("v");
+    const auto y = tn::attention(q, k, v, {.scale = 1});
+    tn::session s;
+    const float huge = 1e38f, infinite = std::numeric_limits<float>::infinity();
+    tn::array<float, shape<4, 1>> qs;
+    tn::array<float, shape<100, 1>> ks, vs;
+    for (int j = 0; j < 100; ++j) {
+        ks(j, 0) = j < 50 ? -1.0f : 1.0f;
+        vs(j, 0) = static_cast<float>(j);
+    }
+    qs(0, 0) = huge;
+    qs(1, 0) = -huge;
+    qs(2, 0) = infinite; // scores of -infinity and then of infinity
+    qs(3, 0) = std::numeric_limits<float>::quiet_NaN();
+    const auto found = s.run(tn::feed(q, qs), tn::feed(k, ks), tn::feed(v, vs), y);
+    CHECK(found(0, 0) == doctest::Approx(74.5));
+    CHECK(found(1, 0) == doctest::Approx(24.5));
+    CHECK(std::isnan(found(2, 0)));
+    CHECK(std::isnan(found(3, 0)));
+    for (int j = 0; j < 100; ++j) ks(j, 0) = j == 99 ? 0.0f : -infinite; // a first block of nothing but -infinity
+    qs(2, 0) = -1;
+    qs(3, 0) = 1;
+    const auto late = s.run(tn::feed(q, qs), tn::feed(k, ks), tn::feed(v, vs), y);
+    CHECK(late(3, 0) == 99);
+    for (int j = 0; j < 100; ++j) ks(j, 0) = -infinite;
+    CHECK(std::isnan(s.run(tn::feed(q, qs), tn::feed(k, ks), tn::feed(v, vs), y)(3, 0)));
+}
+
+TEST_CASE("gradients and theirs are those of differences, whatever is known of sizes") {
+    const auto plain = [](const auto& q, const auto& k, const auto& v) { return tn::attention(q, k, v); };
+    const auto causal = [](const auto& q, const auto& k, const auto& v) {
+        return tn::attention(q, k, v, {.causal = true, .scale = 0.7});
+    };
+    const auto twice = [](const auto& q, const auto& k, const auto& v) {
+        const auto [dq, dk, dv] = tn::gradients(tn::sum(tn::square(tn::attention(q, k, v, {.causal = true}))), q, k, v);
+        return tn::sum(dq * q) + tn::sum(tn::square(dk)) + tn::sum(dv * dv * v);
+    };
+    CHECK(check_gradients(plain, input<shape<4, 3>>(), input<shape<5, 3>>(), input<shape<5, 2>>()) == "");
+    CHECK(check_gradients(plain, input<shape<batch, 4, tn::dyn, 3>>(2, 4, 3, 3),
+                          input<shape<batch, 2, steps, 3>>(2, 2, 5, 3),
+                          input<shape<batch, 2, steps, 2>>(2, 2, 5, 2)) == "");
+    CHECK(check_gradients(causal, input<shape<2, tn::dyn, tn::dyn>>(2, 4, 3), input<shape<tn::dyn, steps, 3>>(1, 3, 3),
+                          input<shape<tn::dyn, steps, 2>>(1, 3, 2)) == "");
+    CHECK(check_gradients(twice, input<shape<2, 2, 3>>(), input<shape<1, 3, 3>>(), input<shape<1, 3, 2>>()) == "");
+    CHECK(check_gradients(twice, input<shape<batch, tn::dyn, steps, tn::dyn>>(1, 2, 2, 3),
+                          input<shape<batch, tn::dyn, tn::dyn, 3>>(1, 1, 3, 3),
+                          input<shape<tn::dyn, tn::dyn, tn::dyn, 2>>(1, 1, 3, 2)) == "");
+}
+
+TEST_CASE("memory is linear in the sequence, forward and backward") {
+    const auto bytes_of = [](std::int64_t length) {
+        const tn::graph_scope scope{tn::graph()};
+        const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {2, length, 16});
+        const any_tensor y = tn::untyped::attention(x, x, x, {.causal = true});
+        const auto g = tn::gradients(tn::untyped::sum(y), {x});
+        tn::session s(tn::graph::current(), {.intra_op_threads = 1, .use_per_session_threads = true});
+        return s.report_untyped(tn::test::fed(x, random_array<float>({2, length, 16})), g).peak_bytes;
+    };
+    const std::size_t once = bytes_of(1024), twice = bytes_of(2048), four_times = bytes_of(4096);
+    CHECK(twice < 2 * once + 1024);
+    CHECK(four_times - twice <= 2 * (twice - once) + 1024);
+    CHECK(four_times < std::size_t{4096} * 4096); // all scores take eight times as much
+}
+
+TEST_CASE(
+    "lengths that cannot be are refused with node, number and sizes; operands that do not fit with the rule's words") {
+    const tn::graph_scope scope{tn::graph()};
+    const auto x = tn::placeholder<float, shape<2, 3, 5, 4>>("x");
+    const auto lengths = tn::placeholder<std::int64_t, shape<2>>("lengths");
+    const auto y = tn::attention(x, x, x, lengths);
+    tn::session s;
+    tn::array<float, shape<2, 3, 5, 4>> xs;
+    tn::array<std::int64_t, shape<2>> counts;
+    for (const std::int64_t bad : {-1, 6}) {
+        counts(0) = 5;
+        counts(1) = bad;
+        CHECK_THROWS_WITH_AS(s.run(tn::feed(x, xs), tn::feed(lengths, counts), y),
+                             doctest::Contains(("attention: key length " + std::to_string(bad) +
+                                                " of sequence 1 is not one of 0 to 5, the number of keys")
+                                                   .c_str()),
+                             tn::invalid_argument_error);
+    }
+    const auto f = [](const extents& e) { return tn::untyped::placeholder(tn::element_type::float32, e); };
+    const auto refused = [&](const any_tensor& q, const any_tensor& k, const any_tensor& v, const char* words) {
+        CHECK_THROWS_WITH_AS(tn::untyped::attention(q, k, v), doctest::Contains(words), tn::invalid_argument_error);
+    };
+    refused(f({4, 5, 3}), f({3, 6, 3}), f({3, 6, 2}),
+            "attention: the number of heads of keys does not divide that of queries");
+    refused(f({4, 5, 3}), f({0, 6, 3}), f({0, 6, 2}), "does not divide");
+    refused(f({4, 5, 3}), f({4, 6, 3}), f({2, 6, 2}), "attention: sizes differ: [4, 5, 3] x [4, 6, 3] x [2, 6, 2]");
+    refused(f({5, 3}), f({6, 3}), f({7, 2}), "attention: sizes differ");
+    refused(f({2, 4, 5, 3}), f({1, 4, 6, 3}), f({1, 4, 6, 3}), "attention: batch sizes differ");
+    refused(f({5, 3}), f({1, 6, 3}), f({6, 3}), "attention: ranks differ");
+    refused(f({3}), f({3}), f({3}), "attention: rank is too low");
+    CHECK_THROWS_WITH_AS(tn::untyped::attention(x, x, x, tn::untyped::placeholder(tn::element_type::int32, {3})),
+                         doctest::Contains("attention: there is not one key length for each sequence"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(tn::untyped::attention(x, x, x, f({2})),
+                         doctest::Contains("attention: element type must be an integer"), tn::invalid_argument_error);
+}
