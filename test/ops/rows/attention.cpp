@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "../random/random_arrays.hpp"
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/rows/attention.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/simd/isa.hpp>
+#include "attention_formula.hpp"
 #include "ops/check_gradients.hpp"
 #include "ops/untyped_run.hpp"
 
@@ -26,74 +26,8 @@ namespace {
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 inline constexpr struct time_size : tn::dim<"time"> {} steps;
 
-struct problem {
-    std::int64_t batch = 1, heads = 1, key_heads = 1, n = 0, m = 0, d = 1, e = 1;
-    bool causal = false;
-    double scale = 0;
-    std::vector<std::int32_t> lengths = {}; // of each of the batch; empty: all keys count
-
-    extents of_queries(std::int64_t size) const { return {batch, heads, n, size}; }
-    extents of_keys(std::int64_t size) const { return {batch, key_heads, m, size}; }
-    std::int64_t seen(std::int64_t b, std::int64_t i) const {
-        const std::int64_t all = lengths.empty() ? m : lengths[static_cast<std::size_t>(b)];
-        return causal ? std::min(all, i + 1) : all;
-    }
-};
-
-// The formula and its gradients, one query after another.
-struct numbers {
-    std::vector<double> y, dq, dk, dv;
-};
-template <class T>
-numbers formula(const problem& p, const any_array& q, const any_array& k, const any_array& v, const any_array& dy) {
-    const auto at = [](const any_array& a, std::int64_t i) { return static_cast<double>(a.data<T>()[i]); };
-    const auto zeros = [](const any_array& a) { return std::vector<double>(static_cast<std::size_t>(a.elements())); };
-    numbers r{zeros(dy), zeros(q), zeros(k), zeros(v)};
-    const auto in = [](std::vector<double>& x, std::int64_t i) -> double& { return x[static_cast<std::size_t>(i)]; };
-    const double scale = p.scale != 0 ? p.scale : p.d == 0 ? 0 : 1 / std::sqrt(static_cast<double>(p.d));
-    for (std::int64_t row = 0; row < p.batch * p.heads * p.n; ++row) {
-        const std::int64_t head = row / p.n, b = head / p.heads, of = head / (p.heads / p.key_heads) * p.m;
-        const std::int64_t seen = p.seen(b, row % p.n);
-        std::vector<double> x(static_cast<std::size_t>(seen)), w(x.size()), dw(x.size());
-        double most = -1e300, sum = 0, along = 0;
-        for (std::int64_t j = 0; j < seen; ++j) {
-            for (std::int64_t l = 0; l < p.d; ++l) in(x, j) += scale * at(q, row * p.d + l) * at(k, (of + j) * p.d + l);
-            most = std::max(most, in(x, j));
-        }
-        for (std::int64_t j = 0; j < seen; ++j) sum += in(w, j) = std::exp(in(x, j) - most);
-        for (std::int64_t j = 0; j < seen; ++j) {
-            in(w, j) /= sum;
-            for (std::int64_t c = 0; c < p.e; ++c) {
-                in(r.y, row * p.e + c) += in(w, j) * at(v, (of + j) * p.e + c);
-                in(r.dv, (of + j) * p.e + c) += in(w, j) * at(dy, row * p.e + c);
-                in(dw, j) += at(dy, row * p.e + c) * at(v, (of + j) * p.e + c);
-            }
-            along += in(w, j) * in(dw, j);
-        }
-        for (std::int64_t j = 0; j < seen; ++j)
-            for (std::int64_t l = 0; l < p.d; ++l) {
-                const double dx = in(w, j) * (in(dw, j) - along) * scale;
-                in(r.dq, row * p.d + l) += dx * at(k, (of + j) * p.d + l);
-                in(r.dk, (of + j) * p.d + l) += dx * at(q, row * p.d + l);
-            }
-    }
-    return r;
-}
-
-struct operands {
-    any_array q, k, v, dy, lengths;
-    template <class T> static operands of(const problem& p) {
-        operands o{random_array<T>(p.of_queries(p.d), 1),
-                   random_array<T>(p.of_keys(p.d), 2),
-                   random_array<T>(p.of_keys(p.e), 3),
-                   random_array<T>(p.of_queries(p.e), 4),
-                   {}};
-        if (p.lengths.empty()) return o;
-        o.lengths = any_array(tn::element_type::int32, {p.batch});
-        std::copy(p.lengths.begin(), p.lengths.end(), o.lengths.data<std::int32_t>());
-        return o;
-    }
-};
+using problem = tn::test::attention_problem;
+using operands = tn::test::attention_operands;
 
 // y and the gradients of q, k and v.
 std::vector<any_array> attended(const problem& p, const operands& o, int threads = 1) {
@@ -131,7 +65,7 @@ template <class T> void check(const problem& p) {
     CAPTURE(p.causal);
     const operands o = operands::of<T>(p);
     const auto found = attended(p, o);
-    const numbers wanted = formula<T>(p, o.q, o.k, o.v, o.dy);
+    const tn::test::attention_numbers wanted = tn::test::attention_formula<T>(p, o.q, o.k, o.v, o.dy);
     const double tolerance = std::is_same_v<T, double>     ? 1e-13
                              : std::is_same_v<T, float>    ? 5e-6
                              : std::is_same_v<T, tn::half> ? 2e-3

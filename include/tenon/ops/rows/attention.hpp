@@ -210,7 +210,7 @@ inline any_tensor attention_formula(any_tensor q, any_tensor k, any_tensor v, co
     return matmul(select(seen, p, scalar(0, q.element())), v);
 }
 
-inline attention_sizes sizes_of_attention(const kernel_setup& s) {
+TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     const auto a = decode<attention_op::attributes>(s.attrs);
     const extents &q = s.inputs[0].extents, &k = s.inputs[1].extents;
     const int r = q.rank();

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/ops/rows/attention_sizes.hpp>
 #include <tenon/ops/rows/rows.hpp>
 
 /// The CPU's attention, a block of queries with a block of keys at a time: no matrix of all scores is made. (T. Dao et al.,
@@ -12,14 +13,6 @@
 /// do not depend on the number of threads.
 
 namespace tenon::detail {
-
-struct attention_sizes {
-    std::int64_t batch = 1, heads = 1, key_heads = 1; ///< key_heads divides heads
-    std::int64_t queries = 0, keys = 0;
-    std::int64_t size = 0, value_size = 0; ///< of a query and a key; of a value
-    double scale = 1;
-    bool causal = false;
-};
 
 /// Pointers to [batch, heads, queries, size], [batch, key_heads, keys, size], [batch, key_heads, keys, value_size] and so on.
 template <class T> struct attention_operands {

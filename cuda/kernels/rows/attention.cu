@@ -1,0 +1,320 @@
+#include <cuda/kernels/elements.hpp>
+#include <cuda/kernels/launch.hpp>
+#include <cuda/kernels/rows/attention.hpp>
+#include <cuda/kernels/rows/exponentials.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+constexpr int side = 16;       // a block's threads are side x side
+constexpr int tall = 4 * side; // its own queries or keys, and the columns of its result
+constexpr int wide = 2 * side; // keys or queries that it takes at a time
+constexpr int depth = 16;      // of a sum at a time
+static_assert(side * side == block_threads);
+
+template <class C> struct tile_room {
+    C a[depth][tall + 1]; // of the block's own rows; then of what is summed up with weights
+    C b[depth][wide + 1]; // of the rows that it takes
+    C weights[tall][wide + 1];
+    C factors[tall];
+};
+
+__device__ inline int across() { return static_cast<int>(threadIdx.x) % side; }
+__device__ inline int down() { return static_cast<int>(threadIdx.x) / side; }
+__device__ inline int at_most(std::int64_t n, int most) { return n < most ? static_cast<int>(n) : most; }
+
+// sums[i][j] = row down() + i * side of a times row across() + j * side of b. What is not there is 0. All threads call it.
+template <class T>
+__device__ void multiply_rows(tile_room<compute_t<T>>& room, const T* a, int rows_a, const T* b, int rows_b,
+                              std::int64_t size, compute_t<T> (&sums)[4][2]) {
+    using C = compute_t<T>;
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 2; ++j) sums[i][j] = 0;
+    for (std::int64_t begin = 0; begin < size; begin += depth) {
+        for (int e = static_cast<int>(threadIdx.x); e < (tall + wide) * depth; e += block_threads) {
+            const int i = e / depth, l = e % depth;
+            const bool own = i < tall;
+            const int row = own ? i : i - tall;
+            const bool there = begin + l < size && row < (own ? rows_a : rows_b);
+            const C x = there ? widen((own ? a : b)[row * size + begin + l]) : C(0);
+            if (own) room.a[l][row] = x;
+            else room.b[l][row] = x;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int l = 0; l < depth; ++l)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 2; ++j) sums[i][j] += room.a[l][down() + i * side] * room.b[l][across() + j * side];
+        __syncthreads();
+    }
+}
+
+// sums[i][j] += the weights of row down() + i * side times column across() + j * side of x, whose rows are `size` long and whose first
+// column is `column`.
+template <class T>
+__device__ void add_weighted(tile_room<compute_t<T>>& room, const T* x, int rows, std::int64_t size,
+                             std::int64_t column, compute_t<T> (&sums)[4][4]) {
+    using C = compute_t<T>;
+    for (int begin = 0; begin < rows; begin += depth) {
+        for (int e = static_cast<int>(threadIdx.x); e < depth * tall; e += block_threads) {
+            const int l = e / tall, j = e % tall;
+            const bool there = begin + l < rows && column + j < size;
+            room.a[l][j] = there ? widen(x[(begin + l) * size + column + j]) : C(0);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int l = 0; l < depth; ++l)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    sums[i][j] += room.weights[down() + i * side][begin + l] * room.a[l][across() + j * side];
+        __syncthreads();
+    }
+}
+
+template <class T>
+__device__ void store_tile(const compute_t<T> (&sums)[4][4], T* y, int rows, std::int64_t size, std::int64_t column) {
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            const int row = down() + i * side;
+            const std::int64_t x = column + across() + j * side;
+            if (row < rows && x < size) y[row * size + x] = narrow<T>(sums[i][j]);
+        }
+}
+
+__device__ inline std::int64_t keys_of(const attention_layout& l, const void* lengths, std::int64_t sequence) {
+    if (!l.has_lengths) return l.keys;
+    const std::int64_t n = l.wide_lengths ? static_cast<const std::int64_t*>(lengths)[sequence]
+                                          : static_cast<const std::int32_t*>(lengths)[sequence];
+    return n < 0 || n > l.keys ? 0 : n;
+}
+
+constexpr std::int64_t tiles_of(std::int64_t n) { return (n + tall - 1) / tall; }
+
+// A block makes `tall` queries' results, `tall` columns of them.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    attend(attention_layout l, const T* all_q, const T* all_k, const T* all_v, const void* lengths, T* out,
+           compute_t<T>* logs, std::int64_t parts, std::int64_t tiles) {
+    using C = compute_t<T>;
+    __shared__ tile_room<C> room;
+    const std::int64_t of_head = tiles_of(l.queries);
+    for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const std::int64_t column = tile % parts * tall, head = tile / parts / of_head;
+        const std::int64_t first = tile / parts % of_head * tall, row = head * l.queries + first;
+        const std::int64_t of = head / (l.heads / l.key_heads) * l.keys;
+        const int rows = at_most(l.queries - first, tall);
+        std::int64_t keys = keys_of(l, lengths, head / l.heads);
+        if (l.causal && keys > first + rows) keys = first + rows;
+        const int own = static_cast<int>(threadIdx.x) / 4, quarter = static_cast<int>(threadIdx.x) % 4; // of weights
+        C largest = no_largest<C>, sum = 0, results[4][4] = {};
+        for (std::int64_t key = 0; key < keys; key += wide) {
+            const int some = at_most(keys - key, wide);
+            C scores[4][2];
+            multiply_rows(room, all_q + row * l.size, rows, all_k + (of + key) * l.size, some, l.size, scores);
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 2; ++j) {
+                    const int y = down() + i * side, x = across() + j * side;
+                    const bool seen = x < some && (!l.causal || key + x <= first + y);
+                    room.weights[y][x] = seen ? scores[i][j] * static_cast<C>(l.scale) : no_largest<C>;
+                }
+            __syncthreads();
+            C most = largest;
+            for (int x = quarter; x < wide; x += 4) {
+                const C s = room.weights[own][x];
+                most = s > most ? s : most;
+            }
+            for (int with = 1; with < 4; with *= 2) {
+                const C other = __shfl_xor_sync(0xffffffffu, most, with);
+                most = other > most ? other : most;
+            }
+            const C base = most == no_largest<C> ? C(0) : most; // where there is nothing but -inf yet, e^x is 0
+            const C factor = exp_of(largest - base);
+            C some_sum = 0;
+            for (int x = quarter; x < wide; x += 4) {
+                const C e = exp_of(room.weights[own][x] - base);
+                room.weights[own][x] = e;
+                some_sum += e;
+            }
+            for (int with = 1; with < 4; with *= 2) some_sum += __shfl_xor_sync(0xffffffffu, some_sum, with);
+            sum = sum * factor + some_sum;
+            largest = most;
+            if (quarter == 0) room.factors[own] = factor;
+            __syncthreads();
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 4; ++j) results[i][j] *= room.factors[down() + i * side];
+            add_weighted(room, all_v + (of + key) * l.value_size, some, l.value_size, column, results);
+        }
+        if (quarter == 0) {
+            room.factors[own] = keys > 0 ? C(1) / sum : C(0);
+            if (logs && column == 0 && own < rows) logs[row + own] = keys > 0 ? largest + log_of(sum) : no_largest<C>;
+        }
+        __syncthreads();
+        for (int i = 0; i < 4; ++i)
+            for (int j = 0; j < 4; ++j) results[i][j] *= room.factors[down() + i * side];
+        if (out) store_tile(results, out + row * l.value_size, rows, l.value_size, column);
+        __syncthreads();
+    }
+}
+
+// along[row] = sum over c of dout[row, c] out[row, c]: a warp a row.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    sum_along(const T* out, const T* dout, compute_t<T>* along, std::int64_t rows, std::int64_t size) {
+    using C = compute_t<T>;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    constexpr int warps = block_threads / 32;
+    for (std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / 32; row < rows;
+         row += std::int64_t{gridDim.x} * warps) {
+        C sum = 0;
+        for (std::int64_t c = lane; c < size; c += 32) sum += widen(out[row * size + c]) * widen(dout[row * size + c]);
+        for (int with = 1; with < 32; with *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, with);
+        if (lane == 0) along[row] = sum;
+    }
+}
+
+// Queries and keys of one head, and what their gradients are made of.
+template <class T> struct gradient_operands {
+    const T *q, *k, *v, *dout;
+    const compute_t<T>*logs, *along; // a number a query
+};
+
+// The weights of a block's own rows, the queries if Own is `queries`, with those that it takes: p, or the scores' gradients.
+enum class own_rows { queries, keys };
+template <class T, own_rows Own>
+__device__ void make_weights(tile_room<compute_t<T>>& room, const attention_layout& l, const gradient_operands<T>& in,
+                             std::int64_t query, int queries, std::int64_t key, int keys, bool of_scores) {
+    using C = compute_t<T>;
+    constexpr bool by_query = Own == own_rows::queries;
+    const T *const q = in.q + query * l.size, *const k = in.k + key * l.size;
+    const T *const dy = in.dout + query * l.value_size, *const v = in.v + key * l.value_size;
+    const int rows = by_query ? queries : keys, others = by_query ? keys : queries;
+    C scores[4][2], slopes[4][2] = {};
+    multiply_rows(room, by_query ? q : k, rows, by_query ? k : q, others, l.size, scores);
+    if (of_scores) multiply_rows(room, by_query ? dy : v, rows, by_query ? v : dy, others, l.value_size, slopes);
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 2; ++j) {
+            const int y = down() + i * side, x = across() + j * side, a = by_query ? y : x, b = by_query ? x : y;
+            C weight = 0;
+            if (y < rows && x < others && (!l.causal || key + b <= query + a)) {
+                weight = exp_of(scores[i][j] * static_cast<C>(l.scale) - in.logs[query + a]);
+                if (of_scores) weight *= (slopes[i][j] - in.along[query + a]) * static_cast<C>(l.scale);
+            }
+            room.weights[y][x] = weight;
+        }
+    __syncthreads();
+}
+
+template <class T>
+__device__ gradient_operands<T> operands_of(const attention_layout& l, gradient_operands<T> in, std::int64_t head) {
+    const std::int64_t of = head / (l.heads / l.key_heads) * l.keys, row = head * l.queries;
+    return {in.q + row * l.size,          in.k + of * l.size, in.v + of * l.value_size,
+            in.dout + row * l.value_size, in.logs + row,      in.along + row};
+}
+
+// A block makes the gradients of `tall` queries, `tall` columns of them.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    query_gradients(attention_layout l, gradient_operands<T> all, const void* lengths, T* dq, std::int64_t parts,
+                    std::int64_t tiles) {
+    using C = compute_t<T>;
+    __shared__ tile_room<C> room;
+    const std::int64_t of_head = tiles_of(l.queries);
+    for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const std::int64_t column = tile % parts * tall, head = tile / parts / of_head;
+        const std::int64_t first = tile / parts % of_head * tall;
+        const gradient_operands<T> in = operands_of(l, all, head);
+        const int rows = at_most(l.queries - first, tall);
+        std::int64_t keys = keys_of(l, lengths, head / l.heads);
+        if (l.causal && keys > first + rows) keys = first + rows;
+        C sums[4][4] = {};
+        for (std::int64_t key = 0; key < keys; key += wide) {
+            const int some = at_most(keys - key, wide);
+            make_weights<T, own_rows::queries>(room, l, in, first, rows, key, some, true);
+            add_weighted(room, in.k + key * l.size, some, l.size, column, sums);
+        }
+        store_tile(sums, dq + (head * l.queries + first) * l.size, rows, l.size, column);
+    }
+}
+
+// A block makes the gradients of `tall` keys or, if `of_values`, of their values, `tall` columns of them.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    key_gradients(attention_layout l, gradient_operands<T> all, const void* lengths, T* gradient, bool of_values,
+                  std::int64_t parts, std::int64_t tiles) {
+    using C = compute_t<T>;
+    __shared__ tile_room<C> room;
+    const std::int64_t of_head = tiles_of(l.keys), size = of_values ? l.value_size : l.size;
+    const std::int64_t group = l.heads / l.key_heads;
+    for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const std::int64_t column = tile % parts * tall, of = tile / parts / of_head;
+        const std::int64_t first = tile / parts % of_head * tall;
+        const std::int64_t keys = keys_of(l, lengths, of / l.key_heads);
+        C sums[4][4] = {};
+        for (std::int64_t head = of * group; first < keys && head < (of + 1) * group; ++head) {
+            const gradient_operands<T> in = operands_of(l, all, head);
+            for (std::int64_t query = l.causal ? first : 0; query < l.queries; query += wide) {
+                const int some = at_most(l.queries - query, wide);
+                make_weights<T, own_rows::keys>(room, l, in, query, some, first, at_most(keys - first, tall),
+                                                !of_values);
+                add_weighted(room, of_values ? in.dout + query * size : in.q + query * size, some, size, column, sums);
+            }
+        }
+        store_tile(sums, gradient + (of * l.keys + first) * size, at_most(l.keys - first, tall), size, column);
+    }
+}
+
+constexpr std::int64_t most_blocks = 1 << 20;
+unsigned grid_of(std::int64_t tiles) { return static_cast<unsigned>(tiles < most_blocks ? tiles : most_blocks); }
+
+} // namespace
+
+void attention(element_type element, const attention_layout& l, const void* q, const void* k, const void* v,
+               const void* lengths, void* out, void* logs, void* stream) {
+    const std::int64_t parts = l.value_size == 0 || !out ? 1 : tiles_of(l.value_size);
+    const std::int64_t tiles = l.batch * l.heads * tiles_of(l.queries) * parts;
+    if (tiles == 0) return;
+    with_floating_type(element, [&]<class T>(T) {
+        launch(attend<T>, grid_of(tiles), block_threads, 0, stream, l, static_cast<const T*>(q),
+               static_cast<const T*>(k), static_cast<const T*>(v), lengths, static_cast<T*>(out),
+               static_cast<compute_t<T>*>(logs), parts, tiles);
+    });
+}
+
+std::size_t attention_scratch_bytes(element_type element, const attention_layout& l) {
+    return static_cast<std::size_t>(l.rows()) * (element == element_type::float64 ? sizeof(double) : sizeof(float));
+}
+
+void attention_gradient(element_type element, const attention_layout& l, const void* q, const void* k, const void* v,
+                        const void* out, const void* logs, const void* dout, const void* lengths, void* dq, void* dk,
+                        void* dv, std::byte* scratch, void* stream) {
+    with_floating_type(element, [&]<class T>(T) {
+        using C = compute_t<T>;
+        C* const along = reinterpret_cast<C*>(scratch);
+        const gradient_operands<T> in{static_cast<const T*>(q),    static_cast<const T*>(k),
+                                      static_cast<const T*>(v),    static_cast<const T*>(dout),
+                                      static_cast<const C*>(logs), along};
+        if (l.rows() > 0 && (dq || dk))
+            launch(sum_along<T>, blocks_for(l.rows(), 1, most_blocks), block_threads, 0, stream,
+                   static_cast<const T*>(out), static_cast<const T*>(dout), along, l.rows(), l.value_size);
+        const std::int64_t parts = tiles_of(l.size), of_queries = l.batch * l.heads * tiles_of(l.queries) * parts;
+        if (dq && of_queries > 0)
+            launch(query_gradients<T>, grid_of(of_queries), block_threads, 0, stream, l, in, lengths,
+                   static_cast<T*>(dq), parts, of_queries);
+        const auto of_keys = [&](void* gradient, bool of_values, std::int64_t size) {
+            const std::int64_t columns = tiles_of(size);
+            const std::int64_t tiles = l.batch * l.key_heads * tiles_of(l.keys) * columns;
+            if (gradient && tiles > 0)
+                launch(key_gradients<T>, grid_of(tiles), block_threads, 0, stream, l, in, lengths,
+                       static_cast<T*>(gradient), of_values, columns, tiles);
+        };
+        of_keys(dk, false, l.size);
+        of_keys(dv, true, l.value_size);
+    });
+}
+
+} // namespace tenon::cuda

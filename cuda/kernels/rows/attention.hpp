@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tenon/core/element_type.hpp>
+
+/// Scaled dot-product attention: formulas in tenon/ops/rows/attention.hpp. A block has some queries and goes over the keys, or some keys
+/// and goes over the queries, so that memory is linear in both; sums are in the same order in every run. All pointers are on the device and
+/// of float, double, half or bfloat16 elements unless said otherwise; logarithms are of the type that is computed in.
+
+namespace tenon::cuda {
+
+struct attention_layout {
+    std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 0, keys = 0, size = 0, value_size = 0;
+    double scale = 1;
+    bool causal = false;
+    bool has_lengths = false;
+    bool wide_lengths = false; ///< int64, else int32
+    constexpr std::int64_t rows() const { return batch * heads * queries; }
+};
+
+/// Either result may be null. A length that is negative or more than there are keys counts as 0. `lengths` may be null where the layout has
+/// none.
+void attention(element_type element, const attention_layout& l, const void* q, const void* k, const void* v,
+               const void* lengths, void* out, void* logs, void* stream);
+
+std::size_t attention_scratch_bytes(element_type element, const attention_layout& l); ///< of the gradient
+/// The gradients of q, k and v. Any may be null.
+void attention_gradient(element_type element, const attention_layout& l, const void* q, const void* k, const void* v,
+                        const void* out, const void* logs, const void* dout, const void* lengths, void* dq, void* dk,
+                        void* dv, std::byte* scratch, void* stream);
+
+} // namespace tenon::cuda
