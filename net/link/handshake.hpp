@@ -18,8 +18,8 @@
 
 namespace tenon::net {
 
-inline constexpr std::uint16_t oldest_link_version = 4;
-inline constexpr std::uint16_t newest_link_version = 4;
+inline constexpr std::uint16_t oldest_link_version = 5;
+inline constexpr std::uint16_t newest_link_version = 5;
 /// The most bytes of a body before ready.
 inline constexpr std::size_t most_handshake_bytes = 4096;
 

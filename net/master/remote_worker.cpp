@@ -33,6 +33,10 @@ struct registered_part {
         for (const auto& f : waiting) f();
     }
     const session_tasks::task& at() const { return tasks->tasks->tasks[static_cast<std::size_t>(task)]; }
+    void heard(const recording_counts& so_far) {
+        const std::lock_guard lock(guard);
+        report.recordings = so_far;
+    }
     // There, with what has come to be run by its number.
     void forget() const noexcept {
         try {
@@ -170,6 +174,7 @@ public:
                         took = r.took;
                         became.unknown.clear();
                         if (r.changed) became.changed = part->changes;
+                        part->heard(r.recordings);
                         became.in_part = r.in_part;
                         if (r.failed) r.why.raise();
                         if (traced)
@@ -333,6 +338,10 @@ public:
         return part_->report.order;
     }
     std::size_t kept_bytes() const override { return 0; } // of this task's memory
+    recording_counts recordings() const override {
+        const std::lock_guard lock(part_->guard);
+        return part_->report.recordings;
+    }
 
 private:
     const std::shared_ptr<registered_part> part_;

@@ -78,6 +78,7 @@ struct run_part {
         bool in_part = false; ///< not all that it was to
         bool failed = false;
         failure why; ///< if it has failed
+        recording_counts recordings; ///< of the part, in all steps so far
     };
 };
 

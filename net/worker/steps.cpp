@@ -171,6 +171,7 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
     const runtime::run_end became = r->step->end();
     told.changed = !became.changed.empty();
     told.in_part = became.in_part;
+    told.recordings = r->plan->recordings();
     {
         const std::lock_guard own(r->guard);
         r->begun = false;

@@ -12,7 +12,7 @@
 #include "environment.hpp"
 #include "own_ops.hpp"
 
-// A step that gives its streams all at once is recorded as a CUDA graph in its second run, and given again in later ones.
+// A step that gives its streams all at once is recorded as a CUDA graph in its second run, and replayed in later ones.
 
 namespace tn = tenon;
 namespace emulator = tenon::emulator;
@@ -74,19 +74,23 @@ struct growing {
             REQUIRE(worked(i) == some_work_on(by(i), 5));
         }
     }
+    tn::recording_counts told() { return s.report(tn::feed(x, numbers()), more, work).recordings; }
 };
 
 } // namespace
 
-TEST_CASE("a step is given as it is in its first run, recorded in its second, and given again from then on") {
+TEST_CASE("a step is given as it is in its first run, recorded in its second, and replayed from then on, and the "
+          "report says so") {
     emulator::reset();
     growing program;
     const std::size_t before = launched();
     program.step(draw_row());
     CHECK(launched() == before);
+    CHECK(program.told() == tn::recording_counts{});
     for (int i = 0; i < 30; ++i) program.step(draw_row());
     CHECK(launched() == before + 30);
     CHECK(recorded() <= 4); // a variable has few places
+    CHECK(program.told() == tn::recording_counts{.recorded = recorded(), .replayed = 30});
     CHECK(emulator::violations().empty());
 }
 
@@ -316,7 +320,8 @@ TEST_CASE("a step that the host has a part in before or after the streams' is re
     }
 }
 
-TEST_CASE("what fails while a step is recorded costs the recording, and nothing else") {
+TEST_CASE("what fails while a step is recorded costs the recording, which is tried again seldomer and seldomer, and "
+          "counted") {
     struct fault {
         const char* call;
         cudaError_t error;
@@ -340,18 +345,32 @@ TEST_CASE("what fails while a step is recorded costs the recording, and nothing 
         const emulator::counts before = emulator::count();
         emulator::fail(f.call, f.error);
         std::vector<float> wanted(n);
-        std::size_t tried = 0;
-        for (int i = 0; i < 6; ++i) {
-            const numbers by = draw_row();
-            const auto got = s.run(tn::feed(x, by), more);
-            for (int k = 0; k < n; ++k) {
-                wanted[static_cast<std::size_t>(k)] += by(k) + static_cast<float>(i);
-                CHECK(got(k) == wanted[static_cast<std::size_t>(k)]);
+        int step = 0;
+        const auto run_to = [&](int end) {
+            for (; step < end; ++step) {
+                const numbers by = draw_row();
+                const auto got = s.run(tn::feed(x, by), more);
+                for (int k = 0; k < n; ++k) {
+                    wanted[static_cast<std::size_t>(k)] += by(k) + static_cast<float>(step);
+                    REQUIRE(got(k) == wanted[static_cast<std::size_t>(k)]);
+                }
             }
-            if (i == 2) tried = emulator::count_calls("cudaStreamBeginCapture");
-        }
-        CHECK(emulator::count_calls("cudaStreamBeginCapture") == tried); // once is enough
+            return s.report(tn::feed(x, numbers()), more).recordings;
+        };
+        const std::size_t tried = emulator::count_calls("cudaStreamBeginCapture");
+        tn::recording_counts told = run_to(60); // in runs 1, 9, 25, 57 after the first
+        CHECK(emulator::count_calls("cudaStreamBeginCapture") - tried == 4);
+        CHECK(told.failed == 4);
+        CHECK(told.replayed == 0);
+        CHECK(told.given_again == 59);
+        CHECK(told.recorded == (f.call == std::string("cudaGraphLaunch") ? 4 : 0));
         CHECK(emulator::count().graphs == before.graphs);
+        emulator::fail(f.call, f.error, {.times = 0});
+        told = run_to(57 + 64);
+        CHECK(told.replayed == 0);
+        told = run_to(140); // it is fine again
+        CHECK(told.replayed == 140 - 57 - 64);
+        CHECK(told.failed == 4);
     }
 }
 
@@ -362,7 +381,12 @@ TEST_CASE("in the middle of a recording any call may fail once, and the step is 
         growing program;
         program.step(draw_row());
         emulator::fail(call, cudaErrorStreamCaptureUnsupported, {.after = 0, .times = 1});
-        for (int i = 0; i < 5; ++i) program.step(draw_row());
+        for (int i = 0; i < 12; ++i) program.step(draw_row());
+        const tn::recording_counts told = program.told();
+        CHECK(told.failed == 1);
+        CHECK(told.given_again >= 1);
+        CHECK(told.replayed == 12 - told.given_again);
+        CHECK(told.replayed > 0); // tried again, with success
     }
 }
 

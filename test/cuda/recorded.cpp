@@ -9,8 +9,8 @@
 #include "environment.hpp"
 #include "machine.hpp"
 
-// Training steps are recorded, and given again from their second run on. On a real GPU a call that CUDA refuses while a stream is
-// recorded would be seen in nothing but time.
+// Training steps are recorded, and replayed from their second run on. On a real GPU a call that CUDA refuses while a stream is
+// recorded would be seen in nothing but time, and in the report of the step.
 
 namespace tn = tenon;
 using tenon::test::environment, tenon::test::machine;
@@ -25,7 +25,8 @@ using network = std::function<scalar(const images&, const labels&)>;
 
 struct trained {
     std::vector<float> losses;
-    std::uint64_t replays;
+    std::uint64_t replays; // that CUDA was asked for
+    tn::recording_counts told;
 };
 
 trained train(const char* device, const network& loss_of, const tn::optimizer& by) {
@@ -42,7 +43,7 @@ trained train(const char* device, const network& loss_of, const tn::optimizer& b
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(update, loss));
     tn::array<float, images::shape_type> fed_images;
     tn::array<std::int32_t, labels::shape_type> fed_labels;
-    trained all{{}, machine::replays()};
+    trained all{{}, machine::replays(), {}};
     for (int i = 0; i < steps; ++i) {
         int k = i;
         for (float& v : fed_images) v = std::sin(static_cast<float>(++k));
@@ -51,6 +52,7 @@ trained train(const char* device, const network& loss_of, const tn::optimizer& b
         all.losses.push_back(value.item());
     }
     all.replays = machine::replays() - all.replays;
+    all.told = s.report(tn::feed(x, fed_images), tn::feed(y, fed_labels), update, loss).recordings;
     return all;
 }
 
@@ -60,6 +62,12 @@ void check_recorded(const network& loss_of, const tn::optimizer& by, float toler
     const machine m;
     const trained host = train("/cpu:0", loss_of, by), gpu = train("/gpu:0", loss_of, by);
     CHECK(gpu.replays == steps - 1);
+    CHECK(gpu.told.replayed == steps - 1);
+    CHECK(gpu.told.recorded >= 1);
+    CHECK(gpu.told.recorded <= 4); // a variable has few places
+    CHECK(gpu.told.given_again == 0);
+    CHECK(gpu.told.failed == 0);
+    CHECK(host.told == tn::recording_counts{});
     for (std::size_t i = 0; i < host.losses.size(); ++i) {
         INFO("step ", i, ": ", gpu.losses[i], " instead of ", host.losses[i]);
         CHECK(std::fabs(gpu.losses[i] - host.losses[i]) <= tolerance * (1 + std::fabs(host.losses[i])));

@@ -225,8 +225,8 @@ TEST_CASE("handshake: who does not fit is told why") {
         std::string answer;
     };
     const row cases[] = {
-        {"versions", [](hello& h) { h.oldest = 5, h.newest = 9; },
-         "failed_precondition: it speaks versions 4 to 4 of the protocol, and was offered 5 to 9: update the older "
+        {"versions", [](hello& h) { h.oldest = 6, h.newest = 9; },
+         "failed_precondition: it speaks versions 5 to 5 of the protocol, and was offered 6 to 9: update the older "
          "one"},
         {"another cluster", [](hello& h) { h.cluster = 6; },
          "failed_precondition: /job:ps/task:0 is of another run, or of a cluster with another description: start all "

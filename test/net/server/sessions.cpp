@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include <net/server/servers.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
@@ -35,4 +38,26 @@ TEST_CASE("SEMANTICS 24: a session on a server behaves as a local one") {
     CHECK_THROWS_AS(sess.run(w), tn::failed_precondition_error); // SEMANTICS 18, in a graph that has grown
     sess.close();
     CHECK_THROWS_WITH_AS(sess.run(v), "Session is closed.", tn::failed_precondition_error);
+}
+
+TEST_CASE("a report has what became of the recordings of a step's parts, on whichever task they are") {
+    tn::server_options o = net_test::quick();
+    o.gpus = tn::simulated_gpu(1, 16 << 20);
+    net_test::servers all(1, 2, o);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<8>>("x");
+    const auto here = tn::on("/job:worker/task:0/gpu:0", [&] { return tn::add_n(x, x); });
+    const auto there = tn::on("/job:worker/task:1/gpu:0", [&] { return tn::add_n(x, x, x); });
+    tn::session s(all.target("worker", 0), g);
+    tn::array<float, tn::shape<8>> fed;
+    std::fill(fed.begin(), fed.end(), 2.0f);
+    const auto told = [&] { return s.report(tn::feed(x, fed), here, there).recordings; };
+    CHECK(told() == tn::recording_counts{});
+    for (int i = 0; i < 6; ++i) {
+        const auto [a, b] = s.run(tn::feed(x, fed), here, there);
+        CHECK(a(7) == 4);
+        CHECK(b(0) == 6);
+    }
+    CHECK(told() == tn::recording_counts{.recorded = 2, .replayed = 10});
 }

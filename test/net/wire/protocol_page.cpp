@@ -52,6 +52,7 @@ template <class V> std::string type_name() {
     else if constexpr (std::is_same_v<V, tn::session_statistics>) return "session_statistics";
     else if constexpr (std::is_same_v<V, tn::device_report>) return "device_report";
     else if constexpr (std::is_same_v<V, tn::step_report>) return "step_report";
+    else if constexpr (std::is_same_v<V, tn::recording_counts>) return "recording_counts";
     else if constexpr (std::is_same_v<V, tn::placement_explanation>) return "placement_explanation";
     else if constexpr (std::is_same_v<V, tn::placement_explanation::node>) return "placed_node";
     else if constexpr (std::is_same_v<V, tn::crossing>) return "crossing";
@@ -114,7 +115,7 @@ TEST_CASE("docs/protocol.md says what calls are made of") {
     say(session_row{}), say(resource_row{}), say(device_row{}), say(holder_row{}), say(heard_row{}), say(task_row{}),
         say(peer_row{}), say(edge_row{});
     say(edge_value{}), say(tn::device_attributes{}), say(tn::memory_info{}), say(tn::session_statistics{});
-    say(tn::device_report{}), say(tn::step_report{}), say(tn::placement_explanation{});
+    say(tn::device_report{}), say(tn::step_report{}), say(tn::recording_counts{}), say(tn::placement_explanation{});
     say(tn::placement_explanation::node{}), say(tn::placement_explanation::edge{});
 }
 

@@ -37,6 +37,7 @@ public:
     void when_known(std::function<void()> then) const; ///< as of a task_subgraph, of all subgraphs
     std::vector<std::string> order() const;            ///< subgraph by subgraph
     std::size_t kept_bytes() const;
+    recording_counts recordings() const; ///< of all tasks, as far as they have told
     /// As of a subgraph, of all subgraphs of this process.
     given_sizes last_sizes() const;
 

@@ -90,6 +90,12 @@ TENON_INLINE std::size_t step_plan::kept_bytes() const {
     return sum;
 }
 
+TENON_INLINE recording_counts step_plan::recordings() const {
+    recording_counts sum = first_->recordings();
+    for (const other& p : others_) sum += p.plan->recordings();
+    return sum;
+}
+
 TENON_INLINE given_sizes step_plan::last_sizes() const {
     given_sizes all = first_->last_sizes();
     for (const other& p : others_) {

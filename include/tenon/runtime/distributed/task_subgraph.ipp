@@ -68,6 +68,7 @@ public:
     plan_summary summary() const override { return plan_.summary(); }
     std::vector<std::string> order() const override { return plan_.order(); }
     std::size_t kept_bytes() const override { return plan_.kept_bytes(); }
+    recording_counts recordings() const override { return plan_.recordings(); }
     given_sizes last_sizes() const override { return plan_.last_sizes(); }
 
 private:

@@ -9,6 +9,7 @@
 
 #include <tenon/resources/held_variables.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
+#include <tenon/runtime/run/recording_counts.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
@@ -116,6 +117,7 @@ public:
         std::vector<staged_copy> in, out;
         std::vector<std::pair<std::size_t, memory_of>> pointers; // of variables, that kernels and copies are given
         std::size_t staged_bytes = 0;
+        mutable recording_counters recordings{}; // of all frames
     };
     struct variable_pointer {
         std::size_t variable;

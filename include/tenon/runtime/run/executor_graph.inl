@@ -295,7 +295,7 @@ TENON_INLINE void executor::give_all() noexcept {
     all_ended.completed(nullptr);
 }
 
-// False where it was not recorded, or cannot be given again: nothing was given, and it never is recorded again.
+// False where it was not recorded, or cannot be launched: nothing was given.
 TENON_INLINE bool executor::give_recorded() noexcept {
     recorded_work* const work = f_.recording_of(*e_.in);
     if (!work) return false;
@@ -313,9 +313,10 @@ TENON_INLINE bool executor::give_recorded() noexcept {
         p_.streams_of(p_.streams[kernels]).replay(*work, *e_.in, *this);
     } catch (...) {
         staged_ = false;
-        f_.record_no_more();
+        f_.failed_to_replay(std::current_exception());
         return false;
     }
+    f_.replayed();
     record_end(kernels, reports_[static_cast<std::size_t>(all_streams())]);
     return true;
 }

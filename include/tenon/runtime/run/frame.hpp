@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <vector>
@@ -48,7 +50,9 @@ public:
 
     /// What was recorded with the pointers that the step has now: earlier, or now. nullptr: it is given as it is.
     recorded_work* recording_of(const tenon::step& in) noexcept;
-    void record_no_more() noexcept { records_ = false; }
+    /// The recording of this step, which was launched, or why it could not be.
+    void replayed() noexcept;
+    void failed_to_replay(const std::exception_ptr& why) noexcept;
     void stage_in(thread_pool* pool) const;
     void stage_out(thread_pool* pool) const;
 
@@ -71,7 +75,9 @@ private:
     void make_arenas();
     void point(memory_of which, std::size_t variable, const void* to);
     void point_into_arenas(bool first);
+    recorded_work* find_or_record(const tenon::step& in);
     std::unique_ptr<recorded_work> record(const tenon::step& in, std::unique_ptr<recorded_work> other);
+    void failed_to_record(const std::exception_ptr& why) noexcept;
 
     const executable& p_;
     shared_arenas* const shared_;
@@ -83,8 +89,9 @@ private:
     std::vector<recording> recordings_;               // those used last first
     std::vector<const void*> recorded_pointers_;
     std::shared_ptr<std::byte> staged_;
-    int recorded_ = 0, given_again_ = 0;
-    bool records_ = true; // what is given at once is recorded
+    std::uint64_t runs_ = 0, recorded_ = 0, replayed_ = 0; // of what is given at once, the first one aside
+    std::uint64_t records_from_ = 0;                       // the run before which nothing more is recorded, for a failure
+    int failures_ = 0;                                     // of recordings
 };
 
 } // namespace tenon::runtime

@@ -144,11 +144,24 @@ TENON_INLINE void frame::point(memory_of which, std::size_t variable, const void
 
 namespace detail {
 
-// Once in the process: it costs time alone, of which nobody would know the reason.
-inline void say_not_recorded(const char* why) noexcept {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true))
-        std::fprintf(stderr, "tenon: a step on a GPU could not be recorded, and runs slower: %s\n", why);
+// Once for each step that is planned, and seldom enough to be read: it costs time alone, of which nobody would know the reason.
+inline void say_not_recorded(const executable& p, const std::exception_ptr& why) noexcept {
+    constexpr int most = 16;
+    static std::atomic<int> said{0};
+    if (said.fetch_add(1, std::memory_order_relaxed) >= most) return;
+    const auto say = [&](const char* reason) {
+        std::fprintf(stderr,
+                     "tenon: the step that ends with \"%s\" on a GPU could not be recorded and runs slower; it is tried "
+                     "again later, and session::report counts how often: %s\n",
+                     p.op(p.on_streams.back()).origin->name.c_str(), reason);
+    };
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::exception& e) {
+        say(e.what());
+    } catch (...) {
+        say("what a kernel threw is no std::exception");
+    }
 }
 
 // Large ones by several threads: one alone has a part of what the memory gives.
@@ -170,44 +183,71 @@ inline void copy_staged(void* to, const void* from, std::size_t bytes, thread_po
 
 TENON_INLINE recorded_work* frame::recording_of(const tenon::step& in_step) noexcept {
     // Libraries make what they keep in the first run; what is made while a stream is recorded would be in its way.
-    if (!has_run || !records_) return nullptr;
+    if (!has_run) return nullptr;
+    ++runs_;
+    recorded_work* found = nullptr;
+    try {
+        found = find_or_record(in_step);
+    } catch (...) { // it says itself what is wrong when it runs, or is fine there
+        failed_to_record(std::current_exception());
+    }
+    if (!found) recording_counters::count(p_.at_once->recordings.given_again);
+    return found;
+}
+
+TENON_INLINE recorded_work* frame::find_or_record(const tenon::step& in_step) {
     for (const int s : p_.at_once->not_recorded) // some are later, when they have been compiled
         if (!p_.op(s).kernel->may_be_recorded()) return nullptr;
     constexpr std::size_t most_kept = 4;
-    constexpr int trials = 8;
-    try {
-        recorded_pointers_.clear();
-        for (const auto& [variable, which] : p_.at_once->pointers) {
-            const void* const to = pointed_[variable][static_cast<std::size_t>(which)];
-            if (!to) return nullptr; // a kernel says that it has no value
-            recorded_pointers_.push_back(to);
-        }
-        const auto found = std::find_if(recordings_.begin(), recordings_.end(),
-                                        [&](const auto& r) { return r.pointers == recorded_pointers_; });
-        if (found != recordings_.end()) {
-            ++given_again_;
-            std::rotate(recordings_.begin(), found, found + 1);
-            return recordings_.front().work.get();
-        }
-        if (recorded_ > trials && given_again_ < 2 * recorded_) return nullptr; // variables always lie elsewhere
-        ++recorded_;
-        std::unique_ptr<recorded_work> other;
-        if (recordings_.size() == most_kept) {
-            other = std::move(recordings_.back().work);
-            recordings_.pop_back();
-        }
-        auto made = record(in_step, std::move(other));
-        if (made) {
-            recordings_.insert(recordings_.begin(), {recorded_pointers_, std::move(made)});
-            return recordings_.front().work.get();
-        }
-    } catch (const std::exception& e) { // it says itself what is wrong when it runs, or is fine there
-        detail::say_not_recorded(e.what());
-    } catch (...) {
-        detail::say_not_recorded("what a kernel threw is no std::exception");
+    constexpr std::uint64_t trials = 8;
+    recorded_pointers_.clear();
+    for (const auto& [variable, which] : p_.at_once->pointers) {
+        const void* const to = pointed_[variable][static_cast<std::size_t>(which)];
+        if (!to) return nullptr; // a kernel says that it has no value
+        recorded_pointers_.push_back(to);
     }
-    records_ = false;
-    return nullptr;
+    const auto found = std::find_if(recordings_.begin(), recordings_.end(),
+                                    [&](const auto& r) { return r.pointers == recorded_pointers_; });
+    if (found != recordings_.end()) {
+        std::rotate(recordings_.begin(), found, found + 1);
+        return recordings_.front().work.get();
+    }
+    if (runs_ < records_from_) return nullptr;
+    if (recorded_ > trials && replayed_ < 3 * recorded_) return nullptr; // variables always lie elsewhere
+    std::unique_ptr<recorded_work> other;
+    if (recordings_.size() == most_kept) {
+        other = std::move(recordings_.back().work);
+        recordings_.pop_back();
+    }
+    auto made = record(in_step, std::move(other));
+    if (!made) { // these streams do not record
+        records_from_ = ~std::uint64_t{0};
+        return nullptr;
+    }
+    ++recorded_;
+    recording_counters::count(p_.at_once->recordings.recorded);
+    recordings_.insert(recordings_.begin(), {recorded_pointers_, std::move(made)});
+    return recordings_.front().work.get();
+}
+
+TENON_INLINE void frame::replayed() noexcept {
+    ++replayed_;
+    recording_counters::count(p_.at_once->recordings.replayed);
+}
+TENON_INLINE void frame::failed_to_replay(const std::exception_ptr& why) noexcept {
+    recordings_.erase(recordings_.begin());
+    recording_counters::count(p_.at_once->recordings.given_again);
+    failed_to_record(why);
+}
+
+// What was in its way, another thread that waited for the whole device, say, may be gone later. Each trial takes the time of some steps:
+// there are fewer and fewer.
+TENON_INLINE void frame::failed_to_record(const std::exception_ptr& why) noexcept {
+    constexpr std::uint64_t first_distance = 8;
+    constexpr int doublings = 12;
+    records_from_ = runs_ + (first_distance << std::min(failures_++, doublings));
+    recording_counters& all = p_.at_once->recordings;
+    if (all.failed.fetch_add(1, std::memory_order_relaxed) == 0) detail::say_not_recorded(p_, why);
 }
 
 TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_step,
@@ -230,6 +270,7 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
         if (p_.item(s).op->gpu)
             if (const int last = std::exchange(own, number); last >= 0) before.push_back(last);
         recorder->after(before);
+        try {
         for (const int w : op.waits) recorder->wait(stream, w);
         if (op.copies) {
             void* to = out[p_.out_begin[s]];
@@ -243,6 +284,9 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
                              p_.out_begin[s + 1] - p_.out_begin[s], number);
         }
         if (op.awaited) recorder->mark(stream, number);
+        } catch (...) {
+            p_.rethrow_with_place(std::current_exception(), s);
+        }
     }
     return recorder->end(std::move(other));
 }

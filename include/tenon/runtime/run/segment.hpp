@@ -67,6 +67,9 @@ public:
     std::uint64_t epoch() const noexcept { return executable_.epoch; }
     const plan_summary& summary() const noexcept { return executable_.summary; }
     std::vector<std::string> order() const; ///< "name (op)"
+    recording_counts recordings() const noexcept {
+        return executable_.at_once ? executable_.at_once->recordings.now() : recording_counts{};
+    }
     /// Bytes of the memory that is kept for further steps and for those in flight.
     std::size_t kept_bytes() const noexcept {
         const plan_summary& s = summary();

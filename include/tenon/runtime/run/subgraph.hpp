@@ -35,6 +35,7 @@ public:
     plan_summary summary() const;
     std::vector<std::string> order() const; ///< "name (op)", segment by segment
     std::size_t kept_bytes() const;
+    recording_counts recordings() const; ///< of all segments
     /// Of what ops that wait gave in the last step, or in one of those that run: the sizes that only they tell.
     given_sizes last_sizes() const;
 

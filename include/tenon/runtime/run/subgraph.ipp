@@ -397,4 +397,15 @@ TENON_INLINE std::size_t subgraph::kept_bytes() const {
     return sum;
 }
 
+TENON_INLINE recording_counts subgraph::recordings() const {
+    if (only_) return only_->recordings();
+    const std::lock_guard lock(guard_);
+    recording_counts sum;
+    for (const unit& u : units_) {
+        if (u.segment) sum += u.segment->recordings();
+        for (const auto& [key, kept] : u.late) sum += kept.segment->recordings();
+    }
+    return sum;
+}
+
 } // namespace tenon::runtime

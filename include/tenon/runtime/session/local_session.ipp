@@ -458,6 +458,7 @@ TENON_INLINE step_report local_session::reported(const step_plan& p) const {
                   .arena_bytes = s.arena_bytes,
                   .lower_bound = s.lower_bound,
                   .variable_bytes = variable_bytes(),
+                  .recordings = p.recordings(),
                   .devices = {},
                   .order = p.order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)

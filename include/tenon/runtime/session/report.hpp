@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/core/config.hpp>
+#include <tenon/runtime/run/recording_counts.hpp>
 
 /// What sessions and their steps take.
 
@@ -27,7 +28,7 @@ struct device_report {
     std::size_t variable_bytes = 0; ///< of all variables of the session there: comes on top of peak_bytes
 };
 
-/// What a step will do and take, known before it runs.
+/// What a step will do and take, known before it runs; and what has become of its recordings in the runs so far.
 struct step_report {
     int nodes = 0;                  ///< kernels that run
     int folded = 0;                 ///< nodes computed once, when the step was planned
@@ -37,6 +38,7 @@ struct step_report {
     std::size_t arena_bytes = 0;    ///< of values between nodes
     std::size_t lower_bound = 0;    ///< the largest set of those that lives at one time
     std::size_t variable_bytes = 0; ///< of all variables of the session: comes on top of peak_bytes
+    recording_counts recordings;    ///< of a task of another process as of the last step that has ended there
     std::vector<device_report> devices;
     std::vector<std::string> order; ///< "name (op)"
 };
