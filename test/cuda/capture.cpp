@@ -241,10 +241,23 @@ TEST_CASE("SEMANTICS 20: recorded steps of several threads update one variable, 
     }
 }
 
-TEST_CASE("random steps over two variables give the same, recorded or not, in any order that streams allow") {
-    for (int round = 0; round < 25; ++round) {
+TEST_CASE("random steps over two variables on random cards give the same, recorded or not, in any order that streams "
+          "allow, also where another thread waits for whole cards meanwhile") {
+    tn::recording_counts in_peace, disturbed;
+    for (int round = 0; round < 40; ++round) {
         emulator::reset();
         emulator::seed(random_source()());
+        const bool is_disturbed = round % 2 == 1;
+        const auto drawn = [](unsigned below) { return static_cast<int>(random_source()() % below); };
+        std::vector<emulator::card> cards(static_cast<std::size_t>(1 + drawn(3)));
+        for (emulator::card& c : cards) {
+            c.major = 8 + drawn(3);
+            c.multiprocessors = 1 + drawn(16);
+            c.has_pools = drawn(2) == 0;
+            c.reaches_peers = drawn(2) == 0;
+        }
+        emulator::cards(cards);
+        const tn::device_name gpu = "/gpu:" + std::to_string(drawn(static_cast<unsigned>(cards.size())));
         const tn::graph g;
         const tn::graph_scope in(g);
         std::uniform_int_distribution<int> any(0, 1 << 20);
@@ -252,16 +265,16 @@ TEST_CASE("random steps over two variables give the same, recorded or not, in an
             return static_cast<std::size_t>(any(random_source())) % from.size();
         };
         const auto x = tn::placeholder<float, tn::shape<n>>("x"), y = tn::placeholder<float, tn::shape<n>>("y");
-        const auto w = tn::on("/gpu:0", [] { return tn::variable("w", tn::constant(numbers())); });
-        const auto v = tn::on("/gpu:0", [] { return tn::variable("v", tn::constant(numbers())); });
+        const auto w = tn::on(gpu, [] { return tn::variable("w", tn::constant(numbers())); });
+        const auto v = tn::on(gpu, [] { return tn::variable("v", tn::constant(numbers())); });
         // By node: two that it adds.
-        std::vector<row> nodes{x, y, tn::on("/gpu:0", [&] { return tn::identity(w); }),
-                               tn::on("/gpu:0", [&] { return tn::identity(v); })};
+        std::vector<row> nodes{x, y, tn::on(gpu, [&] { return tn::identity(w); }),
+                               tn::on(gpu, [&] { return tn::identity(v); })};
         std::vector<std::pair<std::size_t, std::size_t>> made;
         for (int i = 0; i < 12; ++i) {
             const std::size_t a = pick(nodes), b = pick(nodes);
             made.emplace_back(a, b);
-            const char* const where = any(random_source()) % 12 == 0 ? "/cpu:0" : "/gpu:0";
+            const tn::device_name where = any(random_source()) % 12 == 0 ? tn::device_name("/cpu:0") : gpu;
             nodes.push_back(tn::on(where, [&] { return tn::add_n(nodes[a], nodes[b]); }));
         }
         const std::size_t to_w = pick(nodes), to_v = pick(nodes), first = pick(nodes), second = pick(nodes);
@@ -272,7 +285,9 @@ TEST_CASE("random steps over two variables give the same, recorded or not, in an
             s.callable(tn::feeds(x, y), tn::fetches(nodes[first], nodes[second], new_w.operation(), new_v.operation()));
         const auto see = s.callable(tn::feeds(), tn::fetches(tn::identity(w), tn::identity(v)));
         std::vector<float> at_w(n), at_v(n);
-        for (int i = 0; i < 6; ++i) {
+        if (is_disturbed) emulator::others_wait(20);
+        for (int i = 0; i < (is_disturbed ? 70 : 6); ++i) {
+            if (i == 40) emulator::others_wait(0);
             const numbers a = draw_row(), b = draw_row();
             const auto [f1, f2] = step(a, b);
             for (std::size_t k = 0; k < n; ++k) {
@@ -291,7 +306,15 @@ TEST_CASE("random steps over two variables give the same, recorded or not, in an
             }
         }
         CHECK(emulator::violations().empty());
+        (is_disturbed ? disturbed : in_peace) += s.report(tn::feed(x, numbers()), tn::feed(y, numbers()), nodes[first],
+                                                          nodes[second], new_w.operation(), new_v.operation())
+                                                     .recordings;
     }
+    CHECK(in_peace.replayed > 0);
+    CHECK(in_peace.failed == 0);
+    CHECK(disturbed.replayed > 0);
+    CHECK(disturbed.failed > 0);
+    emulator::reset();
 }
 
 TEST_CASE("a step that the host has a part in before or after the streams' is recorded, one with a part in the middle "

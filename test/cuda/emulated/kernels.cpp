@@ -1,5 +1,6 @@
 #include "emulated/support.hpp"
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -23,6 +24,20 @@ __global__ void reverse_in_block(const int* from, int* to) {
     values[threadIdx.x] = from[blockIdx.x * 256 + threadIdx.x];
     __syncthreads();
     to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
+}
+
+// Of what they find in memory of their block, which nobody has written.
+__global__ void add_to_nothing(double* sums, int* counts) {
+    __shared__ double sum[64];
+    __shared__ int count;
+    sum[threadIdx.x] += 1;
+    if (threadIdx.x == 0) ++count;
+    __syncthreads();
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum[63], counts[blockIdx.x] = count;
+}
+
+template <int Threads> __global__ void __launch_bounds__(2 * Threads, 1) number_bounded(std::int64_t* to) {
+    to[threadIdx.x] = threadIdx.x;
 }
 
 __global__ void reverse_without_barrier(const int* from, int* to) {
@@ -232,7 +247,7 @@ TEST_CASE("a launch is checked as a GPU would") {
         return std::string();
     };
     const std::string shape = "cudaErrorInvalidConfiguration", value = "cudaErrorInvalidValue";
-    CHECK(answer(1, 1024, 48 * 1024) == "");
+    CHECK(answer(1, 256, 48 * 1024) == "");
     CHECK(answer(dim3(1, 65535), 1, 0) == "");
     CHECK(answer(0, 1, 0).find(shape) != std::string::npos);
     CHECK(answer(1, 0, 0).find(shape) != std::string::npos);
@@ -248,6 +263,41 @@ TEST_CASE("a launch is checked as a GPU would") {
           cudaErrorInvalidValue);
     CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 0) == cudaSuccess);
 }
+
+#if TENON_EMULATOR_SEES_LAUNCH_BOUNDS
+TEST_CASE(
+    "a launch fails where a block's registers may not suffice: beyond the kernel's launch bounds, or 256 threads") {
+    emulator::reset();
+    const device_array<std::int64_t> numbers(1024);
+    const auto fits = [&](auto kernel, unsigned threads, auto... more) {
+        try {
+            launch(kernel, 1, threads, 0, nullptr, numbers.get(), more...);
+        } catch (const std::exception& e) {
+            CHECK(std::string(e.what()).find("cudaErrorLaunchOutOfResources") != std::string::npos);
+            return false;
+        }
+        return true;
+    };
+    CHECK(fits(number_threads, 256, std::int64_t{1}));
+    CHECK_FALSE(fits(number_threads, 257, std::int64_t{1}));
+    CHECK(fits(number_bounded<512>, 1024));
+    CHECK(fits(number_bounded<64>, 128));
+    CHECK_FALSE(fits(number_bounded<64>, 129));
+    CHECK(fits(number_bounded<192>, 384));
+    CHECK_FALSE(fits(number_bounded<192>, 385));
+}
+#endif
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("static shared memory holds no numbers when a block begins") {
+    emulator::reset();
+    const device_array<double> sums(20);
+    const device_array<int> counts(20);
+    launch(add_to_nothing, 20, 64, 0, nullptr, sums.get(), counts.get());
+    for (const double sum : sums.read()) CHECK(std::isnan(sum));
+    for (const int count : counts.read()) CHECK(count == 0); // of -1
+}
+#endif
 
 #if defined(TENON_EMULATOR_SEES_ALIGNMENT)
 namespace {

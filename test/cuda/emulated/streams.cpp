@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <thread>
 
 // Streams, events and graphs of the emulated GPU.
 
@@ -174,11 +175,104 @@ TEST_CASE("what a capture forbids makes it invalid") {
               CHECK(cudaEventRecord(fork, one) == cudaSuccess);
               CHECK(cudaStreamWaitEvent(two, fork, 0) == cudaSuccess);
               launch(add_one, 1, 32, 0, two, a.get(), std::int64_t{100});
-              CHECK(cudaEventQuery(fork) == cudaErrorCapturedEvent);
           }) == cudaErrorStreamCaptureUnjoined);
+    CHECK(captured([&] {
+              CHECK(cudaEventRecord(fork, one) == cudaSuccess);
+              CHECK(cudaEventQuery(fork) == cudaErrorCapturedEvent);
+          }) == cudaErrorStreamCaptureInvalidated);
     CHECK(a.read() == all_of(100, 0));
     for (const cudaEvent_t e : {fork, before}) CHECK(cudaEventDestroy(e) == cudaSuccess);
     for (const cudaStream_t s : {one, two}) CHECK(cudaStreamDestroy(s) == cudaSuccess);
+}
+
+TEST_CASE("what is refused while a stream is captured goes by what it waits for, by threads and by modes") {
+    emulator::reset();
+    emulator::cards({{}, {}});
+    constexpr auto global = cudaStreamCaptureModeGlobal, local = cudaStreamCaptureModeThreadLocal,
+                   relaxed = cudaStreamCaptureModeRelaxed;
+    const device_array<std::int64_t> a(all_of(100, 0));
+    std::int64_t on_host = 0;
+    const cudaStream_t other_stream = new_stream();
+    const cudaEvent_t free_event = new_event();
+    const auto wait_for_card = [] { return cudaDeviceSynchronize(); };
+    const auto wait_for_other_card = [] {
+        CHECK(cudaSetDevice(1) == cudaSuccess);
+        const cudaError_t answer = cudaDeviceSynchronize();
+        CHECK(cudaSetDevice(0) == cudaSuccess);
+        return answer;
+    };
+    const auto take_memory = [] {
+        void* p = nullptr;
+        const cudaError_t answer = cudaMalloc(&p, 16);
+        if (p) CHECK(cudaFree(p) == cudaSuccess);
+        return answer;
+    };
+    const auto ask_for_event = [&] { return cudaEventQuery(free_event); };
+    const auto wait_for_other_stream = [&] { return cudaStreamSynchronize(other_stream); };
+    const auto copy = [&] { return cudaMemcpy(&on_host, a.get(), sizeof on_host, cudaMemcpyDeviceToHost); };
+    const auto use_legacy_stream = [&] { return cudaMemsetAsync(a.get(), 0, 8, nullptr); };
+    struct row {
+        const char* what;
+        std::function<cudaError_t()> ask;
+        cudaStreamCaptureMode captures_as;
+        bool by_another_thread;
+        cudaError_t answer;
+        unsigned stream = cudaStreamNonBlocking;
+        cudaStreamCaptureMode asks_as = cudaStreamCaptureModeGlobal;
+    };
+    constexpr cudaError_t refused = cudaErrorStreamCaptureUnsupported, implicit = cudaErrorStreamCaptureImplicit;
+    for (const row& r :
+         {row{"the card is waited for", wait_for_card, global, true, refused},
+          {"the card is waited for", wait_for_card, local, true, refused},
+          {"the card is waited for", wait_for_card, relaxed, true, refused},
+          {"the card is waited for", wait_for_card, relaxed, false, refused},
+          {"another card is waited for", wait_for_other_card, global, true, cudaSuccess},
+          {"another card is waited for", wait_for_other_card, local, false, cudaSuccess},
+          {"another stream is waited for", wait_for_other_stream, global, true, cudaSuccess},
+          {"memory is taken", take_memory, global, true, refused},
+          {"memory is taken", take_memory, local, true, cudaSuccess},
+          {"memory is taken", take_memory, global, true, cudaSuccess, cudaStreamNonBlocking, local},
+          {"memory is taken", take_memory, local, false, refused},
+          {"memory is taken", take_memory, local, false, refused, cudaStreamNonBlocking, local},
+          {"memory is taken", take_memory, local, false, cudaSuccess, cudaStreamNonBlocking, relaxed},
+          {"memory is taken", take_memory, relaxed, false, cudaSuccess},
+          {"an event is asked for", ask_for_event, global, true, refused},
+          {"an event is asked for", ask_for_event, local, true, cudaSuccess},
+          {"a copy waits", copy, local, true, cudaSuccess},
+          {"a copy waits", copy, local, true, implicit, cudaStreamDefault},
+          {"the legacy stream is used", use_legacy_stream, local, true, cudaSuccess},
+          {"the legacy stream is used", use_legacy_stream, local, true, implicit, cudaStreamDefault},
+          {"the legacy stream is used", use_legacy_stream, relaxed, false, implicit, cudaStreamDefault}}) {
+        CAPTURE(r.what);
+        CAPTURE(r.captures_as);
+        CAPTURE(r.by_another_thread);
+        CAPTURE(r.stream);
+        CAPTURE(r.asks_as);
+        cudaStream_t s = nullptr;
+        REQUIRE(cudaStreamCreateWithFlags(&s, r.stream) == cudaSuccess);
+        CHECK(cudaStreamBeginCapture(s, r.captures_as) == cudaSuccess);
+        cudaError_t answer = cudaSuccess;
+        const auto ask = [&] {
+            cudaStreamCaptureMode mode = r.asks_as;
+            CHECK(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess);
+            answer = r.ask();
+            CHECK(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess);
+        };
+        if (r.by_another_thread) std::thread(ask).join();
+        else ask();
+        CHECK(answer == r.answer);
+        const cudaError_t after = r.answer == cudaSuccess ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
+        CHECK(cudaMemsetAsync(a.get(), 0, 8, s) == after);
+        cudaGraph_t graph = nullptr;
+        CHECK(cudaStreamEndCapture(s, &graph) == after);
+        if (graph) CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+        CHECK(cudaMemsetAsync(a.get(), 0, 8, s) == cudaSuccess); // it is a stream like others again
+        CHECK(cudaStreamDestroy(s) == cudaSuccess);
+    }
+    CHECK(cudaEventDestroy(free_event) == cudaSuccess);
+    CHECK(cudaStreamDestroy(other_stream) == cudaSuccess);
+    (void)cudaGetLastError();
+    emulator::reset();
 }
 
 TEST_CASE("what several cards do together waits for the last of them") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
@@ -17,6 +18,11 @@
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
+
+extern "C" {
+extern unsigned char tenon_emulated_shared_begin[] __attribute__((weak));
+extern unsigned char tenon_emulated_shared_end[] __attribute__((weak));
+}
 
 uint3 threadIdx;
 uint3 blockIdx;
@@ -56,6 +62,11 @@ namespace {
 
 constexpr std::size_t stack_bytes = 256 * 1024, page = 4096;
 constexpr unsigned most_threads = 1024, no_thread = ~0u;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool sees_addresses = true;
+#else
+constexpr bool sees_addresses = false;
+#endif
 
 struct fiber {
 #if defined(__x86_64__)
@@ -282,6 +293,34 @@ void make_fibers(block_state& b) {
     std::reverse(b.free.begin(), b.free.end());
 }
 
+// What shared.ld has put together, and a file of its size in which all bits are set: each block finds that there, however it began.
+struct static_shared_memory {
+    static_shared_memory() {
+        const int file = bytes ? memfd_create("shared memory", MFD_CLOEXEC) : -1;
+        const std::vector<unsigned char> filled(bytes, 0xff);
+        if (bytes == 0) return;
+        if (file < 0 || write(file, filled.data(), bytes) != static_cast<ssize_t>(bytes) ||
+            mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED) {
+            std::fprintf(stderr, "emulated GPU: static shared memory cannot be filled\n");
+            std::abort();
+        }
+        close(file);
+    }
+    // What was written is forgotten.
+    void fill() const {
+        if (bytes) (void)madvise(begin, bytes, MADV_DONTNEED);
+    }
+    unsigned char* const begin = tenon_emulated_shared_begin;
+    // Not where the address sanitizer has its own zones between variables.
+    const std::size_t bytes = sees_addresses || !begin
+                                  ? 0
+                                  : static_cast<std::size_t>(tenon_emulated_shared_end - tenon_emulated_shared_begin);
+};
+const static_shared_memory& static_shared() {
+    static const static_shared_memory all;
+    return all;
+}
+
 std::string place(const char* file, int line) {
     const std::string path = file;
     return path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
@@ -405,6 +444,7 @@ std::string run_grid(const std::function<void()>& thread_body, dim3 grid, dim3 b
         blockIdx.x = static_cast<unsigned>(i % grid.x);
         blockIdx.y = static_cast<unsigned>(i / grid.x % grid.y);
         blockIdx.z = static_cast<unsigned>(i / grid.x / grid.y);
+        static_shared().fill();
         if (shared_bytes) std::memset(dynamic_shared_memory, 0xff, (shared_bytes + 15) / 16 * 16);
         run_block(b);
     }

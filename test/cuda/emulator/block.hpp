@@ -16,6 +16,13 @@ extern dim3 blockDim;
 extern dim3 gridDim;
 inline constexpr int warpSize = 32;
 
+// clang takes no numbers there that depend on types.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#define TENON_EMULATOR_SEES_LAUNCH_BOUNDS 1
+#else
+#define TENON_EMULATOR_SEES_LAUNCH_BOUNDS 0
+#endif
+
 namespace tenon::emulator {
 
 /// The block's dynamic shared memory: filled anew for each block, followed by a page that nobody may touch.

@@ -48,6 +48,7 @@ void reset() {
     m.log.clear();
     m.call_counts.clear();
     m.violations.clear();
+    m.others_wait = 0;
     m.random.seed(1);
     m.favourite.reset();
     last_error = cudaSuccess;
@@ -77,6 +78,12 @@ void driver(cudaError_t error) {
     machine& m = the_machine();
     const lock_type lock(m.guard);
     m.driver = error;
+}
+
+void others_wait(unsigned calls) {
+    machine& m = the_machine();
+    const lock_type lock(m.guard);
+    m.others_wait = calls;
 }
 
 void protect(bool on) {

@@ -30,6 +30,11 @@
 ///         emulator::fail("cudaMalloc", cudaErrorMemoryAllocation, {2});    // from the third call on
 ///         CHECK(emulator::count().events == before.events);                // leaks; calls(), count_calls("...")
 ///
+/// Static shared memory has all bits set when a block begins: what is not a number, and -1 (but not under the address sanitizer). A kernel
+/// without __launch_bounds__ is taken to need 255 registers a thread, so that a block of more than 256 threads does not fit into the
+/// 65536 of a multiprocessor; one that has them fits for as many threads as they say, and is not launched for more
+/// (cudaErrorLaunchOutOfResources). What nvcc makes of it is not known here (test/cuda/resources.sh).
+///
 /// A kernel that writes beside an allocation, touches memory of the host or of another card, waits at a barrier for ever or
 /// uses an unaligned address gives cudaErrorIllegalAddress to all calls that follow, as a GPU does. Standard error and
 /// violations() say what it did, and which source line launched it; reset() mends that. A build with the address
@@ -67,6 +72,9 @@ struct fault {
 void fail(const std::string& call, cudaError_t error, const fault& when = {});
 /// The card is lost when it has run `commands` more commands: every later call gives the same error.
 void lose_card(int card, std::uint64_t commands, cudaError_t error = cudaErrorIllegalAddress);
+/// While a stream is captured another thread of the process waits for a whole card, whichever, at one in `calls` calls, as other libraries'
+/// threads may: that capture is lost. 0: none does, but at the start what TENON_EMULATOR_OTHERS_WAIT says.
+void others_wait(unsigned calls);
 /// Every call answers `error` (cudaErrorInsufficientDriver, cudaErrorNoDevice); cudaSuccess: there is a driver.
 void driver(cudaError_t error);
 /// Whether the host is kept from touching device memory (true at the start; reset() leaves it).

@@ -26,11 +26,19 @@
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static // blocks run one at a time
+#define __shared__ static // blocks run one at a time; shared.ld
 #define __constant__
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
+// How many warps a block may have stands in front of the kernel, as so many instructions that do nothing (runtime_kernels.cpp).
+#if !TENON_EMULATOR_SEES_LAUNCH_BOUNDS
 #define __launch_bounds__(...)
+#else
+#define TENON_EMULATOR_FIRST(FIRST, ...) (FIRST)
+#define __launch_bounds__(...)                                                             \
+    __attribute__((patchable_function_entry(TENON_EMULATOR_FIRST(__VA_ARGS__, 0) / 32 + 1, \
+                                            TENON_EMULATOR_FIRST(__VA_ARGS__, 0) / 32)))
+#endif
 #define __restrict__ __restrict
 
 #define TENON_EMULATOR_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()

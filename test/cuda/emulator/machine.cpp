@@ -10,6 +10,7 @@ namespace tenon::emulator {
 
 thread_local int current_card = 0;
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 
 namespace {
 thread_local bool is_worker = false;
@@ -26,6 +27,8 @@ machine& the_machine() {
 }
 
 machine::machine() {
+    if (const char* calls = std::getenv("TENON_EMULATOR_OTHERS_WAIT"))
+        others_wait = static_cast<unsigned>(std::strtoul(calls, nullptr, 10));
     for (int c = 0; c < most_cards; ++c) {
         card_state& card = all[static_cast<std::size_t>(c)];
         card.legacy = std::make_shared<stream>(stream{c, 0, 0});
@@ -232,6 +235,31 @@ bool machine::has_work(int card) const {
                        [&](const auto& s) { return s->card == card && !s->queue.empty(); });
 }
 
+namespace {
+
+cudaError_t invalidate(capture& c, cudaError_t answer) {
+    c.invalid = cudaErrorStreamCaptureInvalidated;
+    return answer;
+}
+
+// The legacy stream would wait for all blocking ones. A capture that is invalid already is only ended.
+cudaError_t refused_to_stream(machine& m, const std::string& name, cudaStream_t handle) {
+    const auto s = m.find_stream(handle);
+    if (!s || name == "cudaStreamEndCapture" || name == "cudaStreamDestroy") return cudaSuccess;
+    const bool only_asks = name == "cudaStreamIsCapturing";
+    if (s->recording && s->recording->invalid != cudaSuccess && !only_asks) return s->recording->invalid;
+    if (s != m.all[static_cast<std::size_t>(s->card)].legacy) return cudaSuccess;
+    cudaError_t answer = cudaSuccess;
+    for (const auto& other : m.streams) {
+        if (!other->recording || other->card != s->card || other->flags == cudaStreamNonBlocking) continue;
+        answer = cudaErrorStreamCaptureImplicit;
+        if (!only_asks) (void)invalidate(*other->recording, answer);
+    }
+    return answer;
+}
+
+} // namespace
+
 cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaStream_t stream, int card) {
     if (on_worker()) return cudaErrorNotPermitted; // a host function may not call CUDA
     m.log.push_back({name, detail, stream});
@@ -242,7 +270,10 @@ cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaS
         const std::uint64_t n = f->second.calls++, after = f->second.when.after;
         if (n >= after && n - after < f->second.when.times) return f->second.error;
     }
-    return m.all[static_cast<std::size_t>(card)].lost;
+    if (m.others_wait && !m.captures.empty() && m.draw(m.others_wait) == 0)
+        (void)refused_by_captures_of(m, static_cast<int>(m.draw(static_cast<std::uint64_t>(m.cards))));
+    if (const cudaError_t e = m.all[static_cast<std::size_t>(card)].lost) return e;
+    return stream == no_stream ? cudaSuccess : refused_to_stream(m, name, stream);
 }
 
 cudaError_t refused_bytes(machine& m, const char* call, std::size_t used, std::size_t more) {
@@ -253,14 +284,21 @@ cudaError_t refused_bytes(machine& m, const char* call, std::size_t used, std::s
 }
 
 cudaError_t refused_by_capture(machine& m) {
+    if (capture_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+    cudaError_t answer = cudaSuccess;
     for (const auto& c : m.captures) {
-        const bool mine = c->thread == std::this_thread::get_id();
-        if (c->mode == cudaStreamCaptureModeGlobal || (c->mode == cudaStreamCaptureModeThreadLocal && mine)) {
-            c->invalid = cudaErrorStreamCaptureInvalidated;
-            return cudaErrorStreamCaptureUnsupported;
-        }
+        const bool mine = c->thread == std::this_thread::get_id() && c->mode != cudaStreamCaptureModeRelaxed;
+        const bool others = c->mode == cudaStreamCaptureModeGlobal && capture_mode == cudaStreamCaptureModeGlobal;
+        if (mine || others) answer = invalidate(*c, cudaErrorStreamCaptureUnsupported);
     }
-    return cudaSuccess;
+    return answer;
+}
+
+cudaError_t refused_by_captures_of(machine& m, int card) {
+    cudaError_t answer = cudaSuccess;
+    for (const auto& s : m.streams)
+        if (s->recording && s->card == card) answer = invalidate(*s->recording, cudaErrorStreamCaptureUnsupported);
+    return answer;
 }
 
 } // namespace tenon::emulator

@@ -148,6 +148,7 @@ struct machine {
     int running_card = 0; ///< of the command at work
 
     cudaError_t driver = cudaSuccess;
+    unsigned others_wait = 0; ///< at one in so many calls
     bool protects = true;
     struct fault_state {
         cudaError_t error;
@@ -212,7 +213,11 @@ template <class F> cudaError_t api(const char* name, cudaStream_t stream, const 
     if (const cudaError_t e = enter(m, name, detail, stream, current_card)) return answer(e);
     return answer(body(m, lock));
 }
-template <class F> cudaError_t api(const char* name, F&& body) { return api(name, nullptr, "", std::forward<F>(body)); }
+/// Of a function that has to do with no stream.
+inline const cudaStream_t no_stream = reinterpret_cast<cudaStream_t>(~std::uintptr_t{0});
+template <class F> cudaError_t api(const char* name, F&& body) {
+    return api(name, no_stream, "", std::forward<F>(body));
+}
 
 /// Of a function of a stream: body(machine&, lock&, stream).
 template <class F> cudaError_t stream_api(const char* name, cudaStream_t handle, const std::string& detail, F&& body) {
@@ -222,8 +227,15 @@ template <class F> cudaError_t stream_api(const char* name, cudaStream_t handle,
     });
 }
 
-/// Refused while a capture is under way that forbids it.
+// What CUDA refuses while streams are captured, and what being asked does to the capture: its programming guide ("Prohibited and unhandled
+// operations") and cudaThreadExchangeStreamCaptureMode. enter() sees to what streams are asked.
+
+/// Of what memory or code is asked for beside streams, "potentially unsafe": by a thread that captures, unless in the relaxed mode, and,
+/// while another captures in the global mode, by all. A thread's own mode may say less.
 cudaError_t refused_by_capture(machine& m);
+/// Of what waits for a whole card: while any stream of it is captured, in whichever mode, by whichever thread.
+cudaError_t refused_by_captures_of(machine& m, int card);
+extern thread_local cudaStreamCaptureMode capture_mode;
 /// An injected fault that depends on bytes.
 cudaError_t refused_bytes(machine& m, const char* call, std::size_t used, std::size_t more);
 

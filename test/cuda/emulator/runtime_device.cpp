@@ -194,8 +194,8 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 
 cudaError_t cudaDeviceSynchronize() {
     return api("cudaDeviceSynchronize", [&](machine& m, lock_type& lock) {
-        if (const cudaError_t e = refused_by_capture(m)) return e;
         const int card = current_card;
+        if (const cudaError_t e = refused_by_captures_of(m, card)) return e;
         m.wait(lock, [&] { return !m.has_work(card); });
         return m.all[static_cast<std::size_t>(card)].lost;
     });

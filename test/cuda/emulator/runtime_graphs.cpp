@@ -105,8 +105,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
     return api("cudaThreadExchangeStreamCaptureMode", [&](machine&, lock_type&) {
-        static thread_local cudaStreamCaptureMode now = cudaStreamCaptureModeGlobal;
-        std::swap(now, *mode);
+        std::swap(capture_mode, *mode);
         return cudaSuccess;
     });
 }

@@ -11,7 +11,37 @@
 
 using namespace tenon::emulator;
 
+#if TENON_EMULATOR_SEES_LAUNCH_BOUNDS
+extern "C" {
+// By kernel with __launch_bounds__, in any order: where the instructions begin that stand in front of it.
+extern const std::uintptr_t __start___patchable_function_entries[] __attribute__((weak));
+extern const std::uintptr_t __stop___patchable_function_entries[] __attribute__((weak));
+}
+#endif
+
 namespace {
+
+constexpr unsigned most_threads = 1024;
+
+// Threads that a block of a kernel of the program may have.
+unsigned most_threads_of([[maybe_unused]] const void* kernel) {
+#if TENON_EMULATOR_SEES_LAUNCH_BOUNDS
+    static const std::set<std::uintptr_t> fronts(__start___patchable_function_entries,
+                                                 __stop___patchable_function_entries);
+    const auto at = reinterpret_cast<std::uintptr_t>(kernel);
+    constexpr unsigned char nothing = 0x90;
+    constexpr unsigned warp = 32, unbounded = 65536 / 256; // of registers
+    const auto next = fronts.lower_bound(at);
+    if (next == fronts.begin()) return unbounded;
+    const std::uintptr_t front = *std::prev(next);
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(front);
+    const bool is_its = at - front <= most_threads / warp &&
+                        std::all_of(bytes, bytes + (at - front), [](unsigned char b) { return b == nothing; });
+    return is_its ? static_cast<unsigned>(at - front) * warp : unbounded;
+#else
+    return most_threads;
+#endif
+}
 
 struct loaded_library {
     void* handle;
@@ -37,7 +67,7 @@ cudaError_t check_shape(machine& m, const void* kernel, const card& c, dim3 grid
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
         return cudaErrorInvalidConfiguration;
     if (grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
-    if (block.x > 1024 || block.y > 1024 || block.z > 64 || std::uint64_t{block.x} * block.y * block.z > 1024)
+    if (block.x > 1024 || block.y > 1024 || block.z > 64 || std::uint64_t{block.x} * block.y * block.z > most_threads)
         return cudaErrorInvalidConfiguration;
     const auto asked = m.shared_limits.find(kernel);
     const std::size_t limit =
@@ -46,13 +76,14 @@ cudaError_t check_shape(machine& m, const void* kernel, const card& c, dim3 grid
                                                                                             : cudaSuccess;
 }
 
-cudaError_t put_kernel(machine& m, const void* kernel, const std::string& where, dim3 grid, dim3 block,
+cudaError_t put_kernel(machine& m, const void* kernel, unsigned most, const std::string& where, dim3 grid, dim3 block,
                        std::size_t shared_bytes, cudaStream_t in, const std::vector<kernel_argument>& pointers,
                        std::function<void()> thread_body) {
     const auto s = m.find_stream(in);
     if (!s || s->card != current_card) return cudaErrorInvalidResourceHandle;
     const card_state& card = m.all[static_cast<std::size_t>(s->card)];
     if (const cudaError_t e = check_shape(m, kernel, card.is, grid, block, shared_bytes)) return e;
+    if (block.x * block.y * block.z > most) return cudaErrorLaunchOutOfResources;
     const int number = s->card;
     const std::uint64_t seed = m.random();
     machine* const machine_then = &m;
@@ -85,7 +116,8 @@ namespace tenon::emulator {
 cudaError_t launch(const void* kernel, const std::string& where, dim3 grid, dim3 block, std::size_t shared_bytes,
                    cudaStream_t in, std::vector<kernel_argument> pointers, std::function<void()> thread_body) {
     return api("cudaLaunchKernel", in, where, [&](machine& m, lock_type&) {
-        return put_kernel(m, kernel, where, grid, block, shared_bytes, in, pointers, std::move(thread_body));
+        return put_kernel(m, kernel, most_threads_of(kernel), where, grid, block, shared_bytes, in, pointers,
+                          std::move(thread_body));
     });
 }
 
@@ -116,7 +148,7 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
             values->places.push_back(at);
             at += k->sizes[i];
         }
-        return put_kernel(m, function, name, grid, block, shared_bytes, in, {},
+        return put_kernel(m, function, most_threads, name, grid, block, shared_bytes, in, {},
                           [run = k->run, values] { run(values->places.data()); });
     });
 }
@@ -165,6 +197,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* to, const void* code, cudaJitOption*, void**, unsigned,
                                 cudaLibraryOption*, void**, unsigned) {
     return api("cudaLibraryLoadData", [&](machine& m, lock_type&) {
+        if (const cudaError_t e = refused_by_capture(m)) return e;
         const kernel_image wanted;
         kernel_image image;
         std::memcpy(&image, code, sizeof image);
@@ -197,7 +230,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* to, const void* code, cudaJitOpti
 }
 
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* to, cudaLibrary_t library, const char* name) {
-    return api("cudaLibraryGetKernel", nullptr, name, [&](machine&, lock_type&) {
+    return api("cudaLibraryGetKernel", no_stream, name, [&](machine&, lock_type&) {
         auto* const l = reinterpret_cast<loaded_library*>(library);
         if (!libraries().count(l)) return cudaErrorInvalidResourceHandle;
         void* const found = dlsym(l->handle, ("tenon_emulated_" + std::string(name)).c_str());
@@ -212,6 +245,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
     return api("cudaLibraryUnload", [&](machine& m, lock_type& lock) {
         auto* const l = reinterpret_cast<loaded_library*>(library);
         if (!libraries().count(l)) return cudaErrorInvalidResourceHandle;
+        if (const cudaError_t e = refused_by_capture(m)) return e;
         m.wait(lock, [&] {
             return std::all_of(m.streams.begin(), m.streams.end(), [](const auto& s) { return s->queue.empty(); });
         });

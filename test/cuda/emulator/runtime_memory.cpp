@@ -138,7 +138,7 @@ const char* bytes_of(const void* p) { return static_cast<const char*>(p); }
 extern "C" {
 
 cudaError_t cudaMalloc(void** to, std::size_t bytes) {
-    return api("cudaMalloc", nullptr, std::to_string(bytes), [&](machine& m, lock_type& lock) {
+    return api("cudaMalloc", no_stream, std::to_string(bytes), [&](machine& m, lock_type& lock) {
         *to = nullptr;
         if (const cudaError_t e = refused_by_capture(m)) return e;
         if (bytes == 0) return cudaSuccess;
@@ -311,7 +311,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaHostAlloc(void** to, std::size_t bytes, unsigned) {
-    return api("cudaHostAlloc", nullptr, std::to_string(bytes), [&](machine& m, lock_type& lock) {
+    return api("cudaHostAlloc", no_stream, std::to_string(bytes), [&](machine& m, lock_type& lock) {
         *to = nullptr;
         if (const cudaError_t e = refused_by_capture(m)) return e;
         if (bytes == 0) return cudaSuccess;

@@ -22,6 +22,13 @@ cudaError_t refused_while_recording(stream& s) {
     return cudaErrorStreamCaptureUnsupported;
 }
 
+/// Of asking for an event.
+cudaError_t refused_by_capture(machine& m, event& e) {
+    if (!e.recording) return tenon::emulator::refused_by_capture(m);
+    e.recording->invalid = cudaErrorStreamCaptureInvalidated;
+    return cudaErrorCapturedEvent;
+}
+
 } // namespace
 
 extern "C" {
@@ -102,6 +109,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t for_what, unsig
         if (!s || !e) return cudaErrorInvalidResourceHandle;
         if (e->recording) {
             if (m.captures.count(e->recording) == 0) return cudaErrorCapturedEvent; // that capture has ended
+            if (e->recording->invalid != cudaSuccess) return e->recording->invalid;
             if (s->recording && s->recording != e->recording) {
                 s->recording->invalid = e->recording->invalid = cudaErrorStreamCaptureInvalidated;
                 return cudaErrorStreamCaptureMerge;
@@ -181,7 +189,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     return api("cudaEventQuery", [&](machine& m, lock_type& lock) {
         event* e = find_event(m, handle);
         if (!e) return cudaErrorInvalidResourceHandle;
-        if (e->recording) return cudaErrorCapturedEvent;
+        if (const cudaError_t r = refused_by_capture(m, *e)) return r;
         const auto reached = e->last;
         const int card = e->card;
         if (reached && !reached->reached) m.nudge(lock);
@@ -194,7 +202,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return api("cudaEventSynchronize", [&](machine& m, lock_type& lock) {
         event* e = find_event(m, handle);
         if (!e) return cudaErrorInvalidResourceHandle;
-        if (e->recording) return cudaErrorCapturedEvent;
+        if (const cudaError_t r = refused_by_capture(m, *e)) return r;
         const auto reached = e->last;
         const int card = e->card;
         if (reached) m.wait(lock, [&] { return reached->reached; });
