@@ -1,6 +1,7 @@
 #include <cuda/tapes/compiler.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 
 #include <unistd.h>
@@ -117,6 +118,51 @@ std::shared_ptr<const compilation> compiler::ask(const kernel_source& source, in
     }
     changed_.notify_all();
     return result;
+}
+
+namespace {
+
+// Where the toolkit's headers are, of those places where they may be.
+std::vector<std::string> own_options() {
+    std::vector<std::string> all{"--std=c++20", "--disable-warnings"};
+    const char* const roots[] = {std::getenv("CUDA_HOME"), std::getenv("CUDA_PATH"), "/usr/local/cuda"};
+    for (const char* root : roots) {
+        std::error_code none;
+        if (!root || !std::filesystem::exists(std::filesystem::path(root) / "include" / "cuda_fp16.h", none)) continue;
+        all.push_back("--include-path=" + std::string(root) + "/include");
+        break;
+    }
+    return all;
+}
+
+} // namespace
+
+std::shared_ptr<const std::string> compiler::compile(const std::string& name, const std::string& text, int capability) {
+    const std::string target = nvrtc_->target(capability);
+    const std::vector<std::string> how = own_options();
+    std::string all = "own\n" + target + "\n" + std::to_string(nvrtc_->version()) + "\n" + name + "\n";
+    for (const std::string& o : how) all += o + "\n";
+    const std::string key = hash_of(all + text).text();
+    {
+        const std::lock_guard lock(guard_);
+        if (const auto known = own_.find(key); known != own_.end()) return known->second;
+    }
+    std::shared_ptr<const std::string> image;
+    if (std::optional<std::string> kept = cache_.load(key))
+        image = std::make_shared<const std::string>(std::move(*kept));
+    else {
+        try {
+            image = std::make_shared<const std::string>(nvrtc_->compile(text, target, name + ".cu", how));
+        } catch (const internal_error& e) {
+            throw invalid_argument_error(
+                std::string("its text does not compile: ") + e.what() +
+                (how.size() > 2 ? ""
+                                : "\n(the toolkit's headers were found neither in CUDA_HOME nor in /usr/local/cuda)"));
+        }
+        cache_.store({key}, *image);
+    }
+    const std::lock_guard lock(guard_);
+    return own_.emplace(key, std::move(image)).first->second; // another thread's, where that was first
 }
 
 void compiler::work() {

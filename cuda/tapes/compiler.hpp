@@ -56,6 +56,9 @@ public:
     /// Gives at once what is there, in memory or on disk; else a thread of this object compiles it, together with what else
     /// waits. Throws unavailable_error where NVRTC is too old for the GPU.
     std::shared_ptr<const compilation> ask(const kernel_source& source, int capability);
+    /// A program's own text, which may include the toolkit's headers, compiled by the thread that calls, with the compiler's own options. Throws
+    /// invalid_argument_error with the compiler's words.
+    std::shared_ptr<const std::string> compile(const std::string& name, const std::string& text, int capability);
 
 private:
     struct request {
@@ -73,7 +76,8 @@ private:
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::map<std::string, std::shared_ptr<compilation>> known_;
-    std::map<std::string, std::deque<request>> waiting_; // by target
+    std::map<std::string, std::deque<request>> waiting_;            // by target
+    std::map<std::string, std::shared_ptr<const std::string>> own_; // programs' own texts
     bool ending_ = false;
     std::thread thread_; // made when it is first needed
 };

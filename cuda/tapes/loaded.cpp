@@ -8,9 +8,10 @@ loaded_kernels::~loaded_kernels() {
     for (const auto& [image, library] : libraries_) (void)cudaLibraryUnload(library);
 }
 
-const void* loaded_kernels::find(const std::string& name, const std::shared_ptr<const std::string>& image) {
+const void* loaded_kernels::find(const std::string& name, const std::shared_ptr<const std::string>& image,
+                                 const std::string& text) {
     const std::lock_guard lock(guard_);
-    if (const auto known = kernels_.find(name); known != kernels_.end()) return known->second;
+    if (const auto known = kernels_.find({name, text}); known != kernels_.end()) return known->second;
     on_.use();
     cudaLibrary_t& library = libraries_[image];
     if (!library) {
@@ -24,7 +25,7 @@ const void* loaded_kernels::find(const std::string& name, const std::shared_ptr<
     // Asked for, it is loaded now: the first launch may be one that is recorded.
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
-    return kernels_[name] = kernel;
+    return kernels_[{name, text}] = kernel;
 }
 
 } // namespace tenon::cuda::tapes

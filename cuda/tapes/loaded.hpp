@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <cuda/device/context.hpp>
 
@@ -19,14 +20,16 @@ public:
     loaded_kernels(const loaded_kernels&) = delete;
     loaded_kernels& operator=(const loaded_kernels&) = delete;
 
-    /// What cudaLaunchKernel takes, of the kernel of that name in the image. Throws what check() throws.
-    const void* find(const std::string& name, const std::shared_ptr<const std::string>& image);
+    /// What cudaLaunchKernel takes, of the kernel of that name in the image. Kernels of one name are one, unless `text` tells them apart.
+    /// Throws what check() throws.
+    const void* find(const std::string& name, const std::shared_ptr<const std::string>& image,
+                     const std::string& text = {});
 
 private:
     gpu_context& on_;
     std::mutex guard_;
     std::map<std::shared_ptr<const std::string>, cudaLibrary_t> libraries_;
-    std::map<std::string, const void*> kernels_;
+    std::map<std::pair<std::string, std::string>, const void*> kernels_; // by name and text
 };
 
 } // namespace tenon::cuda::tapes

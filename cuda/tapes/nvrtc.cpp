@@ -62,7 +62,8 @@ void nvrtc::prepare() const noexcept {
     }
 }
 
-std::string nvrtc::compile(const std::string& source, const std::string& target) const {
+std::string nvrtc::compile(const std::string& source, const std::string& target, const std::string& file,
+                           const std::vector<std::string>& how) const {
     const auto check = [&](nvrtcResult answer, const char* call, const std::string& log) {
         if (answer == NVRTC_SUCCESS) return;
         const std::string text =
@@ -71,14 +72,14 @@ std::string nvrtc::compile(const std::string& source, const std::string& target)
         throw internal_error(text);
     };
     nvrtcProgram made = nullptr;
-    check(create_(&made, source.c_str(), "tape.cu", 0, nullptr, nullptr), "nvrtcCreateProgram", {});
+    check(create_(&made, source.c_str(), file.c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram", {});
     const auto destroy = [this](nvrtcProgram p) { (void)destroy_(&p); };
     const std::unique_ptr<std::remove_pointer_t<nvrtcProgram>, decltype(destroy)> program(made, destroy);
 
     std::vector<const char*> said;
     const std::string architecture = "--gpu-architecture=" + target;
     said.push_back(architecture.c_str());
-    for (const std::string& o : options()) said.push_back(o.c_str());
+    for (const std::string& o : how) said.push_back(o.c_str());
     const nvrtcResult answer = compile_(program.get(), static_cast<int>(said.size()), said.data());
     std::string log;
     if (answer != NVRTC_SUCCESS) {

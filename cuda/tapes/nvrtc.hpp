@@ -28,8 +28,10 @@ public:
 
     /// What the library makes when it first compiles is there afterwards, with what it has to do when the program ends.
     void prepare() const noexcept;
-    /// Throws internal_error with the compiler's words, and resource_exhausted_error where memory runs out.
-    std::string compile(const std::string& source, const std::string& target) const;
+    /// Throws internal_error with the compiler's words, in which the source is called `file`, and resource_exhausted_error where memory
+    /// runs out.
+    std::string compile(const std::string& source, const std::string& target, const std::string& file = "tape.cu",
+                        const std::vector<std::string>& how = options()) const;
 
 private:
     std::string text_of(nvrtcResult answer) const;

@@ -81,6 +81,7 @@
 #include <tenon/nn/dropout.hpp>          // noise while training
 #include <tenon/nn/sequential.hpp>       // layers one after another
 #include <tenon/nn/attention.hpp>        // attention, of one head and of many
+#include <tenon/nn/mixed_precision.hpp>  // models that compute in 16 bits, of float variables
 #include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which

@@ -36,8 +36,6 @@ tn::benchmark_row row_of(const char* name, std::vector<double> seconds, const ch
     return row;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 } // namespace
 
 TEST_CASE("a node's kernel gives what a step gives, on every kind of device, with what it reads, writes and computes") {

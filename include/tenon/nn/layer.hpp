@@ -40,7 +40,8 @@ public:
     const any_tensor& variable() const noexcept { return *made_; }
 
     /// The variable, of element type T and sizes S; the first call makes it, with this name and initial value.
-    /// Throws invalid_argument_error when it was made with another type or in another graph.
+    /// Throws invalid_argument_error when it was made with another type or in another graph. While a model is called in mixed precision
+    /// (nn/mixed_precision.hpp) the variable of half or bfloat16 is float, and this is its value in T, which is only read.
     template <Element T, Shape S>
     variable_tensor<T, canonical_t<S>> get(const std::string& name, const initializer& how,
                                            const variable_options& o = {}) const {
@@ -52,6 +53,20 @@ private:
     any_tensor make(const tensor_type& type, const std::string& name, const initializer& how,
                     const variable_options& o) const;
     std::shared_ptr<any_tensor> made_;
+};
+
+/// While it lives, parameters of half and bfloat16 that this thread asks for are float variables, rounded.
+class float_parameters {
+public:
+    float_parameters() noexcept : before_(wanted()) { wanted() = true; }
+    ~float_parameters() { wanted() = before_; }
+    float_parameters(const float_parameters&) = delete;
+    float_parameters& operator=(const float_parameters&) = delete;
+
+private:
+    friend class parameter;
+    static bool& wanted() noexcept; // this thread's
+    const bool before_;
 };
 
 /// While it lives, what a layer makes in its first call is named after the layer.

@@ -1,12 +1,24 @@
 #pragma once
 
+#include <utility>
+
 #include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
 #include <tenon/nn/layer.hpp>
 
 namespace tenon::nn {
 
+TENON_INLINE bool& float_parameters::wanted() noexcept {
+    thread_local bool is = false;
+    return is;
+}
+
 TENON_INLINE any_tensor parameter::make(const tensor_type& type, const std::string& name, const initializer& how,
                                         const variable_options& o) const {
+    if (float_parameters::wanted() && compute_type(type.element) != type.element) {
+        const any_tensor master = make({compute_type(type.element), type.extents}, name, how, o);
+        return detail::add_instruction(opcode::cast, {master}, type.element);
+    }
     if (!made_->node()) {
         *made_ = detail::new_variable(name, type, how, o);
         return *made_;

@@ -20,7 +20,8 @@ namespace tenon::detail {
 inline void require_own_kernel(const node& n) {
     const op_flags not_alone[] = {op_flags::stateful, op_flags::source, op_flags::updates, op_flags::resource,
                                   op_flags::constant, op_flags::fed,    op_flags::uses,    op_flags::waits};
-    if (n.op->cpu && std::none_of(std::begin(not_alone), std::end(not_alone), [&](op_flags f) { return n.op->is(f); }))
+    if ((n.op->cpu || n.op->gpu) &&
+        std::none_of(std::begin(not_alone), std::end(not_alone), [&](op_flags f) { return n.op->is(f); }))
         return;
     throw invalid_argument_error("session::kernel_of: \"" + n.name + "\" (" + n.op->name +
                                  ") is no kernel of its operands alone; time a step that runs it, a callable, say");

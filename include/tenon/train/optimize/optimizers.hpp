@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/optimize/gradient_and_variable.hpp>
+#include <tenon/train/optimize/loss_scale.hpp>
 #include <tenon/train/optimize/schedules.hpp>
 
 /// Optimisers: operations that change variables so that a loss becomes smaller.
@@ -56,6 +58,11 @@ struct minimize_options {
     bool advance_global_step = true;
     /// Of the operation.
     std::string name = "train";
+    /// What makes the loss larger, and its gradients (loss_scale.hpp). apply_gradients() takes gradients that were unscaled.
+    std::optional<loss_scale> scale{};
+    /// A variable of half or bfloat16 has a float beside it, its slot "master", which is what is updated; the variable is that,
+    /// rounded. So steps smaller than the variable's last bit are not lost.
+    bool float_masters = false;
 };
 
 namespace detail {
@@ -77,11 +84,9 @@ public:
         using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return {};
-        else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
+        else return minimize(static_cast<const any_tensor&>(detail::as_tensor(loss)), o);
     }
-    operation minimize(const any_tensor& loss, const minimize_options& o = {}) const {
-        return apply_gradients(gradients_of(loss, o.variables), o);
-    }
+    operation minimize(const any_tensor& loss, const minimize_options& o = {}) const;
 
     /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
     template <class L>

@@ -20,26 +20,35 @@ namespace tenon {
 namespace detail {
 
 // A variable that is kept beside another one.
-inline any_tensor add_slot(const any_tensor& variable, const char* name, const tensor_type& type, double initial) {
+template <class Initial>
+any_tensor add_slot_of(const any_tensor& variable, const char* name, const tensor_type& type, const Initial& initial) {
     const only_devices scope{graph(variable.node()->graph)};
     const container_scope container(variable.node()->container);
     const auto with_it = colocate_with(variable);
     const any_tensor slot =
         add_variable(original_variable(variable).node()->name + "/" + name, type, {.trainable = false});
-    set_initial_value(slot, initial_value(constant_value(initial), slot), {.trainable = false});
+    set_initial_value(slot, initial(slot), {.trainable = false});
     return slot;
+}
+inline any_tensor add_slot(const any_tensor& variable, const char* name, const tensor_type& type, double initial) {
+    return add_slot_of(variable, name, type,
+                       [&](const any_tensor& slot) { return initial_value(constant_value(initial), slot); });
 }
 
 /// What the updates of one apply_gradients share.
 class update_setup {
 public:
-    /// `step`: the one in which each variable is updated once; an empty handle: updates are made whenever they are run.
-    update_setup(const optimizer& of, const graph& g, any_tensor step) : of_(of), graph_(g), step_(std::move(step)) {}
+    /// `step`: the one in which each variable is updated once; an empty handle: updates are made whenever they are run, or where `wanted`,
+    /// a scalar bool, is true.
+    update_setup(const optimizer& of, const graph& g, any_tensor step, any_tensor wanted, bool masters) :
+        float_masters(masters), of_(of), graph_(g), step_(std::move(step)), wanted_(std::move(wanted)) {}
+
+    const bool float_masters;
 
     /// Whether a variable is to be updated, a scalar; an empty handle: always. It is beside the variable, as is what it is known
     /// by: the first step in which the variable has not been updated.
     any_tensor guard_of(const any_tensor& variable) {
-        if (!step_.node()) return {};
+        if (!step_.node()) return wanted_;
         const any_tensor next = add_slot(variable, "next_step", {element_type::int64, {}}, 0);
         const owned_scope there(variable);
         tape_writer t;
@@ -98,7 +107,7 @@ public:
 private:
     const optimizer& of_;
     graph graph_;
-    any_tensor step_, runs_;
+    any_tensor step_, wanted_, runs_;
     std::unordered_map<const node*, std::vector<any_tensor>> slots_; // by variable
     std::vector<operation> operations_;
     row_gradients rows_;
@@ -116,7 +125,8 @@ public:
         type_(compute_type(of.variable.element())),
         rows_(setup.rows().of(of.gradient)),
         guard_(setup.guard_of(of.variable)),
-        w_(read(of.variable)),
+        master_(setup.float_masters && type_ != of.variable.element() ? master_of(of.variable) : any_tensor()),
+        w_(read(master_.node() ? master_ : of.variable)),
         g_(tape_.read(rows_ ? add<sum_equal_rows_op>({}, {rows_->values, rows_->indices}) : of.gradient)) {}
 
     tape_value w() const { return w_; }
@@ -157,7 +167,10 @@ public:
     }
 
     void store(const slot_value& slot, tape_value value) { store(slot.variable, value); }
-    void store_w(tape_value value) { store(variable_, value); }
+    void store_w(tape_value value) {
+        store(variable_, value);
+        if (master_.node()) store(master_, value);
+    }
 
     void finish() {
         const std::vector<any_tensor> values = tape_.finish();
@@ -174,6 +187,15 @@ private:
         const any_tensor current = current_value(variable);
         return tape_.read(rows_ ? untyped::gather(current, rows_->indices) : current);
     }
+    any_tensor master_of(const any_tensor& variable) {
+        const any_tensor master =
+            add_slot_of(variable, "master", {type_, variable.extents()}, [&](const any_tensor& slot) {
+                const owned_scope of(slot, owned_scope::part::initializer);
+                return add_instruction(opcode::cast, {initialized_value_of(variable)}, type_);
+            });
+        setup_.keeps(variable, master);
+        return master;
+    }
     void store(const any_tensor& target, tape_value value) {
         targets_.push_back(target);
         if (guard_.node()) value = tape_.apply(opcode::select, tape_.read(guard_), value, read(target));
@@ -185,7 +207,7 @@ private:
     any_tensor variable_;
     element_type type_;
     std::optional<row_gradient> rows_;
-    any_tensor guard_;
+    any_tensor guard_, master_;
     tape_writer tape_;
     tape_value w_, g_;
     std::vector<any_tensor> targets_;
@@ -220,6 +242,11 @@ TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const an
     return result;
 }
 
+TENON_INLINE operation optimizer::minimize(const any_tensor& loss, const minimize_options& o) const {
+    if (!o.scale) return apply_gradients(gradients_of(loss, o.variables), o);
+    return apply_gradients(o.scale->unscaled(gradients_of(o.scale->scaled(loss), o.variables)), o);
+}
+
 TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                                   const minimize_options& o) const {
     return apply_once(gradients, o, {});
@@ -232,7 +259,12 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
     const detail::home_scope scope(of);
     const name_scope names(o.name);
 
-    detail::update_setup setup(*this, of, step);
+    if (o.scale && !o.scale->value().node())
+        throw invalid_argument_error(
+            "apply_gradients: no loss was scaled by the loss_scale that it is given; take the gradients of what "
+            "scaled(loss) returns, unscaled()");
+    const any_tensor finite = o.scale ? o.scale->all_finite(all) : any_tensor();
+    detail::update_setup setup(*this, of, step, finite, o.float_masters);
     begin(setup);
     for (const gradient_and_variable& g : all) {
         detail::update_writer update(setup, g);
@@ -240,6 +272,7 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
         update.finish();
     }
     setup.enter_slots();
+    if (o.scale) setup.operations().push_back(o.scale->next(finite));
     if (o.advance_global_step) setup.increment(global_step());
     return group(setup.operations(), o.name);
 }
@@ -383,3 +416,4 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
 } // namespace tenon
 
 #include <tenon/train/optimize/clipping.inl>
+#include <tenon/train/optimize/loss_scale.inl>

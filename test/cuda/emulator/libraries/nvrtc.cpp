@@ -16,7 +16,7 @@
 namespace fs = std::filesystem;
 
 struct _nvrtcProgram {
-    std::string source, log, image;
+    std::string source, file, log, image;
 };
 
 namespace {
@@ -91,8 +91,8 @@ nvrtcResult compile(_nvrtcProgram& p) {
     if (in.path.empty()) return NVRTC_ERROR_INTERNAL_ERROR;
     {
         std::ofstream source(in.path / "tape.cpp");
-        source << "#define __CUDACC_RTC__ 1\n#line 1\n" << p.source;
-        const std::regex kernel(R"(extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\()");
+        source << "#define __CUDACC_RTC__ 1\n#line 1 \"" << p.file << "\"\n" << p.source;
+        const std::regex kernel(R"(extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\()");
         for (std::sregex_iterator at(p.source.begin(), p.source.end(), kernel), end; at != end; ++at)
             source << "TENON_EMULATED_KERNEL(" << (*at)[1] << ")\n";
     }
@@ -168,9 +168,9 @@ nvrtcResult nvrtcGetSupportedArchs(int* to) {
     std::copy(std::begin(architectures), std::end(architectures), to);
     return NVRTC_SUCCESS;
 }
-nvrtcResult nvrtcCreateProgram(nvrtcProgram* to, const char* source, const char*, int, const char* const*,
+nvrtcResult nvrtcCreateProgram(nvrtcProgram* to, const char* source, const char* file, int, const char* const*,
                                const char* const*) {
-    *to = new _nvrtcProgram{source, {}, {}};
+    *to = new _nvrtcProgram{source, file, {}, {}};
     return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* p) {
@@ -179,8 +179,7 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* p) {
     return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int, const char* const*) {
-    if (p->source.find("__launch_bounds__") == std::string::npos)
-        return NVRTC_SUCCESS; // no kernel of a tape: takes no time
+    if (p->source.find("void nothing()") != std::string::npos) return NVRTC_SUCCESS; // takes no time
     {
         std::unique_lock lock(shared().guard);
         ++shared().programs;
