@@ -1,5 +1,8 @@
 #include <cuda/tapes/interpreted.hpp>
 
+#include <utility>
+#include <vector>
+
 namespace tenon::cuda::tapes {
 
 namespace {
@@ -10,6 +13,32 @@ std::uint64_t register_bits(const instruction& i) {
     if (i.type == element_type::float32) return std::bit_cast<std::uint32_t>(n.to<float>());
     if (i.type == element_type::float64) return std::bit_cast<std::uint64_t>(n.to<double>());
     return i.bits;
+}
+
+// Each value is in a register from where it is computed to where it is last read; a register is used again from there on. Sets `to`, and makes
+// registers of the operands, which are numbers of instructions.
+void give_registers(const tape& t, interpreter_call& c) {
+    std::vector<int> last(static_cast<std::size_t>(t.length), -1), of(static_cast<std::size_t>(t.length)), free;
+    for (int r = 0; r < t.length; ++r)
+        for (int k = 0; k < register_operands(t.code[r]); ++k)
+            last[static_cast<std::size_t>(operand_of(t.code[r], k))] = r;
+    for (int o = 0; o < t.output_count; ++o) last[static_cast<std::size_t>(t.outputs[o].reg)] = t.length;
+    for (int r = 0; r < t.length; ++r) {
+        interpreter_step& step = c.code[r];
+        std::uint8_t* const operands[] = {&step.a, &step.b, &step.c};
+        for (int k = 0; k < register_operands(t.code[r]); ++k) {
+            const auto from = static_cast<std::size_t>(operand_of(t.code[r], k));
+            *operands[k] = static_cast<std::uint8_t>(of[from]);
+            if (std::exchange(last[from], last[from] == r ? -1 : last[from]) == r) free.push_back(of[from]);
+        }
+        int& to = of[static_cast<std::size_t>(r)];
+        if (free.empty()) to = c.register_count++;
+        else to = free.back(), free.pop_back();
+        step.to = static_cast<std::uint8_t>(to);
+        if (last[static_cast<std::size_t>(r)] < 0) free.push_back(to); // nobody reads it
+    }
+    for (int o = 0; o < t.output_count; ++o)
+        c.output_registers[o] = static_cast<std::uint8_t>(of[static_cast<std::size_t>(t.outputs[o].reg)]);
 }
 
 } // namespace
@@ -57,9 +86,9 @@ interpreter_call interpret_pass(const pass& p, const schedule& s, const std::vec
     for (int i = 0; i < t.input_count; ++i) c.group_of[i] = f.group_of[i];
     for (int o = 0; o < t.output_count; ++o) {
         c.output_types[o] = static_cast<std::uint8_t>(t.outputs[o].type);
-        c.output_registers[o] = static_cast<std::uint8_t>(t.outputs[o].reg);
         c.output_fates[o] = static_cast<std::uint8_t>(f.fates[o]);
     }
+    give_registers(t, c);
     return c;
 }
 

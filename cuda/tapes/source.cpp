@@ -115,9 +115,10 @@ private:
     }
 
     void run() {
-        line(1, "template <int N, int Packs>");
-        line(1, "static __device__ __forceinline__ void run(const arguments& a, const index (*at)[most_groups], "
-                "const bool* is_there, sum_type (*sum)[columns ? N : 1], sum_type* total) {");
+        line(1, "template <class T, int N, kept_by> using own = in_registers<T, N>;");
+        line(1, "template <int N, int Packs, class At, class Sum, class Total>");
+        line(1, "static __device__ __forceinline__ void run(const arguments& a, const At& at, const bool* is_there, "
+                "Sum& sum, Total& total) {");
         for (int i = 0; i < t_.input_count; ++i)
             if (at_.input[i] >= 0) line(2, "pack<", stored_name(t_.inputs[i]), ", N> x", text(i), "[Packs] = {};");
         each_pack();
@@ -125,7 +126,7 @@ private:
             if (at_.input[i] < 0) continue;
             const int group = f_.group_of[i];
             const char* how = group >= 0 && f_.along[group] ? "load" : "load_repeated";
-            const std::string where = group < 0 ? "0" : "at[p][" + text(group) + "]";
+            const std::string where = group < 0 ? "0" : "at[p * most_groups + " + text(group) + "]";
             line(3, "x", text(i), "[p] = ", how, "<", stored_name(t_.inputs[i]), ", N>(a.in[", text(at_.input[i]),
                  "], ", where, ");");
         }
@@ -143,15 +144,15 @@ private:
             case fate::stored:
                 line(4, "y", text(o), ".v[k] = narrow<", stored_name(t_.outputs[o].type), ">(", v, ");");
                 break;
-            case fate::summed: line(4, "sum[", text(s++), "][columns ? k : 0] += ", v, ";"); break;
+            case fate::summed: line(4, "sum[columns ? ", text(s), " * N + k : ", text(s), "] += ", v, ";"), ++s; break;
             case fate::totalled: line(4, "total[", text(total++), "] += ", v, ";"); break;
             }
         }
         line(3, "}");
         for (int o = 0; o < t_.output_count; ++o)
             if (f_.fates[o] == fate::stored)
-                line(3, "store<", stored_name(t_.outputs[o].type), ", N>(a.out[", text(o), "], at[p][0], y", text(o),
-                     ");");
+                line(3, "store<", stored_name(t_.outputs[o].type), ", N>(a.out[", text(o), "], at[p * most_groups], y",
+                     text(o), ");");
         line(2, "}");
         line(1, "}");
     }

@@ -58,7 +58,21 @@ template <class T> constexpr element_type type_of() {
                                 : element_type::uint32; // which integer makes no difference
 }
 
-template <class T> __device__ uint64 computed(const interpreter_step& s, const uint64* r) {
+/// What a thread keeps, a word of each thread beside the next one's: nothing is local memory, which the driver would take for as many threads
+/// as the card can hold.
+template <class T> struct in_words {
+    __device__ in_words(const interpreter_call& a, int first) {
+        constexpr int threads = interpreter_call::threads;
+        uint64* const all = a.kept_by_threads
+                                ? static_cast<uint64*>(a.kept_by_threads) + uint64{blockIdx.x} * (threads * a.words())
+                                : dynamic_shared<uint64>();
+        words = reinterpret_cast<T*>(all + first * threads + threadIdx.x);
+    }
+    __device__ T& operator[](int i) const { return words[i * interpreter_call::threads]; }
+    T* words;
+};
+
+template <class T> __device__ uint64 computed(const interpreter_step& s, const in_words<uint64>& r) {
     const auto a = [&] { return from_bits<T>(r[s.a]); };
     const auto b = [&] { return from_bits<T>(r[s.b]); };
     const auto c = [&] { return from_bits<T>(r[s.c]); };
@@ -103,32 +117,50 @@ struct interpreted {
     static __device__ int sums(const arguments& a) { return a.sum_count; }
     static __device__ int totals(const arguments& a) { return a.total_count; }
 
-    template <int N, int Packs>
-    static __device__ void run(const arguments& a, const index (*at)[most_groups], const bool*, sum_type (*sum)[N],
-                               sum_type* total) {
-        compute(a, at[0], reinterpret_cast<sum_type*>(sum), total);
+    /// Behind the registers.
+    template <class T, int, kept_by Which> struct own : in_words<T> {
+        __device__ explicit own(const arguments& a) : in_words<T>(a, first(a)) {}
+        static __device__ int first(const arguments& a) {
+            const int places_end = a.register_count + a.group_count;
+            const int sums_begin = places_end + a.group_count, totals_begin = sums_begin + 2 * a.sum_count;
+            switch (Which) {
+            case places: return a.register_count;
+            case bases: return places_end;
+            case sums_so_far: return sums_begin;
+            case sums_of_runs: return sums_begin + a.sum_count;
+            case totals_so_far: return totals_begin;
+            default: return totals_begin + a.total_count;
+            }
+        }
+    };
+
+    template <int, int, class At, class Sum, class Total>
+    static __device__ void run(const arguments& a, const At&, const bool*, Sum&, Total&) {
+        compute(a);
     }
-    static __device__ __attribute__((noinline)) void compute(const arguments& a, const index* at, sum_type* sum,
-                                                             sum_type* total) {
-        uint64 r[max_tape_length];
+    static __device__ __attribute__((noinline)) void compute(const arguments& a) {
+        const in_words<uint64> r(a, 0);
+        const own<index, most_groups, places> at(a);
         for (int k = 0; k < a.length; ++k) {
             const interpreter_step s = a.code[k];
             switch (static_cast<opcode>(s.op)) {
             case opcode::input: {
                 const int group = a.group_of[s.a];
                 const uint64 place = group < 0 ? 0 : at[group];
-                r[k] = with_stored(s.type, [&]<class T>() { return fetch_as<T>(a.in[s.a], place); });
+                r[s.to] = with_stored(s.type, [&]<class T>() { return fetch_as<T>(a.in[s.a], place); });
                 break;
             }
             case opcode::constant:
-            case opcode::literal: r[k] = a.values[s.a]; break;
+            case opcode::literal: r[s.to] = a.values[s.a]; break;
             default:
-                r[k] = with_stored(s.type, [&]<class T>() -> uint64 {
+                r[s.to] = with_stored(s.type, [&]<class T>() -> uint64 {
                     if constexpr (is_same<T, float16> || is_same<T, bfloat16>) return 0; // computed with as float
                     else return computed<compute_t<T>>(s, r);
                 });
             }
         }
+        const own<sum_type, most_sums, sums_of_runs> sum(a);
+        const own<sum_type, most_totals, totals_of_runs> total(a);
         for (int o = 0, sums = 0, totals = 0; o < a.output_count; ++o) {
             const uint64 bits = r[a.output_registers[o]];
             const uint8 type = a.output_types[o];
@@ -150,6 +182,8 @@ struct interpreted {
     }
 };
 
+static_assert(threads == interpreter_call::threads);
+
 __global__ void __launch_bounds__(threads) interpret_elements(const __grid_constant__ interpreter_call call) {
     run_elements<interpreted>(call);
 }
@@ -160,8 +194,9 @@ __global__ void __launch_bounds__(threads) interpret_sums(const __grid_constant_
 } // namespace
 
 void interpret(const interpreter_call& call, unsigned blocks, void* stream) {
-    launch(call.sum_count + call.total_count > 0 ? interpret_sums : interpret_elements, blocks, threads, 0, stream,
-           call);
+    const int words = call.kept_by_threads ? 0 : call.words();
+    launch(call.sum_count + call.total_count > 0 ? interpret_sums : interpret_elements, blocks, threads,
+           sizeof(uint64) * threads * static_cast<std::size_t>(words), stream, call);
 }
 
 } // namespace tenon::cuda

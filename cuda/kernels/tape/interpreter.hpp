@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <tenon/core/sizes/extents.hpp>
@@ -16,6 +17,7 @@ struct interpreter_step {
         type; ///< element_type of the operands (of the chosen values, for select), or of the value that is fetched
     std::uint8_t result;  ///< a cast's, as it is stored
     std::uint8_t a, b, c; ///< registers; an input; a place in `values`
+    std::uint8_t to;      ///< the register that it gives its value
 };
 
 /// A tape in a form (cuda/tapes/form.hpp), and what it is called with: arguments in the terms of loops.hpp. Dimensions are padded
@@ -35,13 +37,24 @@ struct interpreter_call {
     std::uint64_t strides[most_groups][most_dims]{};
     std::uint64_t values[most_values]{}; ///< bits of constants, then of literals, in the type they are computed in
     interpreter_step code[max_tape_length]{};
-    std::uint8_t length = 0, group_count = 0, output_count = 0, sum_count = 0, total_count = 0;
+    void* kept_by_threads = nullptr; ///< words() for each thread of the grid, where shared memory has no room for them
+    std::uint8_t register_count = 0, length = 0, group_count = 0, output_count = 0, sum_count = 0, total_count = 0;
     std::int8_t group_of[max_tape_inputs]{}; ///< -1: one element
     std::uint8_t output_types[max_tape_outputs]{}, output_registers[max_tape_outputs]{};
     std::uint8_t output_fates[max_tape_outputs]{}; ///< tapes::fate
+
+    /// Of 64 bits, that a thread keeps: registers, and what loops.hpp has it keep.
+    constexpr int words() const { return register_count + 2 * (group_count + sum_count + total_count); }
+    static constexpr int threads = 256,
+                         most_shared_words = 48 * 1024 / (8 * threads) - 1; ///< a word is for sums of neighbours
 };
 static_assert(sizeof(interpreter_call) <= 32764, "what kernels may be called with");
 
+/// Bytes that kept_by_threads points to, in so many blocks; 0: none.
+constexpr std::size_t interpreter_bytes(const interpreter_call& call, unsigned blocks) {
+    if (call.words() <= interpreter_call::most_shared_words) return 0;
+    return std::size_t{blocks} * interpreter_call::threads * static_cast<std::size_t>(call.words()) * 8;
+}
 /// Runs it: in `blocks` blocks.
 void interpret(const interpreter_call& call, unsigned blocks, void* stream);
 

@@ -19,8 +19,10 @@
 //     most_groups
 //     arguments                  words of 64 bits, see below
 //     groups(a), sums(a), totals(a)
-//     run<N, Packs>(a, at, is_there, sum, total)     computes Packs times N elements; at[p] has the number of the first of pack p in each
-//                                group, is_there[p] whether there is such a pack
+//     own<T, N, Which>           what a thread has of its own, N of them: constructed with arguments, and subscripted; Which is one of `kept_by`
+//     run<N, Packs>(a, at, is_there, sum, total)     computes Packs times N elements; at[p * most_groups + g] is the number of the first of
+//                                pack p in group g, is_there[p] says whether there is such a pack; sum has the kept elements of a sum
+//                                beside each other
 //     store_sum(a, s, i, value)  puts the sum s of kept element i in its place
 
 namespace tenon::cuda::tapes {
@@ -50,6 +52,16 @@ template <int Inputs, int Outputs, int Constants, int Sums, int Groups, int Dims
     uint64 strides[Groups][Dims];
 };
 
+/// What a thread keeps: of elements, where they lie; of sums, also what they are so far.
+enum kept_by { places, bases, sums_so_far, sums_of_runs, totals_so_far, totals_of_runs };
+/// In registers.
+template <class T, int N> struct in_registers {
+    template <class A> __device__ __forceinline__ explicit in_registers(const A&) {}
+    __device__ __forceinline__ T& operator[](int i) { return v[i]; }
+    __device__ __forceinline__ const T& operator[](int i) const { return v[i]; }
+    T v[N];
+};
+
 template <class Dimension> __device__ __forceinline__ uint32 divided(uint32 n, const Dimension& by) {
     return (__umulhi(n, static_cast<uint32>(by.divisor)) + n) >> static_cast<uint32>(by.divisor >> 32);
 }
@@ -75,10 +87,9 @@ template <class T, int N, class I> __device__ __forceinline__ void store(void* t
     if (to) *reinterpret_cast<pack<T, N>*>(static_cast<T*>(to) + at) = p;
 }
 
-/// Where element `n` of the dimensions [First, Last) lies, in each group, is added to `at`.
-template <class Tape, int First, int Last>
-__device__ __forceinline__ void locate(const typename Tape::arguments& a, typename Tape::index n,
-                                       typename Tape::index* at) {
+/// Where element `n` of the dimensions [First, Last) lies, in each group, is added to what `at` has from `first` on.
+template <class Tape, int First, int Last, class At>
+__device__ __forceinline__ void locate(const typename Tape::arguments& a, typename Tape::index n, At& at, int first) {
     using index = typename Tape::index;
     if constexpr (First < Last) {
 #pragma unroll
@@ -89,7 +100,7 @@ __device__ __forceinline__ void locate(const typename Tape::arguments& a, typena
                 here -= n * static_cast<index>(a.dims[d].size);
             }
 #pragma unroll
-            for (int g = 0; g < Tape::groups(a); ++g) at[g] += here * static_cast<index>(a.strides[g][d]);
+            for (int g = 0; g < Tape::groups(a); ++g) at[first + g] += here * static_cast<index>(a.strides[g][d]);
         }
     }
 }
@@ -108,21 +119,22 @@ __device__ __forceinline__ void run_from(const typename Tape::arguments& a, type
     constexpr index stretch = Packs * threads; // of a block: neighbouring threads have neighbouring packs
     const index step = static_cast<index>(gridDim.x) * stretch;
     for (index i = first + static_cast<index>(blockIdx.x) * stretch + threadIdx.x; i < end; i += step) {
-        index at[Packs][Tape::most_groups];
+        typename Tape::template own<index, Packs * Tape::most_groups, places> at(a);
         bool is_there[Packs];
 #pragma unroll
         for (int p = 0; p < Packs; ++p) {
             const index pack = i + static_cast<index>(p) * threads;
             is_there[p] = p == 0 || pack < end;
             if constexpr (Tape::dims == 1 && Tape::most_groups == 1) {
-                at[p][0] = pack * N; // all lies densely: no index arithmetic
+                at[p] = pack * N; // all lies densely: no index arithmetic
             } else {
 #pragma unroll
-                for (int g = 0; g < Tape::groups(a); ++g) at[p][g] = 0;
-                locate<Tape, 0, Tape::dims>(a, pack * N, at[p]);
+                for (int g = 0; g < Tape::groups(a); ++g) at[p * Tape::most_groups + g] = 0;
+                locate<Tape, 0, Tape::dims>(a, pack * N, at, p * Tape::most_groups);
             }
         }
-        Tape::template run<N, Packs>(a, at, is_there, nullptr, nullptr);
+        in_registers<typename Tape::sum_type, 1> none(a);
+        Tape::template run<N, Packs>(a, at, is_there, none, none);
     }
 }
 /// Packs first, then the elements behind the last whole one; element by element where there can be none.
@@ -166,44 +178,41 @@ template <class Tape, int N> __device__ __forceinline__ void run_sums_of(const t
     const index tiles = (kept_steps + kept_lanes - 1) / kept_lanes, chunks = static_cast<index>(a.chunks);
     const index per_chunk = (sum_steps + chunks - 1) / chunks;
 
-    double total[totals];
+    typename Tape::template own<double, totals, totals_so_far> total(a);
 #pragma unroll
-    for (int s = 0; s < totals; ++s) total[s] = 0;
+    for (int s = 0; s < Tape::totals(a); ++s) total[s] = 0;
 
     for (index work = blockIdx.x; work < tiles * chunks; work += gridDim.x) {
         const index chunk = work / tiles, kept = (work - chunk * tiles) * kept_lanes + kept_lane;
         const index begin = chunk * per_chunk;
         const index end = begin + per_chunk < sum_steps ? begin + per_chunk : sum_steps;
 
-        double sum[sums][own];
-        sum_type run[sums][own], total_run[totals];
+        typename Tape::template own<double, sums * own, sums_so_far> sum(a);
+        typename Tape::template own<sum_type, sums * own, sums_of_runs> run(a);
+        typename Tape::template own<sum_type, totals, totals_of_runs> total_run(a);
 #pragma unroll
-        for (int s = 0; s < sums; ++s)
+        for (int s = 0; s < Tape::sums(a) * own; ++s) sum[s] = 0, run[s] = 0;
 #pragma unroll
-            for (int k = 0; k < own; ++k) sum[s][k] = 0, run[s][k] = 0;
-#pragma unroll
-        for (int s = 0; s < totals; ++s) total_run[s] = 0;
+        for (int s = 0; s < Tape::totals(a); ++s) total_run[s] = 0;
         const auto end_runs = [&] {
 #pragma unroll
-            for (int s = 0; s < Tape::sums(a); ++s)
-#pragma unroll
-                for (int k = 0; k < own; ++k) sum[s][k] += run[s][k], run[s][k] = 0;
+            for (int s = 0; s < Tape::sums(a) * own; ++s) sum[s] += run[s], run[s] = 0;
 #pragma unroll
             for (int s = 0; s < Tape::totals(a); ++s) total[s] += total_run[s], total_run[s] = 0;
         };
 
         if (kept < kept_steps) {
-            index base[Tape::most_groups];
+            typename Tape::template own<index, Tape::most_groups, bases> base(a);
+            typename Tape::template own<index, Tape::most_groups, places> at(a);
 #pragma unroll
             for (int g = 0; g < Tape::groups(a); ++g) base[g] = 0;
-            locate<Tape, 0, Tape::kept>(a, kept * own, base);
+            locate<Tape, 0, Tape::kept>(a, kept * own, base, 0);
             int length = 0;
             for (index m = begin + sum_lane; m < end; m += sum_lanes) {
-                index at[1][Tape::most_groups];
                 const bool is_there[1] = {true};
 #pragma unroll
-                for (int g = 0; g < Tape::groups(a); ++g) at[0][g] = base[g];
-                locate<Tape, Tape::kept, Tape::dims>(a, m * along, at[0]);
+                for (int g = 0; g < Tape::groups(a); ++g) at[g] = base[g];
+                locate<Tape, Tape::kept, Tape::dims>(a, m * along, at, 0);
                 Tape::template run<N, 1>(a, at, is_there, run, total_run);
                 if (++length == run_length) end_runs(), length = 0;
             }
@@ -213,7 +222,7 @@ template <class Tape, int N> __device__ __forceinline__ void run_sums_of(const t
         for (int s = 0; s < Tape::sums(a); ++s)
 #pragma unroll
             for (int k = 0; k < own; ++k) {
-                const double all = sum_of_neighbours(sum[s][k], kept_lane * sum_lanes + sum_lane, sum_lanes);
+                const double all = sum_of_neighbours(sum[s * own + k], kept_lane * sum_lanes + sum_lane, sum_lanes);
                 if (sum_lane != 0 || kept >= kept_steps) continue;
                 const index element = kept * own + k;
                 if (a.partial[s]) a.partial[s][chunk * static_cast<index>(a.kept) + element] = all;

@@ -1,5 +1,6 @@
 // The elementwise op: its tape as kernels that NVRTC compiles, or, until they are there, run by an interpreter.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +62,8 @@ public:
     std::size_t scratch_bytes() const {
         const std::int64_t doubles =
             sums_ * rounded(schedule_.parts_of_sum(pass_.kept)) + totals_ * rounded(schedule_.parts_of_total());
-        return static_cast<std::size_t>(doubles) * sizeof(double);
+        return static_cast<std::size_t>(doubles) * sizeof(double) +
+               (interpreted_ ? interpreter_bytes(*interpreted_, interpreter_blocks()) : 0);
     }
 
     /// True where what run() launches stays the same.
@@ -91,7 +93,7 @@ public:
                 ++counted;
             }
         if (const void* function = find_function()) launch_compiled(function, r, partial);
-        else launch_interpreted(r, partial);
+        else launch_interpreted(r, partial, scratch);
         add_partial_sums(parts, counted, r.stream);
     }
 
@@ -161,12 +163,19 @@ private:
         check(cudaLaunchKernel(function, schedule_.blocks, 256, arguments, 0, static_cast<cudaStream_t>(r.stream)),
               "cudaLaunchKernel");
     }
-    void launch_interpreted(const kernel_run& r, double* const* partial) const {
+    // Sums are those of a compiled kernel to the bit, whose blocks divide them alike.
+    unsigned interpreter_blocks() const {
+        constexpr unsigned enough = 64; // where each takes memory
+        const bool takes_memory = interpreter_bytes(*interpreted_, 1) > 0;
+        return takes_memory && sums_ + totals_ == 0 ? std::min(schedule_.blocks, enough) : schedule_.blocks;
+    }
+    void launch_interpreted(const kernel_run& r, double* const* partial, void* memory) const {
         interpreter_call call = *interpreted_;
         for (int i = 0; i < pass_.code.input_count; ++i) call.in[i] = r.in[i];
         for (int o = 0; o < pass_.code.output_count; ++o) call.out[o] = r.out[made(o)];
         for (int s = 0; s < sums_ + totals_; ++s) call.partial[s] = partial[s];
-        interpret(call, schedule_.blocks, r.stream);
+        if (interpreter_bytes(call, 1) > 0) call.kept_by_threads = memory;
+        interpret(call, interpreter_blocks(), r.stream);
     }
 
     const pass pass_;

@@ -110,3 +110,32 @@ TEST_CASE("random tapes are interpreted where that is asked for") {
         check(t, random_how(random, t));
     }
 }
+
+TEST_CASE(
+    "an interpreted tape with more values at a time than shared memory has room for keeps them in the step's memory") {
+    const auto seed = std::random_device{}();
+    INFO("seed ", seed);
+    std::mt19937 random(seed);
+    const environment interpreted("TENON_CUDA_TAPES", "interpreted");
+    gpu_context gpu(0);
+    for (const bool sums : {false, true}) {
+        trial t;
+        std::vector<int> in, later;
+        for (int i = 0; i < max_tape_inputs; ++i)
+            in.push_back(t.code.emit_input(t.code.add_input(element_type::float32)));
+        for (std::size_t i = 0; i < in.size(); ++i)
+            later.push_back(t.code.emit(opcode::add, element_type::float32, in[i], in[(i + 7) % in.size()]));
+        int last = later.back();
+        for (std::size_t i = in.size(); i-- > 0;)
+            last = t.code.emit(i % 2 ? opcode::maximum : opcode::minimum, element_type::float32, last,
+                               t.code.emit(opcode::subtract, element_type::float32, later[i], in[i]));
+        t.code.add_output(last, element_type::float32, sums ? 0 : -1);
+        REQUIRE_FALSE(tape_defect(t.code));
+        std::vector<extents> sizes(in.size(), extents(31, 40));
+        if (sums) sizes[0] = extents(1, 40);
+        give_inputs(t, sizes, random);
+        t.on_gpu = std::make_unique<gpu_tape>(gpu, t.code, t.constants, t.types);
+        CHECK(t.on_gpu->kernel().scratch_bytes() >= std::size_t{256} * 24 * sizeof(double));
+        check(t, {});
+    }
+}
