@@ -49,9 +49,13 @@ if(NOT TENON_HAS_CUDA)
     return()
 endif()
 
-# What runs on every GPU that CUDA 13 knows, compiled for the one in hand by the driver; for the GPUs of this machine where there are some.
+# For the GPUs of this machine where there are some; else what is built to be installed has machine code for all generations, and what is
+# worked on is compiled once, by the driver, for the card in hand.
 if(NOT TENON_CUDA_ARCHITECTURES)
     set(architectures 75-virtual)
+    if(TENON_INSTALL AND NOT TENON_BUILD_TESTS)
+        set(architectures release)
+    endif()
     execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
         OUTPUT_VARIABLE capabilities RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(failed EQUAL 0 AND capabilities MATCHES "^[0-9.\n]+$")
@@ -61,8 +65,12 @@ if(NOT TENON_CUDA_ARCHITECTURES)
         list(TRANSFORM capabilities APPEND -real OUTPUT_VARIABLE architectures)
     endif()
     set(TENON_CUDA_ARCHITECTURES "${architectures}" CACHE STRING
-        "GPUs to compile for, as in CUDA_ARCHITECTURES: 75-virtual runs on all, compiled when a program starts" FORCE)
+        "GPUs to compile for, as in CUDA_ARCHITECTURES: 75-virtual runs on all, compiled when a program starts; release: machine code for all" FORCE)
 endif()
+include(TenonCudaArchitectures)
+execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --list-gpu-code OUTPUT_VARIABLE codes ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+string(REPLACE "\n" ";" codes "${codes}")
+tenon_cuda_architectures(TENON_CUDA_ARCHITECTURES "${TENON_CUDA_ARCHITECTURES}" "${codes}")
 
 # cuDNN and NCCL: beside the toolkit, below CMAKE_PREFIX_PATH, or in Python's wheels. The folder where the library lies is remembered in
 # TENON_CUDNN_FOLDER and TENON_NCCL_FOLDER: the dynamic loader does not look into wheels.

@@ -20,6 +20,10 @@ endforeach()
 if(TENON_WITH_NET)
     install(TARGETS tenon_command COMPONENT runtime) # `tenon`
 endif()
+if(TARGET tenon_cuda AND NOT TENON_CUDA_ARCHITECTURES MATCHES "-real")
+    install(CODE "message(STATUS \"tenon::cuda has no machine code (TENON_CUDA_ARCHITECTURES is ${TENON_CUDA_ARCHITECTURES}): a card's driver \"
+        \"compiles all kernels when a program first starts, tens of seconds; -DTENON_CUDA_ARCHITECTURES=release has it for all cards\")" COMPONENT dev)
+endif()
 foreach(part IN ITEMS net net/mpi cuda)
     cmake_path(GET part FILENAME library)
     if(TARGET tenon_${library})

@@ -1,0 +1,16 @@
+# cmake -DTO_TEST=cmake/TenonCudaArchitectures.cmake -P: which architectures what is installed is compiled for.
+
+cmake_minimum_required(VERSION 3.25)
+include("${TO_TEST}")
+function(expect words codes wanted)
+    tenon_cuda_architectures(found "${words}" "${codes}")
+    if(NOT found STREQUAL wanted)
+        message(SEND_ERROR "${words}, of ${codes}: ${found} in the place of ${wanted}")
+    endif()
+endfunction()
+set(cuda_13 sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_100 sm_110 sm_103 sm_120 sm_121)
+expect(release "${cuda_13}" "75-real;80-real;86-real;90-real;100-real;120-real;100-virtual")
+expect(release "sm_80;sm_86;sm_89;sm_90" "80-real;86-real;90-real;90-virtual")
+expect("75-virtual" "${cuda_13}" "75-virtual")
+expect("89-real;110-real" "${cuda_13}" "89-real;110-real")
+expect(release "" "75-real;80-real;86-real;90-real;100-real;120-real;100-virtual")
