@@ -77,7 +77,7 @@ struct run_part {
         bool changed = false; ///< variables, or more of queues than what it took
         bool in_part = false; ///< not all that it was to
         bool failed = false;
-        failure why; ///< if it has failed
+        failure why;                 ///< if it has failed
         recording_counts recordings; ///< of the part, in all steps so far
     };
 };

@@ -61,7 +61,7 @@ public:
     virtual void when_known(std::function<void()> then) { then(); }
     virtual std::vector<std::string> order() const = 0;
     virtual std::size_t kept_bytes() const = 0;
-    virtual recording_counts recordings() const = 0; ///< that the task has told
+    virtual recording_counts recordings() const = 0;      ///< that the task has told
     virtual given_sizes last_sizes() const { return {}; } ///< as of a subgraph; none where that is not known here
 };
 

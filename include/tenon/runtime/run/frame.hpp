@@ -90,8 +90,8 @@ private:
     std::vector<const void*> recorded_pointers_;
     std::shared_ptr<std::byte> staged_;
     std::uint64_t runs_ = 0, recorded_ = 0, replayed_ = 0; // of what is given at once, the first one aside
-    std::uint64_t records_from_ = 0;                       // the run before which nothing more is recorded, for a failure
-    int failures_ = 0;                                     // of recordings
+    std::uint64_t records_from_ = 0; // the run before which nothing more is recorded, for a failure
+    int failures_ = 0;               // of recordings
 };
 
 } // namespace tenon::runtime

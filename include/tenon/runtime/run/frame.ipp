@@ -150,10 +150,11 @@ inline void say_not_recorded(const executable& p, const std::exception_ptr& why)
     static std::atomic<int> said{0};
     if (said.fetch_add(1, std::memory_order_relaxed) >= most) return;
     const auto say = [&](const char* reason) {
-        std::fprintf(stderr,
-                     "tenon: the step that ends with \"%s\" on a GPU could not be recorded and runs slower; it is tried "
-                     "again later, and session::report counts how often: %s\n",
-                     p.op(p.on_streams.back()).origin->name.c_str(), reason);
+        std::fprintf(
+            stderr,
+            "tenon: the step that ends with \"%s\" on a GPU could not be recorded and runs slower; it is tried "
+            "again later, and session::report counts how often: %s\n",
+            p.op(p.on_streams.back()).origin->name.c_str(), reason);
     };
     try {
         std::rethrow_exception(why);
@@ -271,19 +272,19 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
             if (const int last = std::exchange(own, number); last >= 0) before.push_back(last);
         recorder->after(before);
         try {
-        for (const int w : op.waits) recorder->wait(stream, w);
-        if (op.copies) {
-            void* to = out[p_.out_begin[s]];
-            const void* from = in[p_.in_begin[s]];
-            if (copy_in != all.in.end() && copy_in->operation == s) from = staged_.get() + (copy_in++)->offset;
-            if (copy_out != all.out.end() && copy_out->operation == s) to = staged_.get() + (copy_out++)->offset;
-            recorder->copy(stream, to, from, op.bytes, number);
-        } else {
-            runs[s].step = &in_step;
-            recorder->launch(*op.kernel, runs[s], p_.in_begin[s + 1] - p_.in_begin[s],
-                             p_.out_begin[s + 1] - p_.out_begin[s], number);
-        }
-        if (op.awaited) recorder->mark(stream, number);
+            for (const int w : op.waits) recorder->wait(stream, w);
+            if (op.copies) {
+                void* to = out[p_.out_begin[s]];
+                const void* from = in[p_.in_begin[s]];
+                if (copy_in != all.in.end() && copy_in->operation == s) from = staged_.get() + (copy_in++)->offset;
+                if (copy_out != all.out.end() && copy_out->operation == s) to = staged_.get() + (copy_out++)->offset;
+                recorder->copy(stream, to, from, op.bytes, number);
+            } else {
+                runs[s].step = &in_step;
+                recorder->launch(*op.kernel, runs[s], p_.in_begin[s + 1] - p_.in_begin[s],
+                                 p_.out_begin[s + 1] - p_.out_begin[s], number);
+            }
+            if (op.awaited) recorder->mark(stream, number);
         } catch (...) {
             p_.rethrow_with_place(std::current_exception(), s);
         }

@@ -45,8 +45,7 @@ TENON_INLINE any_tensor loss_scale::scaled_loss(const any_tensor& loss) const {
         const detail::only_devices scope(of);
         const auto make = [](const char* name, element_type e, double initial) {
             const any_tensor v = detail::add_variable(name, {e, {}}, {.trainable = false});
-            detail::set_initial_value(v, detail::initial_value(constant_value(initial), v),
-                                      {.trainable = false});
+            detail::set_initial_value(v, detail::initial_value(constant_value(initial), v), {.trainable = false});
             return v;
         };
         state_->scale = make("loss_scale", element_type::float32, state_->options.initial);

@@ -60,8 +60,9 @@ inline std::string description_of(const optimizer& how, const std::vector<gradie
 TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                                       const minimize_options& o) const {
     if (o.scale)
-        throw invalid_argument_error("sync_replicas: a loss_scale would skip steps of one replica that the others count; train in bfloat16, "
-                                     "which needs none");
+        throw invalid_argument_error(
+            "sync_replicas: a loss_scale would skip steps of one replica that the others count; train in bfloat16, "
+            "which needs none");
     const std::vector<gradient_and_variable> all = detail::checked_gradients(gradients);
     const graph of(all.front().variable.node()->graph);
     const detail::home_scope scope(of);
