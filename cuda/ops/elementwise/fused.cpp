@@ -21,6 +21,7 @@
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/op/shown_kernel.hpp>
 
 namespace tenon::cuda {
 
@@ -59,6 +60,11 @@ public:
         if (!function_) interpreted_ = std::make_unique<interpreter_call>(interpret_pass(pass_, schedule_, constants_));
     }
 
+    std::string shown() const {
+        const std::string text = write_kernel(pass_.code, pass_.shape).text;
+        return code_ ? "CUDA C++, with the functions of kernels/tape before it:\n" + text
+                     : "the interpreter of tapes; compiled it would be this CUDA C++:\n" + text;
+    }
     std::size_t scratch_bytes() const {
         const std::int64_t doubles =
             sums_ * rounded(schedule_.parts_of_sum(pass_.kept)) + totals_ * rounded(schedule_.parts_of_total());
@@ -191,7 +197,7 @@ private:
     std::unique_ptr<interpreter_call> interpreted_; // none where function_ was there from the start
 };
 
-class fused_kernel final : public kernel {
+class fused_kernel final : public kernel, public shown_kernel {
 public:
     explicit fused_kernel(const kernel_setup& s) {
         const auto a = decode<fused_attributes>(s.attrs);
@@ -237,6 +243,11 @@ public:
         return most;
     }
     double cost() const override { return 3000 + bytes_ / 1000; } // a launch, and a terabyte a second
+    std::string shown() const override {
+        std::string text;
+        for (const auto& p : passes_) text += p->shown();
+        return text.empty() ? "nothing: it has no elements" : text;
+    }
     bool may_share(int i, int o) const override {
         return may_share_[static_cast<std::size_t>(i)][static_cast<std::size_t>(o)];
     }

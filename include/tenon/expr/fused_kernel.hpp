@@ -7,13 +7,14 @@
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/op/kernel.hpp>
+#include <tenon/op/shown_kernel.hpp>
 
 /// The kernel of a fused node: it walks through the iteration space in stretches of dense elements and gives each to
 /// the tape's compiled function, or to the interpreter.
 
 namespace tenon::detail {
 
-class fused_kernel final : public kernel {
+class fused_kernel final : public kernel, public shown_kernel {
 public:
     /// Without `use_compiled` the interpreter runs the tape in any case.
     fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled = true);
@@ -27,6 +28,10 @@ public:
 
     /// True when a compiled function runs the tape.
     bool is_compiled() const noexcept { return fast_ == nullptr; }
+    std::string shown() const override {
+        return is_compiled() ? "the expression's own function, which the program has compiled"
+                             : "the interpreter of tapes: the program has no function compiled for this tape";
+    }
 
 private:
     // How the elements of one stretch of an input come to lie densely.

@@ -69,8 +69,9 @@ public:
                                                           const fetch_request& r) = 0;
     virtual step_report report(run_request&& r) = 0;
     virtual placement_explanation explain(run_request&& r) = 0;
-    virtual std::shared_ptr<timed_kernel>
-    kernel_of(run_request&& r); ///< unless its kernels are in this process: unimplemented_error
+    /// unimplemented_error, unless its kernels are in this process.
+    virtual std::string emit(run_request&& r);
+    virtual std::shared_ptr<timed_kernel> kernel_of(run_request&& r);
     virtual session_statistics statistics() const = 0;
     virtual std::vector<device_attributes> list_devices() const = 0;
     virtual tenon::memory_info memory_info(const device_name& device) const = 0;

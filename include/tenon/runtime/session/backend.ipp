@@ -39,6 +39,10 @@ TENON_INLINE session_state::session_state(const tenon::graph& g, const session_o
 }
 TENON_INLINE session_state::~session_state() = default;
 
+TENON_INLINE std::string session_state::emit(run_request&&) {
+    throw unimplemented_error(
+        "session::emit: a session on a server has its kernels there; ask a session of a program that runs there");
+}
 TENON_INLINE std::shared_ptr<timed_kernel> session_state::kernel_of(run_request&&) {
     throw unimplemented_error(
         "session::kernel_of: a session on a server has its kernels there; time them by a program that runs there, "

@@ -1,18 +1,24 @@
 #pragma once
 
-// A part of session/local_session.ipp: one node's kernel by itself.
+// A part of session/local_session.ipp: one node's kernel by itself, and all of a step for people.
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/op/shown_kernel.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/matmul.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/trace/timed_kernel.hpp>
 
 namespace tenon::detail {
@@ -133,6 +139,112 @@ TENON_INLINE device_peak local_session::peak_of(int device, element_type e) {
     } catch (const resource_exhausted_error&) {
     }
     return at->second;
+}
+
+// Placeholders that the request needs and does not feed, of sizes that are numbers, get such values; nobody looks at them.
+inline void feed_known_placeholders(run_request& r) {
+    std::set<const node*> seen;
+    std::vector<node*> open;
+    const auto add = [&](node* n) {
+        if (seen.insert(n).second) open.push_back(n);
+    };
+    for (const fed_value& f : r.feeds) seen.insert(f.tensor.node());
+    for (const any_tensor& t : r.fetches) add(t.node());
+    for (const operation& o : r.targets) add(o.node());
+    while (!open.empty()) {
+        node& n = *open.back();
+        open.pop_back();
+        if (n.op->is(op_flags::fed) && n.outputs[0].extents.is_static())
+            r.feeds.push_back({any_tensor({&n, 0}), any_array(n.outputs[0].element, n.outputs[0].extents)});
+        for (const node_output& i : n.inputs) add(i.node);
+        for (node* c : n.controls) add(c);
+    }
+}
+
+// A number of a node: its lowest bytes.
+inline std::string shown_constant(std::int64_t bits, element_type e) {
+    return with_element(e, [&]<class T>(const T&) -> std::string {
+        if constexpr (std::is_same_v<T, std::string>) return {};
+        else {
+            T value{};
+            std::memcpy(static_cast<void*>(&value), &bits, sizeof value); // half is no scalar
+            return text_of_number(static_cast<double>(value));
+        }
+    });
+}
+
+// A line an instruction: "    r2 = multiply r0 r1".
+inline std::string text_of(const fused_attributes& a, const std::vector<std::string>& operands) {
+    const tape& t = *a.tape;
+    std::string text;
+    for (int r = 0; r < t.length; ++r) {
+        const instruction& i = t.code[r];
+        text += "    r" + std::to_string(r) + " = " + info_of(i.op).name;
+        if (i.op == opcode::cast) text += std::string(" to ") + name_of(i.type);
+        if (i.op == opcode::input) text += " " + std::to_string(i.a) + ": " + operands[static_cast<std::size_t>(i.a)];
+        if (i.op == opcode::constant)
+            text += " " + shown_constant(a.constants[static_cast<std::size_t>(i.a)], t.constants[i.a]);
+        if (i.op == opcode::literal) text += " " + text_of_number(i.literal().as_double());
+        for (int k = 0; k < register_operands(i); ++k) text += " r" + std::to_string(operand_of(i, k));
+        text += "\n";
+    }
+    for (int o = 0; o < t.output_count; ++o) {
+        text += "    result " + std::to_string(o) + " = r" + std::to_string(t.outputs[o].reg) + ", " +
+                name_of(t.outputs[o].type);
+        if (const int like = t.outputs[o].like; like >= 0)
+            text += ", summed to the sizes of input " + std::to_string(like);
+        text += "\n";
+    }
+    return text;
+}
+inline std::string indented(const std::string& text) {
+    std::string all;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        if (end > at) all += "    " + text.substr(at, end - at);
+        all += "\n";
+        at = end + 1;
+    }
+    return all;
+}
+
+TENON_INLINE std::string local_session::emit(run_request&& r) {
+    feed_known_placeholders(r);
+    const fed_tensors fed = checked(r);
+    const runtime::plan_options o = planning(graph.seed(), is_measuring());
+    runtime::program p = placed(planned(fed.tensors, fed.values.data(), r), o);
+    runtime::rewrite(p, o);
+    const std::vector<runtime::apart> apart = runtime::parts_of_passes(p);
+    const auto is_open = [&](int v) { return !p.value(v).type.extents.is_static(); };
+    std::string text;
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        const runtime::program_item& i = p.items[n];
+        if (i.removed || i.op->is(op_flags::source) || i.op->is(op_flags::constant)) continue;
+        text += i.origin->name + " (" + i.op->name + ") on " + short_name(o.name_of(i.device)) + "\n";
+        std::vector<std::string> operands;
+        for (const int v : i.inputs)
+            operands.push_back(any_tensor(p.value(v).origin).name() + ", " + to_string(p.value(v).type));
+        if (i.op == &fused_definition) text += text_of(decode<fused_attributes>(i.attributes), operands);
+        else {
+            for (std::size_t k = 0; k < operands.size(); ++k)
+                text += "    input " + std::to_string(k) + ": " + operands[k] + "\n";
+            for (std::size_t k = 0; k < i.outputs.size(); ++k)
+                text += "    result " + std::to_string(k) + ": " + to_string(p.value(i.outputs[k]).type) + "\n";
+        }
+        if (std::any_of(i.inputs.begin(), i.inputs.end(), is_open) ||
+            std::any_of(i.outputs.begin(), i.outputs.end(), is_open))
+            text += "  its kernel is made when the step tells its sizes\n";
+        else if (!i.op->is(op_flags::waits) && o.devices[static_cast<std::size_t>(i.device)]) {
+            const kernel_pointer k = runtime::prepare_kernel(p, i, o);
+            if (const auto* const shown = dynamic_cast<const shown_kernel*>(k.get()))
+                text += "  run by\n" + indented(shown->shown());
+        }
+        for (const runtime::apart& a : apart)
+            if (a.reader == static_cast<int>(n))
+                text += "  " + p.item(a.maker).origin->name + " (" + p.item(a.maker).op->name +
+                        ") is no part of this pass: " + a.why + "\n";
+    }
+    return text;
 }
 
 } // namespace tenon::detail

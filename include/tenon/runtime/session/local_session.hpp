@@ -40,6 +40,7 @@ public:
     /// with what makes the report, or throws.
     void report_later(run_request&& r, std::function<void(function_ref<step_report()>)> then);
     placement_explanation explain(run_request&& r) override;
+    std::string emit(run_request&& r) override;
     std::shared_ptr<timed_kernel> kernel_of(run_request&& r) override;
     session_statistics statistics() const override;
     std::vector<device_attributes> list_devices() const override;

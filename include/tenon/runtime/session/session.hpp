@@ -130,6 +130,17 @@ public:
                                                     const std::vector<any_tensor>& fetches,
                                                     const std::vector<operation>& targets = {});
 
+    /// For people: the kernels that a step of these feeds and fetches runs, after all that the planner joins: for each its device, operands and
+    /// results, the tape of an elementwise one, what runs it (on a card the source in CUDA C++), and which operand is not part of the same
+    /// pass, and why. Placeholders whose sizes are known need not be fed. What waits stands among them as it is. For sessions in this process.
+    template <class... F> std::string emit(F&&... arguments) {
+        static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
+                                                       "feed(x, value) for each that is fed");
+        detail::run_request r;
+        (detail::add_fetch(r, std::forward<F>(arguments)), ...);
+        return live().emit(std::move(r));
+    }
+
     /// The kernel of the node that computes the one tensor given, on the device where such a step runs it, with the operands that the step
     /// computes for it: run by itself, it is what benchmark() times (debug/benchmark.hpp). invalid_argument_error where the node is no
     /// kernel of its operands alone: a variable's, a queue's, a random one's, one that waits. For sessions in this process.

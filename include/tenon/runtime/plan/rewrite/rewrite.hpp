@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <tenon/runtime/plan/program.hpp>
 
@@ -15,6 +16,14 @@ inline constexpr std::int64_t most_folded_bytes = 1 << 20;
 
 /// Folds constants, sees through identities and reshapes, fuses elementwise items and epilogues.
 void rewrite(program& p, const plan_options& o);
+
+/// An elementwise item, and another that makes an operand of it without being a part of it; why.
+struct apart {
+    int reader, maker;
+    const char* why;
+};
+/// Of a program that was rewritten.
+std::vector<apart> parts_of_passes(const program& p);
 
 } // namespace tenon::runtime
 

@@ -252,18 +252,18 @@ public:
                                           const std::shared_ptr<const tape>& consumer, int k) {
         entry& e = made_[{producer.get(), consumer.get(), k}];
         if (!e.producer)
-            e = {producer, consumer, lost(*producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
+            e = {producer, consumer, is_lost(*producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
         return e.joined;
     }
-
-private:
     // A compiled kernel is worth about a memory pass for each four of its instructions.
-    static bool lost(const tape& producer, const tape& consumer) {
+    static bool is_lost(const tape& producer, const tape& consumer) {
         int instructions = 0;
         for (const tape* t : {&producer, &consumer})
             if (tenon::detail::find_compiled_tape(*t)) instructions += t->length - t->input_count;
         return instructions > 4;
     }
+
+private:
     struct entry { // holds the tapes whose addresses are its key
         std::shared_ptr<const tape> producer, consumer, joined;
     };
@@ -320,33 +320,50 @@ inline void drop_unread(program& p, bool narrowed) {
     }
 }
 
+// Why what makes input k of an elementwise item does not become a part of it; nullptr: it does, and both are the tape `joined`. `tape`: the
+// item's.
+inline const char* why_apart(const program& p, const uses_of& uses, const program_item& c,
+                             const std::shared_ptr<const tape>& tape, std::size_t k, joined_tapes& tapes,
+                             std::shared_ptr<const tenon::tape>& joined) {
+    const int v = c.inputs[k], maker = p.value(v).producer;
+    if (maker < 0) return "it is there before the step";
+    const program_item& from = p.item(maker);
+    if (from.op != &fused_definition) return "it is no elementwise op";
+    if (from.device != c.device) return "it is on another device";
+    if (uses[v] != 1) return "it is read more than once";
+    if (!tape->loads(static_cast<int>(k))) return "its sizes alone are asked for";
+    if (from.outputs.size() != 1) return "it has several results";
+    if (!c.predecessors.empty() || !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(maker)])
+        return "one of the two is ordered by control dependencies, or asked for by itself";
+    if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents))
+        return "it would be computed again for each repetition";
+    const std::shared_ptr<const tenon::tape>& producer = tape_of(from);
+    if (producer->output_count != 1 ||
+        (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
+        return "it is summed up, which ends a pass";
+    joined = tapes.of(producer, tape, static_cast<int>(k));
+    if (joined) return nullptr;
+    return joined_tapes::is_lost(*producer, *tape)
+               ? "a compiled kernel of the program runs one of the two, which is faster than both together interpreted"
+               : "together they are longer than a tape, or have more operands";
+}
+
 // Chains of elementwise items become one pass over memory where a value between them is read once.
 inline void fuse_elementwise(program& p) {
     const uses_of uses(p);
     joined_tapes tapes;
+    std::shared_ptr<const tape> joined;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& c = p.items[n];
         if (c.removed || c.op != &fused_definition || !c.predecessors.empty()) continue;
         fused_op::attributes consumer; // as it becomes; written back at the end
         bool grown = false;
         for (std::size_t k = 0; k < c.inputs.size(); ++k) {
-            const int v = c.inputs[k];
-            if (p.value(v).producer < 0 || uses[v] != 1) continue;
+            const int maker = p.value(c.inputs[k]).producer;
+            if (maker < 0 || p.item(maker).op != &fused_definition || uses[c.inputs[k]] != 1) continue;
             if (!consumer.tape) consumer = decode<fused_op::attributes>(c.attributes);
-            if (!consumer.tape->loads(static_cast<int>(k))) continue;
-            program_item& from = p.item(p.value(v).producer);
-            if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 ||
-                !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
-                continue;
-            // An operand that is repeated would be computed again for each repetition.
-            if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
-            const std::shared_ptr<const tape>& producer = tape_of(from);
-            // A sum over what an input repeats ends a pass.
-            if (producer->output_count != 1 ||
-                (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
-                continue;
-            const std::shared_ptr<const tape>& joined = tapes.of(producer, consumer.tape, static_cast<int>(k));
-            if (!joined) continue;
+            if (why_apart(p, uses, c, consumer.tape, k, tapes, joined)) continue;
+            program_item& from = p.item(maker);
             consumer.tape = joined;
             const auto& constants = from.attributes.get<std::vector<std::int64_t>>("constants");
             consumer.constants.insert(consumer.constants.end(), constants.begin(), constants.end());
@@ -377,6 +394,24 @@ inline void make_conversions(program& p) {
 }
 
 } // namespace detail
+
+TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
+    const detail::uses_of uses(p);
+    detail::joined_tapes tapes;
+    std::shared_ptr<const tape> joined;
+    std::vector<apart> all;
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        const program_item& c = p.items[n];
+        if (c.removed || c.op != &fused_definition) continue;
+        for (std::size_t k = 0; k < c.inputs.size(); ++k) {
+            const int maker = p.value(c.inputs[k]).producer;
+            if (maker < 0 || p.item(maker).op->is(op_flags::source)) continue;
+            const char* const why = detail::why_apart(p, uses, c, detail::tape_of(c), k, tapes, joined);
+            all.push_back({static_cast<int>(n), maker, why ? why : "fusing is switched off"});
+        }
+    }
+    return all;
+}
 
 } // namespace tenon::runtime
 

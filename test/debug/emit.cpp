@@ -1,0 +1,96 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <tenon/debug/emit.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+#include "own_graph.hpp"
+
+// What a step becomes, in words.
+
+namespace tn = tenon;
+
+namespace {
+
+inline constexpr struct rows : tn::dim<"rows"> {} rows;
+
+int count(const std::string& text, const std::string& part) {
+    int n = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+    return n;
+}
+
+} // namespace
+
+TEST_CASE("an expression's tape, what runs it, and why its operands are kernels of their own") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<50, 4>>("x");
+    const auto w = tn::variable<float, tn::shape<4, 3>>("w", tn::ones());
+    const auto product = tn::matmul(x, w);
+    const std::string text = tn::emit(tn::sigmoid(product * 2.0f) + 1.0f);
+    CAPTURE(text);
+    CHECK(contains(text,
+                   "matmul (matmul) on /device:CPU:0\n    input 0: x, float[50, 4]\n    input 1: w, float[4, 3]\n"));
+    CHECK(contains(text, "(fused) on /device:CPU:0\n    r0 = input 0: matmul, float[50, 3]\n"));
+    CHECK(contains(text, "constant 2\n"));
+    CHECK(contains(text, "= sigmoid r"));
+    CHECK(contains(text, "  run by\n    the "));
+    CHECK(contains(text, "matmul (matmul) is no part of this pass: it is no elementwise op"));
+}
+
+TEST_CASE("nodes that the planner joins are one pass; of those that it does not, each has its reason") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<rows>>("x");
+    const tn::any_tensor a = tn::untyped::exp(x), once = tn::untyped::tanh(a);
+    tn::session s;
+    const tn::array<float, tn::shape<rows>> values{1, 2, 3};
+    const std::string joined = s.emit(tn::feed(x, values), once);
+    CAPTURE(joined);
+    CHECK(count(joined, "(fused) on") == 1);
+    CHECK(contains(joined, "= exp r"));
+    CHECK(contains(joined, "= tanh r"));
+    CHECK(contains(joined, "the interpreter of tapes"));
+    CHECK(!contains(joined, "no part of this pass"));
+
+    const tn::any_tensor twice = tn::untyped::add(tn::untyped::tanh(a), tn::untyped::sin(a));
+    const std::string shared = s.emit(tn::feed(x, values), twice);
+    CAPTURE(shared);
+    CHECK(count(shared, "exp (fused) is no part of this pass: it is read more than once") == 2);
+
+    const tn::any_tensor row = tn::untyped::exp(tn::placeholder<float, tn::shape<3>>("row")),
+                         table = tn::untyped::add(row, tn::placeholder<float, tn::shape<5, 3>>("table"));
+    const std::string repeated = s.emit(table);
+    CAPTURE(repeated);
+    CHECK(contains(repeated, "is no part of this pass: it would be computed again for each repetition"));
+
+    const tn::operation first = tn::no_op();
+    const tn::any_tensor ordered = [&] {
+        const tn::control_dependencies after(first);
+        return tn::untyped::exp(x);
+    }();
+    CHECK(contains(s.emit(tn::feed(x, values), tn::untyped::tanh(ordered)), "ordered by control dependencies"));
+
+    tn::session plain({.fuse = false});
+    CHECK(contains(plain.emit(tn::feed(x, values), once), "fusing is switched off"));
+}
+
+TEST_CASE(
+    "devices, ops that wait and sizes that only the step tells; nothing runs, and no variable need have a value") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<6>>("x");
+    const auto v = tn::variable<float, tn::shape<6>>("v", tn::ones());
+    tn::session s({.gpus = tn::simulated_gpu(1, 64 << 20)});
+    const std::string text = s.emit(tn::boolean_mask<tn::dyn>(x, x > 0.0f) * 2.0f,
+                                    v.assign_add(tn::on("/cpu:0", [&] { return tn::detail::as_tensor(x * 3.0f); })));
+    CAPTURE(text);
+    CHECK(contains(text, "(boolean_mask) on /device:CPU:0"));
+    CHECK(contains(text, "its kernel is made when the step tells its sizes"));
+    CHECK(contains(text, "on /device:GPU:0"));
+    CHECK_THROWS_AS((void)s.run(v), tn::failed_precondition_error);
+    CHECK(contains(message_of<tn::invalid_argument_error>(
+                       [&] { (void)s.emit(tn::placeholder<float, tn::shape<rows>>("open") + 1.0f); }),
+                   "open"));
+}
