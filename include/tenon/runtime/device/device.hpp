@@ -43,6 +43,9 @@ public:
     virtual bool wanted(int command) noexcept = 0;
     /// A command has ended; times in nanoseconds of the steady clock, where is_timed().
     virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
+    /// It has done what it does, and was not given the time that it takes.
+    virtual void ended_early(int /*command*/) noexcept {}
+    /// Instead of ended().
     virtual void failed(int command, std::exception_ptr why) noexcept = 0;
     virtual bool is_timed() const noexcept { return true; }
     /// What a profiler shows of a command: its node's name.

@@ -158,7 +158,7 @@ TENON_INLINE bool simulated_machine::perform(stream& l, command* done, locked& h
     held.unlock();
     const bool timed = c.duration > 0 || c.monitor->is_timed();
     const auto now = [&] { return timed ? clock::now().time_since_epoch() / std::chrono::nanoseconds(1) : 0; };
-    bool sleeps = false;
+    bool sleeps = false, failed = false;
     const std::int64_t begin = now();
     if (c.monitor->wanted(c.number)) {
         try {
@@ -166,11 +166,12 @@ TENON_INLINE bool simulated_machine::perform(stream& l, command* done, locked& h
             if (c.what == command::kind::launch) c.kernel->run(*c.run);
             else if (c.bytes > 0) std::memcpy(c.to, c.from, c.bytes);
         } catch (...) {
+            failed = true;
             c.monitor->failed(c.number, std::current_exception());
         }
         const std::int64_t end = now();
-        sleeps = static_cast<double>(end - begin) < c.duration;
-        if (!sleeps) c.monitor->ended(c.number, begin, end);
+        sleeps = !failed && static_cast<double>(end - begin) < c.duration;
+        if (!sleeps && !failed) c.monitor->ended(c.number, begin, end);
     }
     held.lock();
     if (!sleeps) return true;
@@ -180,7 +181,7 @@ TENON_INLINE bool simulated_machine::perform(stream& l, command* done, locked& h
     if (!l.first) l.last = done;
     l.first = done;
     l.began = begin;
-    // All has been copied: a step that is late may leave at once, and what it copied to is nobody's but its own.
+    // All has been copied: a step that is late may leave at once.
     l.due = std::min(end_of(l, c), c.monitor->deadline());
     alarm_.notify_one();
     return false;
@@ -216,6 +217,7 @@ TENON_INLINE void simulated_machine::run_clock() {
             // Ended early it is what the step is late for.
             if (now >= end_of(l, c) || c.monitor->wanted(c.number))
                 c.monitor->ended(c.number, l.began, now.time_since_epoch() / std::chrono::nanoseconds(1));
+            else c.monitor->ended_early(c.number);
             make_ready(l);
             // Nobody else may be there to do what became ready.
             std::shared_ptr<simulated_machine> self = weak_from_this().lock();

@@ -76,6 +76,8 @@ private:
         std::vector<number_list> readers; // by version
         int forwarded = -1;               // writes its result for the one update
     };
+    // Whether something that runs comes after item i that does not belong to updates.
+    bool leads_to_others(int i, const std::vector<char>& of_updates) const;
     program_item& item(int i) { return p_.item(i); }
     const program_item& item(int i) const { return p_.item(i); }
     int items() const { return static_cast<int>(p_.items.size()); }

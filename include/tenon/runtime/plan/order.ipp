@@ -327,6 +327,20 @@ TENON_INLINE void ordering::forward_assignments() {
     }
 }
 
+TENON_INLINE bool ordering::leads_to_others(int i, const std::vector<char>& of_updates) const {
+    std::vector<int> open{i};
+    bool any = false;
+    while (!open.empty() && !any) {
+        const int at = open.back();
+        open.pop_back();
+        before_.after().each(at, [&](int n) {
+            if (item(n).removed) open.push_back(n);
+            else any = any || !of_updates[static_cast<std::size_t>(n)];
+        });
+    }
+    return any;
+}
+
 TENON_INLINE std::vector<int> ordering::order(bool together) const {
     std::vector<int> waiting(p_.items.size()), result;
     for (int i = 0; i < items(); ++i) before_.after().each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
@@ -344,6 +358,11 @@ TENON_INLINE std::vector<int> ordering::order(bool together) const {
     if (together)
         for (int i = 0; i < items(); ++i)
             of_updates[static_cast<std::size_t>(i)] = !item(i).removed && belongs_to_updates(p_, item(i));
+    // A variable that an update begins with, and that others are made to run after, who come before the updates.
+    for (int i = 0; i < items(); ++i)
+        if (of_updates[static_cast<std::size_t>(i)] && item(i).op->is(op_flags::variable) &&
+            leads_to_others(i, of_updates))
+            of_updates[static_cast<std::size_t>(i)] = 0;
     std::vector<detail::index_set> ready(together ? 2 * kinds : kinds, detail::index_set(p_.items.size())); // places
     std::vector<int> free; // what stands between others and does not run passes on at once
     const auto release = [&](int i) {

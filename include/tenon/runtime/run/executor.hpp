@@ -88,6 +88,7 @@ private:
     // step_monitor: called by who works for a stream, which may hold locks of the device
     bool wanted(int command) noexcept override { return goes_on(command, p_.op(command).writes); }
     std::chrono::steady_clock::time_point deadline() const noexcept override { return e_.in->deadline; }
+    void ended_early(int command) noexcept override;
     void ended(int command, std::int64_t begin, std::int64_t end) noexcept override;
     void failed(int command, std::exception_ptr why) noexcept override;
     bool is_timed() const noexcept override { return e_.traced || e_.measured; }

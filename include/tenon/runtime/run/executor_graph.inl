@@ -228,14 +228,17 @@ TENON_INLINE bool executor::goes_on(int command, bool writes) noexcept {
 }
 
 TENON_INLINE void executor::ended(int command, std::int64_t begin, std::int64_t end) noexcept {
-    // One that failed has ended too.
-    if (const int v = p_.op(command).updates; v >= 0 && !stopped())
-        f_.variables.set_written(static_cast<std::size_t>(v));
+    ended_early(command);
     try {
         record(static_cast<std::size_t>(command), e_, begin, end);
     } catch (...) { // no memory for a note of it
         failed(command, std::current_exception());
     }
+}
+
+// Also where the step has failed meanwhile: its error is to say so.
+TENON_INLINE void executor::ended_early(int command) noexcept {
+    if (const int v = p_.op(command).updates; v >= 0) f_.variables.set_written(static_cast<std::size_t>(v));
 }
 
 TENON_INLINE void executor::failed(int command, std::exception_ptr why) noexcept {
