@@ -25,7 +25,7 @@ struct attention_kernel : kernel {
             throw invalid_argument_error(attention_op::refusal(node_name, first->value, first->place, layout.keys));
     }
     void run(const kernel_run& r) override {
-        check(r);
+        find_bad_lengths(r);
         attention(element, layout, r.in[0], r.in[1], r.in[2], lengths_of(r), r.out[0], r.out[1], r.stream);
     }
     double cost() const override { return 8000 + products(); }
@@ -49,7 +49,7 @@ protected:
     }
     const void* lengths_of(const kernel_run& r) const { return layout.has_lengths ? r.in[lengths] : nullptr; }
     /// Finds lengths that cannot be.
-    void check(const kernel_run& r) const {
+    void find_bad_lengths(const kernel_run& r) const {
         if (layout.has_lengths && r.told)
             check_indices({r.in[lengths], layout.wide_lengths, layout.batch}, layout.keys + 1,
                           refusable_indices::found(r.told), nullptr, r.stream);
@@ -69,7 +69,7 @@ protected:
 struct attention_gradient_kernel final : attention_kernel {
     explicit attention_gradient_kernel(const kernel_setup& s) : attention_kernel(s, 6) {}
     void run(const kernel_run& r) override {
-        check(r);
+        find_bad_lengths(r);
         attention_gradient(element, layout, r.in[0], r.in[1], r.in[2], r.in[3], r.in[4], r.in[5], lengths_of(r),
                            r.out[0], r.out[1], r.out[2], r.scratch, r.stream);
     }

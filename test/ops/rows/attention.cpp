@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/rows/attention.hpp>
