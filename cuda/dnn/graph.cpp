@@ -32,12 +32,12 @@ std::string text_of(const graph& g) {
     std::string text = g.name;
     for (const tensor& t : g.tensors)
         text += std::string(" ") + name_of(t.element) + list(t.sizes) + " strides " + list(t.strides) +
-                (t.between ? " between" : "") + ";";
+                (t.between ? " between" : "") + (t.is_number ? " " + std::to_string(t.number) : "") + ";";
     for (const operation& o : g.operations) {
         const window& w = o.window;
         text += " operation " + std::to_string(static_cast<int>(o.kind)) + " of " + list(o.operands) + " stride " +
                 list(w.stride) + " dilation " + list(w.dilation) + " padding " + list(w.before) + " and " +
-                list(w.after) + ";";
+                list(w.after) + " axis " + std::to_string(o.axis) + ";";
     }
     return text + " in " + name_of(g.compute) + (g.tf32 ? " tf32" : "") + " workspace " +
            std::to_string(g.most_workspace_bytes);

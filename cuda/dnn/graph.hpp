@@ -25,6 +25,9 @@ struct tensor {
     element_type element = element_type::float32;
     /// Given from one operation to the next, and never in memory.
     bool between = false;
+    /// A number of float, given as it is.
+    bool is_number = false;
+    float number = 0;
 };
 
 /// An image [batch, height, width, channels], dense and in that order.
@@ -40,6 +43,18 @@ enum class operation_kind {
     convolution_backward_filter, ///< x, dy, dw
     add,                         ///< a, b, y
     relu,                        ///< x, y; NaN stays NaN
+    subtract,                    ///< a, b, y
+    multiply,                    ///< a, b, y
+    divide,                      ///< a, b, y
+    exp,                         ///< x, y
+    log,                         ///< x, y
+    index,                       ///< x, y: the place of each element along an axis
+    at_least,                    ///< a, b, y: whether a >= b
+    select,                      ///< a, b, condition, y: a where it is true
+    product,                     ///< a, b, y: of matrices
+    largest,                     ///< x, y: over the last axis
+    sum,                         ///< x, y: over the axes along which y has one element, or a part of them
+    transpose,                   ///< x, y: of matrices
 };
 
 /// What the windows of convolutions do, vertically and horizontally.
@@ -51,6 +66,7 @@ struct operation {
     operation_kind kind;
     std::vector<int> operands; ///< places in graph::tensors
     dnn::window window = {};
+    std::int64_t axis = 0; ///< of an index
 };
 
 struct graph {

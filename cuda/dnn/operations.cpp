@@ -14,6 +14,7 @@ descriptor describe_tensor(const functions& f, const tensor& t, std::int64_t num
     d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
     d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, static_cast<std::int64_t>(alignment));
     if (t.between) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+    if (t.is_number) d.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
     d.finalize();
     return d;
 }
@@ -49,6 +50,22 @@ public:
                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW});
         case operation_kind::add: return pointwise(CUDNN_POINTWISE_ADD);
         case operation_kind::relu: return pointwise(CUDNN_POINTWISE_RELU_FWD);
+        case operation_kind::subtract: return pointwise(CUDNN_POINTWISE_SUB);
+        case operation_kind::multiply: return pointwise(CUDNN_POINTWISE_MUL);
+        case operation_kind::divide: return pointwise(CUDNN_POINTWISE_DIV);
+        case operation_kind::exp: return pointwise(CUDNN_POINTWISE_EXP);
+        case operation_kind::log: return pointwise(CUDNN_POINTWISE_LOG);
+        case operation_kind::index: return pointwise(CUDNN_POINTWISE_GEN_INDEX);
+        case operation_kind::at_least: return pointwise(CUDNN_POINTWISE_CMP_GE);
+        case operation_kind::select: return pointwise(CUDNN_POINTWISE_BINARY_SELECT);
+        case operation_kind::product: return product();
+        case operation_kind::largest: return reduction(CUDNN_REDUCE_TENSOR_MAX);
+        case operation_kind::sum: return reduction(CUDNN_REDUCE_TENSOR_ADD);
+        case operation_kind::transpose: {
+            descriptor& d = begin(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+            give(d, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_ATTR_OPERATION_RESHAPE_YDESC});
+            return d.finalize();
+        }
         }
     }
 
@@ -93,7 +110,8 @@ private:
     void pointwise(cudnnPointwiseMode_t mode) {
         descriptor& p = begin_part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
         p.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-        p.set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute_);
+        p.set(CUDNN_ATTR_POINTWISE_MATH_PREC, mode == CUDNN_POINTWISE_CMP_GE ? CUDNN_DATA_BOOLEAN : compute_);
+        if (mode == CUDNN_POINTWISE_GEN_INDEX) p.set(CUDNN_ATTR_POINTWISE_AXIS, o_.axis);
         if (mode == CUDNN_POINTWISE_RELU_FWD) {
             const cudnnNanPropagation_t keep = CUDNN_PROPAGATE_NAN;
             p.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &keep);
@@ -101,10 +119,35 @@ private:
         p.finalize();
         descriptor& d = begin(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
         d.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, p);
-        if (o_.operands.size() == 3)
+        if (o_.operands.size() == 4)
+            give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                     CUDNN_ATTR_OPERATION_POINTWISE_TDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
+        else if (o_.operands.size() == 3)
             give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
                      CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
         else give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
+        d.finalize();
+    }
+
+    void product() {
+        descriptor& p = begin_part(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+        p.set(CUDNN_ATTR_MATMUL_COMP_TYPE, compute_);
+        p.finalize();
+        descriptor& d = begin(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+        d.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, p);
+        give(d,
+             {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_ATTR_OPERATION_MATMUL_CDESC});
+        d.finalize();
+    }
+
+    void reduction(cudnnReduceTensorOp_t operation) {
+        descriptor& p = begin_part(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+        p.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &operation);
+        p.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, compute_);
+        p.finalize();
+        descriptor& d = begin(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+        d.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, p);
+        give(d, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_ATTR_OPERATION_REDUCTION_YDESC});
         d.finalize();
     }
 
@@ -123,6 +166,8 @@ cudnnDataType_t data_type_of(element_type e) {
     case element_type::float16: return CUDNN_DATA_HALF;
     case element_type::bfloat16: return CUDNN_DATA_BFLOAT16;
     case element_type::float32: return CUDNN_DATA_FLOAT;
+    case element_type::int32: return CUDNN_DATA_INT32; // between operations
+    case element_type::boolean: return CUDNN_DATA_BOOLEAN;
     default: throw refused{"elements must be float, double, half or bfloat16"};
     }
 }

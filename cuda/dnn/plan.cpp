@@ -19,7 +19,8 @@ namespace {
 void say_once(const std::string& why) {
     static std::once_flag said;
     std::call_once(said, [&] {
-        std::fprintf(stderr, "tenon: %s. Convolutions on GPUs run without it, several times slower.\n", why.c_str());
+        std::fprintf(stderr, "tenon: %s. Convolutions and attention on GPUs run without it, several times slower.\n",
+                     why.c_str());
     });
 }
 
@@ -36,13 +37,22 @@ struct target {
     const descriptor* description = nullptr;
 };
 
+bool multiplies(operation_kind k) {
+    return k == operation_kind::convolution || k == operation_kind::convolution_backward_input ||
+           k == operation_kind::convolution_backward_filter || k == operation_kind::product;
+}
+
 // True where an engine computes what `g` asks for, and gives the same in every run.
 bool is_exact(const descriptor& engine, const graph& g) {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     const std::int64_t count =
         engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-    bool is_float = false;
-    for (const tensor& t : g.tensors) is_float = is_float || (t.element == element_type::float32 && !t.between);
+    bool is_float = false; // what is multiplied
+    for (const operation& o : g.operations)
+        for (std::size_t i = 0; i + 1 < o.operands.size() && multiplies(o.kind); ++i) {
+            const tensor& t = g.tensors[static_cast<std::size_t>(o.operands[i])];
+            is_float = is_float || (t.element == element_type::float32 && !t.between);
+        }
     for (std::int64_t i = 0; i < count; ++i) switch (notes[i]) {
         case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
         case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
@@ -223,7 +233,7 @@ void cudnn_state::run(const graph& g, const descriptor& made, void* stream, cons
         for (std::size_t i = 0; i < g.tensors.size(); ++i) {
             if (g.tensors[i].between) continue;
             numbers.push_back(static_cast<std::int64_t>(i) + 1);
-            pointers.push_back(data[i]);
+            pointers.push_back(g.tensors[i].is_number ? const_cast<float*>(&g.tensors[i].number) : data[i]);
         }
         descriptor pack(*functions_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
         pack.set_list(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, numbers);

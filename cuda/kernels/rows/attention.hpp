@@ -18,6 +18,7 @@ struct attention_layout {
     bool has_lengths = false;
     bool wide_lengths = false; ///< int64, else int32
     constexpr std::int64_t rows() const { return batch * heads * queries; }
+    constexpr std::int64_t group() const { return key_heads == 0 ? 0 : heads / key_heads; }
 };
 
 /// Either result may be null. A length that is negative or more than there are keys counts as 0. `lengths` may be null where the layout has

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <dlfcn.h>
+
+#include <cuda/dnn/attention.hpp>
 #include <cuda/dnn/backend.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>
@@ -99,6 +102,34 @@ TEST_CASE("cuDNN joins bias and relu to convolutions of float and half") {
                 INFO(gpu.name << ": " << dnn::text_of(g));
                 CHECK(dnn::why_no_plan_for(json_of(gpu), g) == "");
             }
+}
+
+// Its engines are compiled when a plan is made, and then given to the driver.
+TEST_CASE("cuDNN has engines for attention of 16 bits and its gradient, causal and with fewer heads of keys") {
+    if (!dlopen("libcuda.so.1", RTLD_NOW)) {
+        MESSAGE("left out: there is no driver");
+        return;
+    }
+    for (const described_gpu& gpu : gpus) {
+        if (gpu.capability < 800) continue;
+        for (const bool causal : {false, true}) { // each compiles for some tenths of a second
+            tn::cuda::attention_layout l;
+            l.batch = 2;
+            l.heads = 8;
+            l.key_heads = causal ? 2 : 8;
+            l.queries = causal ? 512 : 500;
+            l.keys = 512;
+            l.size = l.value_size = 64;
+            l.scale = 0.125;
+            l.causal = causal;
+            const element_type e = causal ? element_type::bfloat16 : element_type::float16;
+            for (const dnn::graph& g :
+                 {dnn::attention_graph(l, e), dnn::attention_gradient_graph(dnn::gradient_part(l, false), e)}) {
+                INFO(gpu.name << ": " << dnn::text_of(g));
+                CHECK(dnn::why_no_plan_for(json_of(gpu), g) == "");
+            }
+        }
+    }
 }
 
 TEST_CASE("what is no convolution is refused with cuDNN's words") {

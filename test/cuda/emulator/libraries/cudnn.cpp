@@ -107,6 +107,9 @@ void finalize(descriptor& d) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: (void)operation_of(std::make_shared<descriptor>(d)); break;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
         require(d.value<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) != nullptr, "a graph without a handle");
@@ -227,7 +230,8 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
     for (const auto& [uid, t] : in_memory) {
         require(data.count(uid) && data.at(uid), "tensor " + std::to_string(uid) + " is not given",
                 CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-        require(reinterpret_cast<std::uintptr_t>(data.at(uid)) % static_cast<std::uintptr_t>(t.alignment) == 0,
+        require(t.is_by_value ||
+                    reinterpret_cast<std::uintptr_t>(data.at(uid)) % static_cast<std::uintptr_t>(t.alignment) == 0,
                 "tensor " + std::to_string(uid) + " lies less aligned than it was said to",
                 CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
     }

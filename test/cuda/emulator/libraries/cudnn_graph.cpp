@@ -80,9 +80,21 @@ void compute_pointwise(const operation& o, values& all) {
     do {
         const double a = all[o.inputs[0].uid][dense(at, o.inputs[0].sizes)];
         const double b = o.inputs.size() > 1 ? all[o.inputs[1].uid][dense(at, o.inputs[1].sizes)] : 0;
+        const bool chosen = o.inputs.size() > 2 && all[o.inputs[2].uid][dense(at, o.inputs[2].sizes)] != 0;
         double r = 0;
         switch (mode) {
         case CUDNN_POINTWISE_ADD: r = a + b; break;
+        case CUDNN_POINTWISE_SUB: r = a - b; break;
+        case CUDNN_POINTWISE_MUL: r = a * b; break;
+        case CUDNN_POINTWISE_DIV: r = a / b; break;
+        case CUDNN_POINTWISE_EXP: r = std::exp(a); break;
+        case CUDNN_POINTWISE_LOG: r = std::log(a); break;
+        case CUDNN_POINTWISE_CMP_GE: r = a >= b ? 1 : 0; break;
+        case CUDNN_POINTWISE_BINARY_SELECT: r = chosen ? a : b; break;
+        case CUDNN_POINTWISE_GEN_INDEX:
+            r = static_cast<double>(
+                at[static_cast<std::size_t>(o.what->value<std::int64_t>(CUDNN_ATTR_POINTWISE_AXIS))]);
+            break;
         case CUDNN_POINTWISE_RELU_FWD: {
             const bool keeps = o.what->has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&
                                o.what->value<int>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) == 1;
@@ -93,6 +105,61 @@ void compute_pointwise(const operation& o, values& all) {
         }
         to[dense(at, y.sizes)] = r;
     } while (advance(at, y.sizes));
+}
+
+// Of each axis the operand has as many places as the result, or a part of them, which follow each other for it.
+std::vector<std::int64_t> shared_place(std::vector<std::int64_t> at, const std::vector<std::int64_t>& of,
+                                       const std::vector<std::int64_t>& in) {
+    for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] / (of[i] / in[i]);
+    return at;
+}
+
+void compute_product(const operation& o, values& all) {
+    const tensor &a = o.inputs[0], &b = o.inputs[1], &c = o.outputs[0];
+    std::vector<double>& to = all[c.uid];
+    std::vector<std::int64_t> at(c.sizes.size());
+    const std::size_t m = at.size() - 2, n = at.size() - 1;
+    do {
+        std::vector<std::int64_t> batch(c.sizes);
+        batch[m] = batch[n] = 1;
+        const auto place = [&](const tensor& t, std::int64_t i, std::int64_t j) {
+            std::vector<std::int64_t> of(t.sizes), p(at);
+            of[m] = of[n] = 1;
+            p[m] = p[n] = 0;
+            p = shared_place(p, batch, of);
+            p[m] = i;
+            p[n] = j;
+            return dense(p, t.sizes);
+        };
+        double sum = 0;
+        for (std::int64_t l = 0; l < a.sizes[n]; ++l)
+            sum += all[a.uid][place(a, at[m], l)] * all[b.uid][place(b, l, at[n])];
+        to[dense(at, c.sizes)] = sum;
+    } while (advance(at, c.sizes));
+}
+
+void compute_reduction(const operation& o, values& all) {
+    const auto by = o.what->value<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR);
+    const tensor &x = o.inputs[0], &y = o.outputs[0];
+    std::vector<double>& to = all[y.uid];
+    if (by == CUDNN_REDUCE_TENSOR_MAX) to.assign(to.size(), -HUGE_VAL);
+    std::vector<std::int64_t> at(x.sizes.size());
+    do {
+        double& r = to[dense(shared_place(at, x.sizes, y.sizes), y.sizes)];
+        const double v = all[x.uid][dense(at, x.sizes)];
+        r = by == CUDNN_REDUCE_TENSOR_MAX ? std::fmax(r, v) : r + v;
+    } while (advance(at, x.sizes));
+}
+
+// The last two axes change places, as the strides say that they do.
+void compute_transpose(const operation& o, values& all) {
+    const tensor &x = o.inputs[0], &y = o.outputs[0];
+    std::vector<std::int64_t> at(x.sizes.size());
+    do {
+        std::vector<std::int64_t> p(at);
+        std::swap(p[p.size() - 1], p[p.size() - 2]);
+        all[y.uid][dense(p, y.sizes)] = all[x.uid][dense(at, x.sizes)];
+    } while (advance(at, x.sizes));
 }
 
 } // namespace
@@ -116,6 +183,7 @@ tensor tensor_of(const descriptor& d) {
     t.strides = d.list<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
     t.alignment = d.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
     t.is_virtual = d.has(CUDNN_ATTR_TENSOR_IS_VIRTUAL) && d.value<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+    t.is_by_value = d.has(CUDNN_ATTR_TENSOR_IS_BY_VALUE) && d.value<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE);
     require(t.sizes.size() == t.strides.size() && !t.sizes.empty() && t.sizes.size() <= CUDNN_DIM_MAX,
             "a tensor has sizes and strides of as many dimensions");
     for (const std::int64_t n : t.sizes) require(n > 0, "a tensor's sizes are positive");
@@ -165,12 +233,48 @@ operation operation_of(const std::shared_ptr<descriptor>& d) {
         o.what = d->refer(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
         o.inputs = {get(CUDNN_ATTR_OPERATION_POINTWISE_XDESC)};
         if (d->has(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) o.inputs.push_back(get(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+        if (d->has(CUDNN_ATTR_OPERATION_POINTWISE_TDESC)) o.inputs.push_back(get(CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
         o.outputs = {get(CUDNN_ATTR_OPERATION_POINTWISE_YDESC)};
         for (const tensor& t : o.inputs) {
             require(t.sizes.size() == o.outputs[0].sizes.size(), shapes);
             for (std::size_t i = 0; i < t.sizes.size(); ++i)
                 require(t.sizes[i] == 1 || t.sizes[i] == o.outputs[0].sizes[i], shapes);
         }
+        break;
+    }
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: {
+        o.what = d->refer(CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+        o.inputs = {get(CUDNN_ATTR_OPERATION_MATMUL_ADESC), get(CUDNN_ATTR_OPERATION_MATMUL_BDESC)};
+        o.outputs = {get(CUDNN_ATTR_OPERATION_MATMUL_CDESC)};
+        const auto &a = o.inputs[0].sizes, &b = o.inputs[1].sizes, &c = o.outputs[0].sizes;
+        require(a.size() >= 3 && b.size() == a.size() && c.size() == a.size(), shapes);
+        const std::size_t m = a.size() - 2, n = a.size() - 1;
+        require(a[n] == b[m] && c[m] == a[m] && c[n] == b[n], shapes);
+        for (std::size_t i = 0; i < m; ++i) require(c[i] == a[i] && c[i] % b[i] == 0, shapes);
+        break;
+    }
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: {
+        o.what = d->refer(CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+        const auto by = o.what->value<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR);
+        require(by == CUDNN_REDUCE_TENSOR_MAX || by == CUDNN_REDUCE_TENSOR_ADD, "this reduction",
+                CUDNN_STATUS_NOT_SUPPORTED);
+        o.inputs = {get(CUDNN_ATTR_OPERATION_REDUCTION_XDESC)};
+        o.outputs = {get(CUDNN_ATTR_OPERATION_REDUCTION_YDESC)};
+        const auto &x = o.inputs[0].sizes, &y = o.outputs[0].sizes;
+        require(x.size() == y.size(), shapes);
+        for (std::size_t i = 0; i < x.size(); ++i) require(x[i] % y[i] == 0, shapes);
+        break;
+    }
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: {
+        o.inputs = {get(CUDNN_ATTR_OPERATION_RESHAPE_XDESC)};
+        o.outputs = {get(CUDNN_ATTR_OPERATION_RESHAPE_YDESC)};
+        tensor x = o.inputs[0];
+        const tensor& y = o.outputs[0];
+        require(x.sizes.size() >= 2 && x.sizes.size() == y.sizes.size(), shapes);
+        std::swap(x.sizes[x.sizes.size() - 1], x.sizes[x.sizes.size() - 2]);
+        std::swap(x.strides[x.strides.size() - 1], x.strides[x.strides.size() - 2]);
+        require(x.sizes == y.sizes && x.strides == y.strides, "a reshape that transposes no matrices",
+                CUDNN_STATUS_NOT_SUPPORTED);
         break;
     }
     default: throw complaint(CUDNN_STATUS_NOT_SUPPORTED, "operation of descriptor type " + std::to_string(d->type));
@@ -201,6 +305,9 @@ void compute(const operation& o, values& all) {
                  [&](std::size_t i, std::size_t k, std::size_t r) { to[k] += x[i] * dy[r]; });
         return;
     }
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: return compute_product(o, all);
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: return compute_reduction(o, all);
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: return compute_transpose(o, all);
     default: return compute_pointwise(o, all);
     }
 }
@@ -208,7 +315,9 @@ void compute(const operation& o, values& all) {
 std::size_t size_of(cudnnDataType_t type) {
     switch (type) {
     case CUDNN_DATA_DOUBLE: return 8;
+    case CUDNN_DATA_INT32:
     case CUDNN_DATA_FLOAT: return 4;
+    case CUDNN_DATA_BOOLEAN: return 1;
     case CUDNN_DATA_HALF:
     case CUDNN_DATA_BFLOAT16: return 2;
     default: throw complaint(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "data type " + std::to_string(type));

@@ -79,6 +79,7 @@ struct tensor {
     std::vector<std::int64_t> sizes, strides;
     std::int64_t alignment = 0;
     bool is_virtual = false;
+    bool is_by_value = false; ///< lies on the host
 
     std::int64_t elements() const;
     std::int64_t offset(const std::vector<std::int64_t>& at) const;

@@ -2,35 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <ops/rows/attention_formula.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/rows/attention.hpp>
+#include <tenon/core/error.hpp>
 
-#include "../gpu_run.hpp"
+#include "attended_on_gpu.hpp"
 
 using namespace tenon;
-using test::difference;
-using test::run_on_gpu;
 using test::same_bits;
-using test::spacing;
-
-namespace {
-
-// y, the logarithms and the gradients of q, k and v.
-std::vector<any_array> attended(const test::attention_problem& p, const test::attention_operands& o) {
-    std::vector<const any_array*> values{&o.q, &o.k, &o.v, &o.dy};
-    if (!p.lengths.empty()) values.push_back(&o.lengths);
-    return run_on_gpu(values, [&](const auto& in) {
-        const attention_op::attributes how{p.causal, p.scale};
-        const any_tensor y = in.size() > 4 ? untyped::attention(in[0], in[1], in[2], in[4], how)
-                                           : untyped::attention(in[0], in[1], in[2], how);
-        std::vector<any_tensor> out{y, any_tensor({y.node(), 1})};
-        for (const any_tensor& d : detail::add_gradients({y}, {in[0], in[1], in[2]}, {in[3]})) out.push_back(d);
-        return out;
-    });
-}
-
-} // namespace
 
 TEST_CASE_TEMPLATE("GPU: attention and its gradients are the formulas; the same in every run", T, float, double, half,
                    bfloat16) {
@@ -61,19 +38,9 @@ TEST_CASE_TEMPLATE("GPU: attention and its gradients are the formulas; the same 
         CAPTURE(to_string(p.of_keys(p.e)));
         CAPTURE(p.causal);
         const auto o = test::attention_operands::of<T>(p);
-        const auto found = attended(p, o);
-        const auto wanted = test::attention_formula<T>(p, o.q, o.k, o.v, o.dy);
-        const std::vector<double>* const all[] = {&wanted.y, &wanted.logs, &wanted.dq, &wanted.dk, &wanted.dv};
-        for (std::size_t i = 0; i < 5; ++i) {
-            CAPTURE(i);
-            double most = 1;
-            for (const double x : *all[i])
-                if (std::isfinite(x)) most = std::max(most, std::fabs(x));
-            CHECK(difference(found[i], *all[i], [&](std::int64_t) {
-                      return most * (2 * spacing(o.q.element()) + 40 * spacing(found[1].element()));
-                  }) == "");
-        }
-        const auto again = attended(p, o);
+        const auto found = test::attended_on_gpu(p, o);
+        CHECK(test::difference_from_formula<T>(p, o, found) == "");
+        const auto again = test::attended_on_gpu(p, o);
         for (std::size_t i = 0; i < 5; ++i) CHECK(same_bits(found[i], again[i]));
     }
 }
@@ -82,7 +49,7 @@ TEST_CASE("GPU: a key length that cannot be is refused with node, number and siz
     test::attention_problem p{.batch = 3, .n = 4, .m = 5, .d = 2, .e = 2, .lengths = {5, 6, 0}};
     const auto o = test::attention_operands::of<float>(p);
     CHECK_THROWS_WITH_AS(
-        attended(p, o),
+        test::attended_on_gpu(p, o),
         doctest::Contains("attention: key length 6 of sequence 1 is not one of 0 to 5, the number of keys"),
         invalid_argument_error);
 }
