@@ -1,5 +1,5 @@
-// Attention of 8 heads, 512 queries and keys of 64 numbers, beside its formula in ops of their own, which makes all scores at once;
-// alone, and with the gradients of queries, keys and values.
+// Attention of 8 heads, of 512 and of 2048 queries and keys of 64 numbers, beside its formula in ops of their own, which makes all scores
+// at once; alone, and with the gradients of queries, keys and values.
 
 #include <cmath>
 #include <string>
@@ -13,13 +13,12 @@ namespace tn = tenon;
 
 namespace {
 
-constexpr int heads = 8, length = 512, size = 64;
-using sizes = tn::shape<heads, length, size>;
+constexpr int heads = 8, size = 64;
 
-template <class Q> auto formula(const Q& q, const Q& k, const Q& v, bool causal) {
+template <int Length, class Q> auto formula(const Q& q, const Q& k, const Q& v, bool causal) {
     const auto scores = tn::detail::as_tensor(tn::matmul<tn::transpose_b>(q * 0.125f, k));
     if (!causal) return tn::detail::as_tensor(tn::matmul(tn::softmax(scores), v));
-    const auto number = tn::arange<std::int32_t, length>();
+    const auto number = tn::arange<std::int32_t, Length>();
     const auto seen = tn::expand_dims<0>(number) <= tn::expand_dims<1>(number);
     const auto weights = tn::softmax(tn::select(seen, scores, -INFINITY));
     return tn::detail::as_tensor(tn::matmul(weights, v));
@@ -30,12 +29,13 @@ struct way {
     int threads;
 };
 
-void run(benchmark::State& state, way w) {
+template <int Length> void run(benchmark::State& state, way w) {
+    using sizes = tn::shape<heads, Length, size>;
     const tn::graph g;
     const tn::graph_scope scope(g);
     const auto q = tn::placeholder<float, sizes>("q"), k = tn::placeholder<float, sizes>("k"),
                v = tn::placeholder<float, sizes>("v"), dy = tn::placeholder<float, sizes>("dy");
-    const auto y = w.fused ? tn::attention(q, k, v, {.causal = w.causal}) : formula(q, k, v, w.causal);
+    const auto y = w.fused ? tn::attention(q, k, v, {.causal = w.causal}) : formula<Length>(q, k, v, w.causal);
     const auto [dq, dk, dv] = tn::gradients(tn::sum(y * dy), q, k, v);
     tn::session s(g, {.intra_op_threads = w.threads, .use_per_session_threads = true});
     std::vector<tn::fed_value> fed;
@@ -54,6 +54,19 @@ void run(benchmark::State& state, way w) {
     }
 }
 
+template <int Length> void compare(std::vector<ratio::row>& rows, way w) {
+    const std::string name = std::string(w.causal ? "causal, " : "") + std::to_string(Length) +
+                             (w.gradients ? " with gradients, " : ", ") + std::to_string(w.threads) +
+                             (w.threads == 1 ? " thread" : " threads");
+    for (const bool fused : {true, false}) {
+        w.fused = fused;
+        benchmark::RegisterBenchmark((name + (fused ? "" : ", formula")).c_str(), [=](benchmark::State& s) {
+            run<Length>(s, w);
+        })->UseRealTime();
+    }
+    rows.push_back({"attention, " + name, name, name + ", formula", w.causal ? 1.5 : 1.0, 1e6, "ms"});
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -61,14 +74,8 @@ int main(int argc, char** argv) {
     for (const int threads : {1, 2})
         for (const bool gradients : {false, true})
             for (const bool causal : {false, true}) {
-                const std::string name = std::string(causal ? "causal attention" : "attention") +
-                                         (gradients ? " with gradients" : "") + ", " + std::to_string(threads) +
-                                         (threads == 1 ? " thread" : " threads");
-                for (const bool fused : {true, false})
-                    benchmark::RegisterBenchmark((name + (fused ? "" : ", formula")).c_str(), [=](benchmark::State& s) {
-                        run(s, {fused, causal, gradients, threads});
-                    })->UseRealTime();
-                rows.push_back({name, name, name + ", formula", 1.5, 1e6, "ms"});
+                compare<512>(rows, {true, causal, gradients, threads});
+                compare<2048>(rows, {true, causal, gradients, threads});
             }
     return ratio::run(argc, argv, rows);
 }

@@ -10,6 +10,7 @@
 #     mlp_50, mlp_128           a training step of 784-300-100-10 with that batch                          steps/s
 #     conv_64                   one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10              steps/s
 #     matmul_64, _256, _1024    a product of square matrices                                               GFLOP/s
+#     attention, _gradient      8 heads of 512 x 64 floats; with the gradients of all three; beside PyTorch us
 # of input, tf.data and PyTorch's DataLoader; on two threads with a parallel step, two workers, or a step that takes ahead:
 #     input_csv                 a row of ten floats from a file, in batches of 256                         us
 #     input_tfrecord            a TFRecord of 784 bytes, in batches of 50                                  us

@@ -24,6 +24,8 @@ UNITS = {
     "matmul_64": "GFLOP/s",
     "matmul_256": "GFLOP/s",
     "matmul_1024": "GFLOP/s",
+    "attention": "us",
+    "attention_gradient": "us",
     "input_csv": "us",
     "input_tfrecord": "us",
     "input_image": "us",
@@ -68,7 +70,7 @@ def seconds(call):
 
 def value_of(row, time_of_call):
     """The row's figure, in the row's unit, from the time of one call."""
-    if row == "two_nodes":
+    if row == "two_nodes" or row.startswith("attention"):
         return time_of_call * 1e6
     if row in INPUTS:
         return time_of_call * 1e6 / INPUTS[row]

@@ -99,6 +99,19 @@ def matmul(n):
         return {"eager": seconds(lambda: torch.mm(a, b, out=c))}
 
 
+def attention(gradient):
+    q, k, v = tensors([numbers(i, 1, 8, 512, 64) for i in range(3)], gradient)
+
+    def value():
+        return F.scaled_dot_product_attention(q, k, v)
+
+    if gradient:
+        ones = torch.ones(1, 8, 512, 64)
+        return {"eager": seconds(lambda: torch.autograd.grad(value(), (q, k, v), ones))}
+    with torch.no_grad():
+        return {"eager": seconds(value)}
+
+
 def drained(loader):
     def call():
         for _ in loader:
@@ -176,6 +189,7 @@ ways = {
     "mlp": lambda: mlp(int(size)),
     "conv": lambda: conv(int(size)),
     "matmul": lambda: matmul(int(size)),
+    "attention": lambda: attention(size == "gradient"),
     "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():

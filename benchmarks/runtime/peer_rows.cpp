@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include <tenon/ops/rows/attention.hpp>
+
 #include "models.hpp"
 #include "peer_row.hpp"
 
@@ -98,6 +100,24 @@ template <int N> measured product(int threads) {
     return {2.0 * N * N * N / seconds([&] { step(va, vb); }) / 1e9, "GFLOP/s"};
 }
 
+measured attention(int threads, bool gradient) {
+    using shape = tn::shape<1, 8, 512, 64>;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto q = tn::placeholder<float, shape>("q"), k = tn::placeholder<float, shape>("k"),
+               v = tn::placeholder<float, shape>("v");
+    const auto y = tn::attention(q, k, v);
+    tn::session s(g, models::with_threads(threads));
+    const auto a = random_values<shape>(), b = a.copy(), c = a.copy();
+    if (gradient) {
+        const auto [dq, dk, dv] = tn::gradients(tn::sum(y), q, k, v);
+        const auto step = s.callable(tn::feeds(q, k, v), tn::fetches(y, dq, dk, dv));
+        return {seconds([&] { step(a, b, c); }) * 1e6, "us"};
+    }
+    const auto step = s.callable(tn::feeds(q, k, v), tn::fetches(y));
+    return {seconds([&] { step(a, b, c); }) * 1e6, "us"};
+}
+
 const std::map<std::string, peer_row::row> rows = {
     {"two_nodes", two_nodes},
     {"chain", [](int t) { return chain(t, false); }},
@@ -110,6 +130,8 @@ const std::map<std::string, peer_row::row> rows = {
     {"matmul_64", product<64>},
     {"matmul_256", product<256>},
     {"matmul_1024", product<1024>},
+    {"attention", [](int t) { return attention(t, false); }},
+    {"attention_gradient", [](int t) { return attention(t, true); }},
 };
 
 } // namespace
