@@ -79,6 +79,8 @@ template <class T> void check(const problem& p) {
 const problem problems[] = {
     {.n = 1, .m = 1},
     {.n = 5, .m = 7, .d = 3, .e = 2},
+    {.batch = 2, .heads = 6, .key_heads = 2, .n = 1, .m = 60, .d = 8, .e = 9, .lengths = {60, 7}},
+    {.heads = 6, .key_heads = 2, .n = 1, .m = 5, .d = 8, .e = 8, .causal = true},
     {.batch = 2, .heads = 3, .key_heads = 3, .n = 16, .m = 48, .d = 16, .e = 16},
     {.heads = 4, .key_heads = 2, .n = 70, .m = 101, .d = 17, .e = 33}, // parts of blocks, parts of packs
     {.batch = 2, .heads = 6, .key_heads = 1, .n = 130, .m = 50, .d = 8, .e = 5, .scale = -0.3},

@@ -226,6 +226,10 @@ TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     z.value_size = s.inputs[2].extents[r - 1].size;
     z.scale = a.scale != 0 || z.size == 0 ? a.scale : 1 / std::sqrt(static_cast<double>(z.size));
     z.causal = a.causal;
+    if (z.queries == 1 && z.key_heads > 0 && !z.causal) { // those of the heads that read the same keys lie side by side
+        z.queries = z.heads / z.key_heads;
+        z.heads = z.key_heads;
+    }
     return z;
 }
 

@@ -3,9 +3,9 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-// Rows and packs of a result that stay in registers.
-inline constexpr int tile_rows = 6;
+// Packs of a result, and rows of so many, that stay in registers.
 template <class T> inline constexpr int tile_packs = (TENON_SIMD_LEVEL == 2 ? 4 : 2) / pack<T>::parts;
+template <class T, int Packs> inline constexpr int tile_rows = Packs * 2 > tile_packs<T> ? 6 : 12;
 
 template <std::size_t... K, class F> TENON_SIMD_INLINE void each_of(std::index_sequence<K...>, const F& f) {
     (f(std::integral_constant<int, static_cast<int>(K)>{}), ...);
@@ -52,8 +52,8 @@ TENON_SIMD_INLINE void product_columns(strided<T> a, const T* b, std::int64_t b_
         for (; m >= rows; m -= rows, a.data += rows * a.down, c += rows * c_down)
             product_tile<T, rows, Packs>(a, b, b_down, c, c_down, k, add, last);
     };
-    some(std::integral_constant<int, tile_rows>{});
-    some(std::integral_constant<int, 2>{});
+    some(std::integral_constant<int, tile_rows<T, Packs>>{});
+    some(std::integral_constant<int, 4>{});
     some(std::integral_constant<int, 1>{});
 }
 /// c = a b, or c + a b: m rows of n elements, which are sums of k products, in this order.
@@ -61,9 +61,12 @@ template <class T>
 inline void product(const strided<T>& a, const T* b, std::int64_t b_down, T* c, std::int64_t c_down, std::int64_t m,
                     std::int64_t n, std::int64_t k, bool add) {
     constexpr std::integral_constant<int, lanes> whole{};
+    constexpr int most = tile_packs<T>, half = most > 2 ? most / 2 : most;
     std::int64_t j = 0;
-    for (constexpr int packs = tile_packs<T>; j + packs * lanes <= n; j += packs * lanes)
-        product_columns<T, packs>(a, b + j, b_down, c + j, c_down, m, k, add, whole);
+    for (; j + most * lanes <= n; j += most * lanes)
+        product_columns<T, most>(a, b + j, b_down, c + j, c_down, m, k, add, whole);
+    for (; j + half * lanes <= n; j += half * lanes)
+        product_columns<T, half>(a, b + j, b_down, c + j, c_down, m, k, add, whole);
     for (; j + lanes <= n; j += lanes) product_columns<T, 1>(a, b + j, b_down, c + j, c_down, m, k, add, whole);
     if (j < n) product_columns<T, 1>(a, b + j, b_down, c + j, c_down, m, k, add, static_cast<int>(n - j));
 }

@@ -13,6 +13,9 @@ TEST_CASE_TEMPLATE("GPU: attention and its gradients are the formulas; the same 
                    bfloat16) {
     for (const test::attention_problem& p : {
              test::attention_problem{.n = 1, .m = 1},
+             test::attention_problem{
+                 .batch = 2, .heads = 6, .key_heads = 2, .n = 1, .m = 60, .d = 8, .e = 9, .lengths = {60, 7}},
+             test::attention_problem{.heads = 6, .key_heads = 2, .n = 1, .m = 60, .d = 8, .e = 8},
              test::attention_problem{.batch = 2, .heads = 4, .key_heads = 2, .n = 70, .m = 101, .d = 17, .e = 33},
              test::attention_problem{.heads = 2, .key_heads = 1, .n = 65, .m = 64, .d = 70, .e = 130, .scale = -0.2},
              test::attention_problem{.heads = 2, .key_heads = 1, .n = 150, .m = 97, .d = 20, .e = 12, .causal = true},
