@@ -1,3 +1,5 @@
+#if defined(TENON_WITH_CUBLASLT)
+
 #include <cuda/blas/lt.hpp>
 
 #include <array>
@@ -55,7 +57,9 @@ struct functions {
 const functions* lt_functions() {
     static const functions* const found = []() -> const functions* {
         try {
-            static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, library_folders::toolkit);
+            static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, library_folders::cublaslt);
+            const auto version = static_cast<int>(opened.get<decltype(::cublasLtGetVersion)>("cublasLtGetVersion")());
+            opened.require_version(version / 10000, version / 100 % 100, CUBLAS_VER_MAJOR, false);
             return new functions(opened);
         } catch (const unavailable_error& e) {
             std::fprintf(stderr,
@@ -365,3 +369,5 @@ bool lt_product::run(const void* a, const void* b, const void* added, void* c, s
 }
 
 } // namespace tenon::cuda
+
+#endif

@@ -1,5 +1,9 @@
 #pragma once
 
+#if !defined(TENON_WITH_CUBLASLT)
+#include <cuda/blas/no_lt.hpp>
+#else
+
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -85,3 +89,5 @@ private:
 };
 
 } // namespace tenon::cuda
+
+#endif

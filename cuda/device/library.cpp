@@ -32,6 +32,14 @@ bool library::open(const std::string& file) {
     return false;
 }
 
+void library::require_version(int major, int minor, int wanted, bool newer_will_do) const {
+    if (major == wanted || (newer_will_do && major > wanted)) return;
+    throw unavailable_error(std::string(what_) + " is of version " + std::to_string(major) + "." +
+                            std::to_string(minor) +
+                            (opened_.empty() ? ", which the program has linked" : ": " + opened_) +
+                            "; install version " + std::to_string(wanted) + (newer_will_do ? " or newer" : ""));
+}
+
 void* library::find(const char* symbol) {
     if (void* linked = dlsym(RTLD_DEFAULT, symbol)) return linked;
     if (!handle_)

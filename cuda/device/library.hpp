@@ -10,7 +10,7 @@ namespace tenon::cuda {
 
 /// Where libraries lay whose headers this one was built with; "": it is not known. What links the objects of this library says it.
 struct library_folders {
-    static const char *const toolkit, *const cudnn, *const nccl;
+    static const char *const cublaslt, *const nvrtc, *const cudnn, *const nccl;
 };
 
 class library {
@@ -27,6 +27,10 @@ public:
     /// opened, or that the library, and which, is too old to have it.
     void* find(const char* symbol);
     template <class F> F* get(const char* symbol) { return reinterpret_cast<F*>(find(symbol)); }
+
+    /// Throws unavailable_error where the library's version, major and minor, is not what this one was built for: `wanted`, or, where
+    /// `newer_will_do`, what comes after.
+    void require_version(int major, int minor, int wanted, bool newer_will_do) const;
 
 private:
     bool open(const std::string& file);

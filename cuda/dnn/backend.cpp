@@ -11,8 +11,8 @@ namespace tenon::cuda::dnn {
 functions::functions() : library_("cuDNN", {"libcudnn.so.9"}, library_folders::cudnn) {
     const auto find = [this]<class F>(F*& to, const char* name) { to = library_.get<F>(name); };
     find(version, "cudnnGetVersion");
-    if (version() < 90000)
-        throw unavailable_error("cuDNN " + std::to_string(version()) + " is too old: install cuDNN 9 or later");
+    const int is = static_cast<int>(version()), unit = is < 10000 ? 1000 : 10000; // 91900 of 9.19.0; 8907 of 8.9.7
+    library_.require_version(is / unit, is % unit / 100, CUDNN_MAJOR, false);
     find(error_string, "cudnnGetErrorString");
     find(last_error_string, "cudnnGetLastErrorString");
     find(create, "cudnnCreate");

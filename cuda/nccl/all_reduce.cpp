@@ -118,7 +118,7 @@ const std::string& why_no_nccl() {
 #if defined(TENON_WITH_NCCL)
     return nccl::found<nccl::functions>::get().why_not;
 #else
-    static const std::string why = "Tenon was built without NCCL's header nccl.h";
+    static const std::string why = "this build has no NCCL: configure it where nccl.h can be found";
     return why;
 #endif
 }

@@ -36,6 +36,10 @@ template <class F> const found<F>& found<F>::get() {
     static const found& f = *[] {
         auto* made = new found;
         try {
+            int version = 0; // 22809 of 2.28.9; 2708 of 2.7.8
+            (void)opened().get<decltype(::ncclGetVersion)>("ncclGetVersion")(&version);
+            const int unit = version < 10000 ? 1000 : 10000;
+            opened().require_version(version / unit, version % unit / 100, NCCL_MAJOR, false);
             fill(opened(), made->has);
         } catch (const unavailable_error& e) {
             made->why_not = e.what();

@@ -78,9 +78,14 @@ void compiler::end() {
 
 compiler& compiler::of_process() {
     static library nvrtc_library("NVRTC, which compiles elementwise expressions for GPUs,",
-                                 {"libnvrtc.so.13", "libnvrtc.so"}, library_folders::toolkit, "libnvrtc-builtins.so");
-    static compiler made(std::make_shared<nvrtc>([](const char* name) { return nvrtc_library.find(name); }),
-                         disk_cache(disk_cache::usual_folder()));
+                                 {"libnvrtc.so.13", "libnvrtc.so"}, library_folders::nvrtc, "libnvrtc-builtins.so");
+    static compiler made(
+        [] {
+            auto found = std::make_shared<nvrtc>([](const char* name) { return nvrtc_library.find(name); });
+            nvrtc_library.require_version(found->version() / 1000, found->version() % 1000 / 10, 13, true);
+            return found;
+        }(),
+        disk_cache(disk_cache::usual_folder()));
     of_this_process = &made;
     return made;
 }

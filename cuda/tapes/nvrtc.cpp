@@ -7,6 +7,14 @@
 
 namespace tenon::cuda::tapes {
 
+const std::vector<std::string>& nvrtc::options() {
+    static const std::vector<std::string> all{"--std=c++20",     "--fmad=false",     "--ftz=false",
+                                              "--prec-div=true", "--prec-sqrt=true", "--disable-warnings"};
+    return all;
+}
+
+#if defined(TENON_WITH_NVRTC)
+
 nvrtc::nvrtc(const std::function<void*(const char*)>& find) {
     const auto take = [&]<class F>(F& to, const char* name) { to = reinterpret_cast<F>(find(name)); };
     take(error_string_, "nvrtcGetErrorString");
@@ -47,12 +55,6 @@ std::string nvrtc::target(int capability) const {
                                 std::to_string(capability));
     const int best = after[-1];
     return (best == capability ? "sm_" : "compute_") + std::to_string(best);
-}
-
-const std::vector<std::string>& nvrtc::options() {
-    static const std::vector<std::string> all{"--std=c++20",     "--fmad=false",     "--ftz=false",
-                                              "--prec-div=true", "--prec-sqrt=true", "--disable-warnings"};
-    return all;
 }
 
 void nvrtc::prepare() const noexcept {
@@ -99,5 +101,16 @@ std::string nvrtc::compile(const std::string& source, const std::string& target,
     check((machine_code ? cubin_ : ptx_)(program.get(), image.data()), "nvrtcGetCUBIN", {});
     return image;
 }
+
+#else
+
+nvrtc::nvrtc(const std::function<void*(const char*)>&) {
+    throw unavailable_error("this build has no NVRTC: configure it where nvrtc.h can be found");
+}
+std::string nvrtc::target(int) const { return {}; }
+void nvrtc::prepare() const noexcept {}
+std::string nvrtc::compile(const std::string&, const std::string&) const { return {}; }
+
+#endif
 
 } // namespace tenon::cuda::tapes

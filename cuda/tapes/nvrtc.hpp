@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#if defined(TENON_WITH_NVRTC)
 #include <nvrtc.h>
+#endif
 
 /// NVIDIA's compiler of CUDA C++ at run time.
 
@@ -13,7 +15,7 @@ namespace tenon::cuda::tapes {
 /// Thread-safe.
 class nvrtc {
 public:
-    /// `find` gives a function of the library by its name. What it throws is thrown.
+    /// `find` gives a function of the library by its name. What it throws is thrown; unavailable_error in a build that found no nvrtc.h.
     explicit nvrtc(const std::function<void*(const char*)>& find);
 
     int version() const noexcept { return version_; } ///< 13000 for 13.0
@@ -34,6 +36,7 @@ public:
                         const std::vector<std::string>& how = options()) const;
 
 private:
+#if defined(TENON_WITH_NVRTC)
     std::string text_of(nvrtcResult answer) const;
 
     decltype(&nvrtcGetErrorString) error_string_;
@@ -46,6 +49,7 @@ private:
     decltype(&nvrtcGetCUBIN) cubin_;
     decltype(&nvrtcGetPTXSize) ptx_size_;
     decltype(&nvrtcGetPTX) ptx_;
+#endif
     int version_ = 0;
     std::vector<int> architectures_;
 };

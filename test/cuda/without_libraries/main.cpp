@@ -17,8 +17,8 @@
 #include "messages.hpp"
 #include "temporary_folder.hpp"
 
-// The emulated GPU without stand-ins of NVIDIA's libraries: what programs do where the libraries' files are not there, are damaged, or
-// are too old. The arguments are what the library's messages must say.
+// The emulated GPU without stand-ins of NVIDIA's libraries: what programs do where the libraries' files are not there, are damaged, too old,
+// or of another version, and where their headers were not there when the library was built. The arguments are what the library's messages must say.
 
 namespace tn = tenon;
 using tn::any_array, tn::any_tensor, tn::element_type, tn::extents;
@@ -99,7 +99,7 @@ TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which 
         result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
     });
     CHECK(result == std::vector<float>{2, 4, 6, 8});
-    CHECK(contains(said, "tenon: cuDNN "));
+    CHECK(contains(said, "cuDNN"));
     CHECK(contains(said, "Convolutions on GPUs run without it"));
     check_reasons(said);
 }
@@ -155,7 +155,8 @@ TEST_CASE(
         };
         if (asked) {
             const std::string why = message_of<tn::unavailable_error>(run);
-            CHECK(contains(why, "the sum over 2 GPUs: NCCL"));
+            CHECK(contains(why, "the sum over 2 GPUs: "));
+            CHECK(contains(why, "NCCL"));
             check_reasons(why);
             continue;
         }

@@ -310,6 +310,7 @@ const char* cublasLtGetStatusName(cublasStatus_t status) {
     default: return "unknown";
     }
 }
+size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasLtGetStatusName(status); }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {

@@ -4,7 +4,8 @@
 
 namespace tenon::cuda {
 
-const char* const library_folders::toolkit = "";
+const char* const library_folders::cublaslt = "";
+const char* const library_folders::nvrtc = "";
 const char* const library_folders::cudnn = "";
 const char* const library_folders::nccl = "";
 

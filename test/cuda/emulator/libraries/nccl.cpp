@@ -202,6 +202,10 @@ counts count() {
 
 extern "C" {
 
+ncclResult_t ncclGetVersion(int* version) {
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
 const char* ncclGetErrorString(ncclResult_t result) {
     switch (result) {
     case ncclSuccess: return "no error";
