@@ -7,8 +7,9 @@
 #   cuda/check.sh --list         their names, in order
 #   cuda/check.sh --again ...    also what has a row already
 #   cuda/check.sh --record ...   puts the table into docs/gpu.md, too, under the machine's name
+#   cuda/check.sh --pack FILE    builds all for TENON_CHECK_ARCHITECTURES (90-real), on a machine that needs no GPU, and packs the programs, stripped
 #
-# TENON_JOBS: compilers at a time. TENON_CHECK_PROGRAMS: a build folder that was filled elsewhere, for this card's architecture: nothing is
+# TENON_JOBS: compilers at a time. TENON_CHECK_PROGRAMS: such a FILE, or a build folder that was filled elsewhere: nothing is
 # built. TENON_CHECK_BUDGET: seconds after which the command ends, whatever is left. TENON_CHECK_LIMIT: seconds after which a program is
 # ended (1200; under the sanitizer 3600). TENON_CHECK_REPETITIONS: of each benchmark (9). TENON_CHECK_SECONDS: how long random graphs run
 # (60). TENON_CHECK_STEPS: steps of the endurance run (1000000).
@@ -21,20 +22,30 @@ command -v nvcc >/dev/null || PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
 build=${TENON_CHECK_PROGRAMS:-$root/build/cuda}
 logs=$root/build/cuda/logs
 rows=$logs/rows
-list=no again=no record=no one=
+list=no again=no record=no one='' pack=''
 wanted=()
-for argument in "$@"; do
+while [ $# -gt 0 ]; do
+    argument=$1
+    shift
     case $argument in
+    --pack)
+        pack=${1:?--pack FILE}
+        shift
+        ;;
     --list) list=yes ;;
     --again) again=yes ;;
     --record) record=yes ;;
     --one=*) one=${argument#*=} ;; # this script's own: a check as a process
-    -*) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) wanted+=("$argument") ;;
     esac
 done
 mkdir -p "$logs"
 touch "$rows"
+if [ -f "$build" ]; then
+    tar -xf "$build" -C "$root/build/cuda" --skip-old-files || exit
+    build=$root/build/cuda/programs
+fi
 status=0
 
 # Each file of test/cuda is a run of its own, so that a GPU that is lost in one is there for the next. Those that ask the emulated GPU for
@@ -48,13 +59,16 @@ names() {
     [ -n "${TENON_CHECK_PROGRAMS:-}" ] && built=no
     echo facts
     [ $built = no ] || printf '%s\n' build/configure build/tests
-    printf '%s\n' tests/session tests/recorded
+    printf '%s\n' tests/recorded tests/session
+    [ $built = no ] || echo build/training
+    printf '%s\n' benchmarks/training compiled/op_table
     [ $built = no ] || echo build/benchmarks
-    printf '%s\n' benchmarks/training tests/op_table compiled/op_table benchmarks/bandwidth benchmarks/matmul \
-        benchmarks/steps
-    test_files | grep -vE '^tests/(session|recorded|op_table)$'
-    [ $built = no ] || echo build/rest
-    printf '%s\n' sanitizer/memcheck/{session,recorded,strided_copy} graphs peers tests/plans
+    printf '%s\n' benchmarks/bandwidth benchmarks/matmul
+    test_files | grep '^tests/ops/'
+    test_files | grep -vE '^tests/(ops/.*|session|recorded|op_table)$'
+    printf '%s\n' sanitizer/memcheck/session tests/op_table benchmarks/steps
+    [ $built = no ] || printf '%s\n' build/rest resources
+    printf '%s\n' sanitizer/memcheck/{recorded,strided_copy} graphs peers tests/plans
     printf 'tour/%s\n' 02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory \
         08_control_dependencies 24_mirrored
     printf '%s\n' training/dense training/conv sanitizer/memcheck/op_table \
@@ -93,7 +107,21 @@ configure() {
     cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$root/third_party" \
         -DTENON_WITH_CUDA=ON -DTENON_WITH_NET=OFF -DTENON_WITH_ZLIB=OFF -DTENON_WITH_PNG=OFF -DTENON_WITH_JPEG=OFF \
         -DTENON_WITH_RE2=OFF -DTENON_BUILD_EXAMPLES=ON -DTENON_BUILD_BENCHMARKS=ON -DTENON_COMPILER_TESTS=OFF \
-        -DTENON_INSTALL=OFF '-DTENON_TEST_FOLDERS=cuda;random_graphs'
+        -DTENON_INSTALL=OFF '-DTENON_TEST_FOLDERS=cuda;random_graphs' \
+        ${TENON_CHECK_ARCHITECTURES:+"-DTENON_CUDA_ARCHITECTURES=$TENON_CHECK_ARCHITECTURES"}
+}
+# The programs that checks run, stripped, as a folder "programs" in an archive: what they have in common counts once.
+pack_programs() {
+    local to=$build/programs file
+    rm -rf "$to"
+    for file in "$build"/test/cuda/{test_cuda_gpu,cuda_plans,cuda_endurance} "$build/test/random_graphs_gpu" \
+        "$build"/benchmarks/cuda/{training,bandwidth,matmul,steps,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
+        if ! [ -f "$file" ] || ! [ -x "$file" ]; then continue; fi
+        mkdir -p "$to/$(dirname "${file#"$build"/}")"
+        strip -s -o "$to/${file#"$build"/}" "$file" || return
+    done
+    tar -C "$build" -cf - programs | xz -9 >"$1" || return
+    du -h "$1"
 }
 compile() { cmake --build "$build" --parallel "${TENON_JOBS:-$(nproc)}" --target "$@"; }
 of_training() {
@@ -129,8 +157,10 @@ run() {
     case $1 in
     build/configure) configure ;;
     build/tests) compile test_cuda_gpu ;;
-    build/benchmarks) compile tenon_benchmarks ;;
+    build/training) compile benchmark_cuda_training ;;
+    build/benchmarks) compile benchmark_cuda_{bandwidth,matmul,steps,peer_rows} ;;
     build/rest) compile tenon_gpu_tests tenon_examples ;;
+    resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/cuda/libtenon_cuda.a" ;;
     tests/plans)
         [ -x "$build/test/cuda/cuda_plans" ] || { echo "no cuDNN when this was built"; return 77; }
         "$build/test/cuda/cuda_plans"
@@ -151,6 +181,12 @@ run() {
 
 if [ -n "$one" ]; then
     run "$one"
+    exit
+fi
+if [ -n "$pack" ]; then
+    export TENON_CHECK_ARCHITECTURES=${TENON_CHECK_ARCHITECTURES:-90-real}
+    for part in configure tests training benchmarks rest; do run "build/$part" || exit; done
+    pack_programs "$pack"
     exit
 fi
 
@@ -188,7 +224,9 @@ while IFS= read -r name; do
         echo "$name"
         continue
     fi
-    [ $again = yes ] || [[ -z $(last_row "$name") || $(last_row "$name") == *"**not done**"* ]] || continue
+    # Rows may have come from another machine, where something was built that is not there.
+    case $name in build/*) [ -f "$build/CMakeCache.txt" ] ;; esac &&
+        [ $again = no ] && [[ -n $(last_row "$name") && $(last_row "$name") != *"**not done**"* ]] && continue
     check "$name" || { status=1; break; }
 done < <(names)
 [ $list = no ] || exit 0
