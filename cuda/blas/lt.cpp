@@ -218,7 +218,8 @@ bool has_int8_product(const gemm_description& d) {
 
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
     const bool has_type = is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
-    if (!has_type || d.relu || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() || !lt_functions())
+    if (!has_type || d.relu || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() ||
+        !lt_functions() || !on.has_products_of(d.element))
         return nullptr;
     std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
     return made->found_ ? std::move(made) : nullptr;

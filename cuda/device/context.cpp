@@ -1,5 +1,8 @@
 #include <cuda/device/context.hpp>
 
+#include <atomic>
+#include <cstdio>
+
 #include <cuda/device/error.hpp>
 
 namespace tenon {
@@ -25,6 +28,18 @@ gpu_context::gpu_context(int number) :
     multiprocessors(attribute(cudaDevAttrMultiProcessorCount, number)) {}
 
 gpu_context::~gpu_context() { (void)cudaSetDevice(card); }
+
+bool gpu_context::has_products_of(element_type e) const {
+    if (e != element_type::bfloat16 || capability >= 80) return true;
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true))
+        std::fprintf(stderr,
+                     "tenon: %s, of compute capability %d.%d, has no products and convolutions of bfloat16, which come "
+                     "with 8.0: Tenon's own "
+                     "kernels make them, which are slower; of half it has them\n",
+                     name.c_str(), capability / 10, capability % 10);
+    return false;
+}
 
 void gpu_context::use() const { cuda::check(cudaSetDevice(card), "cudaSetDevice"); }
 

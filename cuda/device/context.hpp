@@ -9,6 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <tenon/core/element_type.hpp>
+
 /// What kernels of one GPU share: its properties, and the handles of the libraries that work on it.
 
 namespace tenon {
@@ -25,6 +27,10 @@ public:
     const std::string name;
     const int capability;      ///< compute capability: 90 for 9.0
     const int multiprocessors; ///< streaming multiprocessors
+
+    /// Whether NVIDIA's libraries have products and convolutions of these elements on it: of bfloat16 from 8.0 on. Where not, standard error is
+    /// told once.
+    bool has_products_of(element_type e) const;
 
     /// Makes this GPU the calling thread's current one.
     void use() const;

@@ -45,7 +45,9 @@ public:
     product(const kernel_setup& s, const convolution_sizes& of, dnn::operation_kind which,
             dnn::after_convolution after) :
         sizes(of), element(s.outputs[0].element) {
-        if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s)) return;
+        if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s) ||
+            !s.gpu->has_products_of(element))
+            return;
         const auto find = [&](dnn::after_convolution a) {
             auto found = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, a, s.allow_tf32));
             return found && found->is_direct() && has_many_channels() ? nullptr : found;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cuda/nccl/all_reduce.hpp>
 #include <tenon/cuda/gpus.hpp>
@@ -15,12 +14,13 @@
 
 #include "emulator/control.hpp"
 #include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "said.hpp"
 
 // The emulated GPU without stand-ins of NVIDIA's libraries: what programs do where the libraries' files are not there, are damaged, too old,
 // or of another version, and where their headers were not there when the library was built. The arguments are what the library's messages must say.
 
 namespace tn = tenon;
+using tenon::test::said_by;
 using tn::any_array, tn::any_tensor, tn::element_type, tn::extents;
 
 namespace {
@@ -30,28 +30,6 @@ std::vector<std::string> reasons;
 void check_reasons(const std::string& text) {
     INFO(text);
     for (const std::string& r : reasons) CHECK(contains(text, r));
-}
-
-// What f writes to standard error.
-template <class F> std::string said_by(const F& f) {
-    const temporary_folder folder;
-    const std::string file = folder / "said";
-    std::fflush(stderr);
-    const int kept = dup(2);
-    REQUIRE(std::freopen(file.c_str(), "w", stderr) != nullptr);
-    const auto back = [&] {
-        std::fflush(stderr);
-        dup2(kept, 2);
-        close(kept);
-    };
-    try {
-        f();
-    } catch (...) {
-        back();
-        throw;
-    }
-    back();
-    return read_bytes(file);
 }
 
 any_array filled(const extents& sizes, const std::vector<float>& values) {

@@ -13,7 +13,9 @@
 
 #include "emulator/control.hpp"
 #include "emulator/libraries/cublaslt.hpp"
+#include "messages.hpp"
 #include "products.hpp"
+#include "said.hpp"
 
 using namespace matmul_test;
 namespace cublaslt = tenon::emulator::cublaslt;
@@ -132,6 +134,35 @@ TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the w
     cublaslt::reset();
     CHECK(check_through_graph<float>(p, random) == "");
     CHECK(cublaslt::count().largest_limit == std::uint64_t{4} << 20);
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("a card without products of bfloat16 makes them by our own kernels, of which one line tells") {
+    const machine m;
+    const std::uint64_t seed = fresh_seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const product p = matrix_products(9, 20, 17)[0];
+    for (const int major : {7, 8}) {
+        CAPTURE(major);
+        tn::emulator::card card;
+        card.name = "Some Card";
+        card.major = major;
+        card.minor = major == 7 ? 5 : 0;
+        tn::emulator::cards({card});
+        cublaslt::reset();
+        for (const bool first : {true, false}) {
+            const std::string said =
+                tenon::test::said_by([&] { CHECK(check_through_graph<tn::bfloat16>(p, random) == ""); });
+            INFO(said);
+            const bool tells =
+                contains(said, "Some Card, of compute capability 7.5, has no products and convolutions of bfloat16");
+            CHECK(tells == (first && major == 7));
+        }
+        CHECK(cublaslt::count().products == (major == 7 ? 0 : 2));
+        CHECK(check_through_graph<tn::half>(p, random) == "");
+        CHECK(cublaslt::count().products == (major == 7 ? 1 : 3));
+    }
     CHECK(m.is_clean());
 }
 
