@@ -159,9 +159,9 @@ TEST_CASE("a card without products of bfloat16 makes them by our own kernels, of
                 contains(said, "Some Card, of compute capability 7.5, has no products and convolutions of bfloat16");
             CHECK(tells == (first && major == 7));
         }
-        CHECK(cublaslt::count().products == (major == 7 ? 0 : 2));
+        CHECK(cublaslt::count().products == (major == 7 ? 0U : 2U));
         CHECK(check_through_graph<tn::half>(p, random) == "");
-        CHECK(cublaslt::count().products == (major == 7 ? 1 : 3));
+        CHECK(cublaslt::count().products == (major == 7 ? 1U : 3U));
     }
     CHECK(m.is_clean());
 }
@@ -188,7 +188,7 @@ TEST_CASE("an operand that is not aligned as was promised is no operand for cuBL
     std::byte* memory = nullptr;
     REQUIRE(cudaMalloc(reinterpret_cast<void**>(&memory), 4096 + p->workspace_bytes()) == cudaSuccess);
     // The emulated one refuses what is less aligned than it was told.
-    for (const std::size_t from : {0, 64, 128})
+    for (const int from : {0, 64, 128})
         CHECK(p->run(memory + from, memory + 1024, nullptr, memory + 2048, memory + 4096, nullptr));
     CHECK_FALSE(p->run(memory + 4, memory + 1024, nullptr, memory + 2048, nullptr, nullptr));
     CHECK_FALSE(p->run(memory, memory + 1028, nullptr, memory + 2048, nullptr, nullptr));
