@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// What has become of the stages of a step whose commands to streams can be recorded.
 
 namespace tenon {
