@@ -109,7 +109,10 @@ nvrtc::nvrtc(const std::function<void*(const char*)>&) {
 }
 std::string nvrtc::target(int) const { return {}; }
 void nvrtc::prepare() const noexcept {}
-std::string nvrtc::compile(const std::string&, const std::string&) const { return {}; }
+std::string nvrtc::compile(const std::string&, const std::string&, const std::string&,
+                           const std::vector<std::string>&) const {
+    return {};
+}
 
 #endif
 
