@@ -73,12 +73,13 @@ public:
         tenon::kernel* kernel;
         double cost = 0;
         int device = 0;
-        worker by{};                // what does it
-        bool copies = false;        // from device to device
-        std::size_t bytes = 0;      // that it copies
-        std::string timed{};        // timed_as(), where it is measured
-        int updates = -1;           // the variable that it updates
-        bool writes = false;        // into a variable: it is not stopped half way
+        worker by{};           // what does it
+        bool copies = false;   // from device to device
+        std::size_t bytes = 0; // that it copies
+        std::string timed{};   // timed_as(), where it is measured
+        int updates = -1;      // the variable that it updates
+        bool writes = false;   // into a variable: it is not stopped half way
+        number_list changes{}; // the variables into which: also of one whose result is to become a variable's value
         std::vector<int> fetches{}; // that are whole when it has ended
         // On a stream:
         int line = -1;              // its stream, among those that are used

@@ -217,7 +217,9 @@ TENON_INLINE void executable::find_variables(const std::vector<const variable_re
         for (std::size_t k = 0; k < it.outputs.size(); ++k)
             if (const program_value& v = whole.value(it.outputs[k]); v.variable) {
                 points(v, memory_of_value(v), out_begin[s] + k, true);
-                op.writes = op.writes || !it.op->is(op_flags::variable);
+                if (it.op->is(op_flags::variable)) continue;
+                op.writes = true;
+                op.changes.push_back(places.at(v.variable));
             }
         if (!it.op->is(op_flags::updates)) continue;
         const program_value& v = whole.value(it.outputs[0]);

@@ -283,9 +283,7 @@ TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t f
             for (; s < last; ++s) run_operation(s, e);
         }
     } catch (...) {
-        for (std::size_t done = first; done < s; ++done)
-            if (const int v = p_.operations[done].updates; v >= 0)
-                f_.variables.set_written(static_cast<std::size_t>(v));
+        for (std::size_t done = first; done < s; ++done) f_.set_written(p_.operations[done]);
         p_.rethrow_with_place(std::current_exception(), s);
     }
 }
@@ -313,7 +311,7 @@ TENON_INLINE void executor::run_operation(std::size_t s, const run_environment& 
             throw;
         }
     } else op.kernel->run(r);
-    if (op.updates >= 0) f_.variables.set_written(static_cast<std::size_t>(op.updates));
+    f_.set_written(op);
     if (e.stoppable() && over()) give_up();
     if (timed) record(s, e, begin, now());
     if (p_.check_numerics) check_numerics(s);

@@ -237,9 +237,7 @@ TENON_INLINE void executor::ended(int command, std::int64_t begin, std::int64_t 
 }
 
 // Also where the step has failed meanwhile: its error is to say so.
-TENON_INLINE void executor::ended_early(int command) noexcept {
-    if (const int v = p_.op(command).updates; v >= 0) f_.variables.set_written(static_cast<std::size_t>(v));
-}
+TENON_INLINE void executor::ended_early(int command) noexcept { f_.set_written(p_.op(command)); }
 
 TENON_INLINE void executor::failed(int command, std::exception_ptr why) noexcept {
     const std::lock_guard lock(errors_);

@@ -47,6 +47,10 @@ public:
     void lend_variables(fetch_taker* taker);
     /// After these are held.
     void point(memory_of which);
+    /// It has ended, and written into these variables.
+    void set_written(const executable::operation& op) noexcept {
+        for (const int v : op.changes) variables.set_written(static_cast<std::size_t>(v));
+    }
 
     /// What was recorded with the pointers that the step has now: earlier, or now. nullptr: it is given as it is.
     recorded_work* recording_of(const tenon::step& in) noexcept;
