@@ -78,7 +78,7 @@ TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which 
     });
     CHECK(result == std::vector<float>{2, 4, 6, 8});
     CHECK(contains(said, "cuDNN"));
-    CHECK(contains(said, "Convolutions on GPUs run without it"));
+    CHECK(contains(said, "Convolutions and attention on GPUs run without it"));
     check_reasons(said);
 }
 #endif
