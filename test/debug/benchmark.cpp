@@ -192,7 +192,7 @@ TEST_CASE("a machine's peaks are positive where something is known of a kernel")
                                   {"known", [] {}, {.bytes = 1}},
                                   {"call", [] {}}},
                                  o);
-    for (const std::size_t known : {0, 1}) {
+    for (const std::size_t known : {std::size_t{0}, std::size_t{1}}) {
         CHECK(r.rows[known].peak.bytes_per_second > 1e6);
         CHECK(r.rows[known].peak.operations_per_second > 1e6);
     }
