@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -102,6 +103,12 @@ public:
     virtual void run(void* stream, const std::vector<void*>& data, void* workspace) const = 0;
 };
 inline constexpr std::size_t alignment = 16;
+/// Whether a plan can take these. Memory of whole tensors always is so aligned.
+inline bool are_aligned(std::initializer_list<const void*> pointers) {
+    for (const void* p : pointers)
+        if (reinterpret_cast<std::uintptr_t>(p) % alignment != 0) return false;
+    return true;
+}
 
 /// The plan for a graph, made when it is first asked for and kept with the GPU. nullptr where cuDNN is missing (which is said once on
 /// stderr) or has no engine that computes the graph as exactly as it asks, the same in every run, within its memory. Throws

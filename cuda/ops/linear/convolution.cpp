@@ -56,13 +56,7 @@ public:
         has_after_ = plan_ != nullptr;
         if (!plan_ && after != dnn::after_convolution::nothing) plan_ = find(dnn::after_convolution::nothing);
     }
-    // Pointers that a plan can take: memory of whole tensors always is so aligned.
-    bool by_dnn(std::initializer_list<const void*> pointers) const {
-        if (!plan_) return false;
-        for (const void* p : pointers)
-            if (reinterpret_cast<std::uintptr_t>(p) % dnn::alignment != 0) return false;
-        return true;
-    }
+    bool by_dnn(std::initializer_list<const void*> pointers) const { return plan_ && dnn::are_aligned(pointers); }
     // False where the plan leaves bias and relu to us.
     bool has_after() const { return has_after_; }
 

@@ -18,13 +18,6 @@ bool asks_dnn(const kernel_setup& s, const attention_layout& l) {
     return s.gpu && !is_wished("TENON_CUDA_ATTENTION", "own") && dnn::may_take(l, s.inputs[0].element);
 }
 
-// What a plan of cuDNN takes: memory of whole tensors is always so aligned.
-bool are_aligned(std::initializer_list<const void*> pointers) {
-    for (const void* p : pointers)
-        if (reinterpret_cast<std::uintptr_t>(p) % dnn::alignment != 0) return false;
-    return true;
-}
-
 struct attention_kernel_base : kernel {
     attention_kernel_base(const kernel_setup& s, int lengths_at) :
         element(s.inputs[0].element), layout(layout_of(s, lengths_at)), lengths(lengths_at), node_name(s.node.name) {}
@@ -72,9 +65,10 @@ protected:
 
     /// Of scratch memory: a number for each query.
     std::size_t row_bytes() const {
-        return (attention_scratch_bytes(element, layout) + dnn_alignment - 1) / dnn_alignment * dnn_alignment;
+        memory_pieces of;
+        of.take(attention_scratch_bytes(element, layout));
+        return of.taken();
     }
-    static constexpr std::size_t dnn_alignment = 256;
 
     const element_type element;
     const attention_layout layout;
@@ -93,7 +87,7 @@ struct attention_kernel final : attention_kernel_base {
     void run(const kernel_run& r) override {
         find_bad_lengths(r);
         void* const logs = r.out[1] ? r.out[1] : r.scratch;
-        if (!plan || !r.out[0] || !are_aligned({r.in[0], r.in[1], r.in[2], r.out[0], logs}))
+        if (!plan || !r.out[0] || !dnn::are_aligned({r.in[0], r.in[1], r.in[2], r.out[0], logs}))
             return attention(element, layout, r.in[0], r.in[1], r.in[2], lengths_of(r), r.out[0], r.out[1], r.stream);
         std::vector<void*> data;
         for (int i = 0; i < 3; ++i) data.push_back(const_cast<void*>(r.in[i]));
@@ -114,7 +108,7 @@ struct attention_gradient_kernel final : attention_kernel_base {
     void run(const kernel_run& r) override {
         find_bad_lengths(r);
         bool by_plan = plan && r.out[0] && r.out[1] && r.out[2];
-        for (int i = 0; i < 6; ++i) by_plan = by_plan && are_aligned({r.in[i], r.out[i % 3]});
+        for (int i = 0; i < 6; ++i) by_plan = by_plan && dnn::are_aligned({r.in[i], r.out[i % 3]});
         if (!by_plan)
             return attention_gradient(element, layout, r.in[0], r.in[1], r.in[2], r.in[3], r.in[4], r.in[5],
                                       lengths_of(r), r.out[0], r.out[1], r.out[2], r.scratch, r.stream);

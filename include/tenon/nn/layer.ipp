@@ -1,7 +1,5 @@
 #pragma once
 
-#include <utility>
-
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/nn/layer.hpp>

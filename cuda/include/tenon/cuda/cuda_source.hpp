@@ -33,15 +33,14 @@ namespace tenon {
 /// A number that a kernel gets as an argument: of the type that the kernel says. A std::int64_t is a long long.
 class cuda_argument {
 public:
-    template <class T>
-        requires std::is_arithmetic_v<T> cuda_argument(T value) : bytes_(sizeof value) {
-            std::memcpy(held_, &value, sizeof value);
-        }
-        const void* data() const noexcept { return held_; }
+    template <class T> cuda_argument(T value) requires std::is_arithmetic_v<T> {
+        static_assert(sizeof value <= sizeof held_, "no kernel has an argument of this type");
+        std::memcpy(held_, &value, sizeof value);
+    }
+    const void* data() const noexcept { return held_; }
 
-    private:
-        alignas(8) unsigned char held_[8]{};
-        std::size_t bytes_;
+private:
+    alignas(8) unsigned char held_[8]{};
 };
 
 struct cuda_source {

@@ -121,9 +121,8 @@ TENON_INLINE operation loss_scale::next(const any_tensor& all_finite) const {
     t.write(choose(good, choose(grows, larger, scale), smaller), element_type::float32);
     t.write(choose(good, choose(grows, none, steps), none), element_type::int64);
     const std::vector<any_tensor> is = t.finish();
-    const operation both[] = {untyped::assign(state_->scale, is[0]).operation(),
-                              untyped::assign(state_->good, is[1]).operation()};
-    return group({both[0], both[1]}, "loss_scale/next");
+    return group({untyped::assign(state_->scale, is[0]).operation(), untyped::assign(state_->good, is[1]).operation()},
+                 "loss_scale/next");
 }
 
 } // namespace tenon
