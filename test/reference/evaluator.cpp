@@ -232,7 +232,7 @@ private:
         if (!reads_value(n, i)) return {};
         if (order_.is_fed(from)) return known_.at(place_of(from));
         if (first && updates_.reads_current(n, i)) return left_by(updates_.latest_before(from.node, first), *from.node);
-        if (first && updates_.is_computed_of_current(from.node)) return computed_anew(from, first);
+        if (first && updates_.is_computed_anew(from.node, first)) return computed_anew(from, first);
         if (is_whole(*from.node) && reads_after_updates(n, *from.node)) return joined_after(n, *from.node);
         return read_by(n, from);
     }

@@ -33,21 +33,27 @@ updates::updates(const order& o) : order_(o) {
                 if (at->second.variables.contains(variable)) at->second = {n, {}};
                 at->second.variables.insert(variable);
                 first_[n] = at->second.first;
+                computes_for_[by].insert(first_[n]);
                 break;
             }
         } else if (!n->op->is(op_flags::stateful) && !n->op->is(op_flags::source))
             for (std::size_t i = 0; i < n->inputs.size(); ++i)
                 if (is_of_current(*n, i)) computed_.insert(n);
     }
-    for (const auto& [update, first] : first_) note_what_finds(update);
+    for (const auto& [update, first] : first_) {
+        computes_for_.erase(update); // which reads the current value itself
+        note_what_finds(update);
+    }
     // Those that others read, or wait for, are evaluated once for all of these.
     alone_ = computed_;
     for (const tn::node* n : o.nodes())
         for (const tn::node* c : o.at(n).controls) alone_.erase(c);
     for (const tn::node* n : o.asked_for()) alone_.erase(n);
     for (auto n = o.nodes().rbegin(); n != o.nodes().rend(); ++n)
-        if (!is_update(**n) && !alone_.contains(*n))
-            for (const tn::node* d : o.at(*n).data) alone_.erase(d);
+        for (const tn::node* d : o.at(*n).data)
+            if (is_update(**n) ? computes_for_another(d, first_of(*n))
+                               : !alone_.contains(*n) || computes_for_.contains(d))
+                alone_.erase(d);
 }
 
 void updates::note_what_finds(const tn::node* update) {
@@ -60,9 +66,15 @@ void updates::note_what_finds(const tn::node* update) {
             const tn::node* const from = n.inputs[i].node;
             if (reads_current(n, i)) {
                 if (!latest_before(from, first_of(update))) found_as_before_.insert(from);
-            } else if (is_of_current(n, i) && seen.insert(from).second) next.push_back(from);
+            } else if (is_of_current(n, i) && !computes_for_another(from, first_of(update)) && seen.insert(from).second)
+                next.push_back(from);
         }
     }
+}
+
+bool updates::computes_for_another(const tn::node* n, const tn::node* first) const {
+    const auto at = computes_for_.find(n);
+    return at != computes_for_.end() && !at->second.contains(first);
 }
 
 const std::vector<const tn::node*>& updates::of(const tn::node* variable) const {

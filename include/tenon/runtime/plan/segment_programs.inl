@@ -91,16 +91,20 @@ TENON_INLINE program segment_programs::of(const program& p, const step_unit& seg
     for (const int n : segment.items) {
         for (std::size_t k = 0; k < p.item(n).inputs.size(); ++k)
             if (!read_current(n, k)) bring(p.item(n).inputs[k]);
-            else if (const int from = variable_of_current(n, k); !item_here.contains(from)) {
-                // Beside what was handed on of it, if anything was.
-                const int value = p.item(from).outputs[0];
-                const auto handed_on = here.find(value);
-                const int before = handed_on == here.end() ? -1 : handed_on->second;
-                enter_item(from);
+            else {
+                const int from = variable_of_current(n, k);
+                if (!item_here.contains(from)) {
+                    // Beside what was handed on of it, if anything was.
+                    const int value = p.item(from).outputs[0];
+                    const auto handed_on = here.find(value);
+                    const int before = handed_on == here.end() ? -1 : handed_on->second;
+                    enter_item(from);
+                    if (before >= 0) here[value] = before;
+                }
+                // Others may have asked only for its sizes.
                 program_item& variable = s.item(item_here.at(from));
                 variable.removed = false;
                 s.value(variable.outputs[0]).producer = item_here.at(from);
-                if (before >= 0) here[value] = before;
             }
         enter_item(n);
     }

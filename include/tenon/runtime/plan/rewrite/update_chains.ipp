@@ -57,8 +57,7 @@ public:
 
     // True where it has changed something.
     bool compute() {
-        if (std::all_of(chains_.begin(), chains_.end(), [](const auto& c) { return c.second.updates.size() < 2; }))
-            return false;
+        if (chains_.size() == 1 && chains_.begin()->second.updates.size() < 2) return false;
         for (const auto& [value, c] : chains_) values_.emplace(p_.item(c.variable).origin, value);
         find_computed();
         find_applications();
@@ -74,6 +73,7 @@ public:
 private:
     // Updates that take what they assign from one item, each of another variable.
     struct application {
+        int by;
         number_list updates;
         short_list<const node*, 2> variables;
     };
@@ -94,7 +94,7 @@ private:
     }
 
     void find_applications() {
-        std::vector<int> latest(p_.items.size(), -1); // by the item that computes for it
+        latest_.assign(p_.items.size(), -1);
         for (int n = 0; n < static_cast<int>(p_.items.size()); ++n) {
             const program_item& u = p_.item(n);
             if (u.removed || !u.op->is(op_flags::updates)) continue;
@@ -103,13 +103,13 @@ private:
             if (k == u.inputs.size()) continue;
             const node* const variable = u.origin->inputs[0].node;
             const int by = reads_current(p_, u, k) ? n : p_.value(u.inputs[k]).producer;
-            int& at = latest[static_cast<std::size_t>(by)];
+            int& at = latest_[static_cast<std::size_t>(by)];
             const auto has = [&](const application& a) {
                 return std::find(a.variables.begin(), a.variables.end(), variable) != a.variables.end();
             };
             if (at < 0 || has(applications_[static_cast<std::size_t>(at)])) {
                 at = static_cast<int>(applications_.size());
-                applications_.emplace_back();
+                applications_.emplace_back().by = by;
             }
             applications_[static_cast<std::size_t>(at)].updates.push_back(n);
             applications_[static_cast<std::size_t>(at)].variables.push_back(variable);
@@ -125,7 +125,8 @@ private:
         return after == updates.begin() ? -1 : p_.item(*(after - 1)).outputs[0];
     }
 
-    // The items that the updates are computed by, of current values; inputs first.
+    // The items that the updates are computed by, of current values; inputs first. What computes for another application is of
+    // that one's moment.
     std::vector<int> items_of(const application& a) {
         std::vector<int> found;
         seen_.resize(p_.items.size());
@@ -134,6 +135,7 @@ private:
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
                 if (!reads_current(p_, i, k) && of_current(i, k))
                     if (const int from = p_.value(i.inputs[k]).producer;
+                        (from == a.by || latest_[static_cast<std::size_t>(from)] < 0) &&
                         std::exchange(seen_[static_cast<std::size_t>(from)], mark) != mark)
                         found.push_back(from);
         };
@@ -251,6 +253,7 @@ private:
     std::unordered_map<const node*, int> values_; // of the variables that have chains
     std::vector<bool> computed_;                  // by item: of current values, without effects
     std::vector<bool> awaited_;                   // by item: others run after it
+    std::vector<int> latest_;                     // by item: the application that it computes for, or -1
     std::vector<int> seen_;                       // by item: the application that found it at last
     std::vector<int> reads_;                      // by value, fetches included
     std::vector<application> applications_;
