@@ -1,5 +1,6 @@
 #include <cuda/tapes/source.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 #include <cuda/tapes/hash.hpp>
@@ -180,21 +181,56 @@ private:
 
 } // namespace
 
-kernel_source write_kernel(const tape& code, const form& f) {
-    const bool sums = f.kept < f.dims;
-    std::string body = writer(code, f).body();
-    const std::string id = hash_of(body + (sums ? "sums" : "")).text();
+namespace {
+
+// A name that is the text's own, and the text, of which `body` is the tape and `call` what the kernel does.
+kernel_source kernel_of(const char* kind, const std::string& body, const std::string& arguments,
+                        const std::string& call) {
+    const std::string id = hash_of(body + kind + arguments + call).text();
+    const std::string tape = "tenon::cuda::tapes::code_" + id;
+    const auto with = [&](std::string text) {
+        for (std::size_t at; (at = text.find('$')) != std::string::npos;) text.replace(at, 1, tape);
+        return text;
+    };
     kernel_source k;
-    k.name = "tape_" + id;
-    k.text = "namespace tenon::cuda::tapes {\nstruct code_" + id + " {\n" + std::move(body) +
-             "};\n} // namespace tenon::cuda::tapes\n" + "extern \"C\" __global__ void __launch_bounds__(256) " +
-             k.name + "(const __grid_constant__ tenon::cuda::tapes::code_" + id +
-             "::arguments a) {\n    tenon::cuda::tapes::" + (sums ? "run_sums" : "run_elements") +
-             "<tenon::cuda::tapes::code_" + id + ">(a);\n}\n";
+    k.name = kind + id;
+    k.text = "namespace tenon::cuda::tapes {\nstruct code_" + id + " {\n" + body +
+             "};\n} // namespace tenon::cuda::tapes\nextern \"C\" __global__ void __launch_bounds__(256) " + k.name +
+             "(const __grid_constant__ " + with(arguments) + " a) {\n    tenon::cuda::tapes::" + with(call) +
+             "(a);\n}\n";
     return k;
 }
 
+} // namespace
+
+kernel_source write_kernel(const tape& code, const form& f) {
+    return kernel_of("tape_", writer(code, f).body(), "$::arguments",
+                     f.kept < f.dims ? "run_sums<$>" : "run_elements<$>");
+}
+
+kernel_source write_group_kernel(const pass& p) {
+    return kernel_of("tapes_", writer(p.code, p.shape).body(),
+                     "tenon::cuda::tapes::group_of<$::arguments, " + std::to_string(most_in_group(p)) + ">",
+                     "run_group<$>");
+}
+
 namespace {
+
+// Packs are read and written where all that lies along the fastest dimension begins at a multiple of a pack.
+bool is_packed(const pass& p, const kernel_call& c) {
+    const form& f = p.shape;
+    if (!p.whole_packs || f.width == 1) return false;
+    const auto aligned = [&](const void* at, element_type e) {
+        return reinterpret_cast<std::uintptr_t>(at) % (size_of(e) * static_cast<std::size_t>(f.width)) == 0;
+    };
+    for (int i = 0; i < p.code.input_count; ++i)
+        if (p.code.loads(i) && f.group_of[i] >= 0 && f.along[f.group_of[i]] && !aligned(c.in[i], p.code.inputs[i]))
+            return false;
+    for (int o = 0; o < p.code.output_count; ++o)
+        if (f.fates[o] == fate::stored && !aligned(c.out[p.made[static_cast<std::size_t>(o)]], p.code.outputs[o].type))
+            return false;
+    return true;
+}
 
 // Counts and writes at once, so that both agree: `word` is called for each word in order.
 template <class F> void for_each_word(const pass& p, const kernel_call* c, const F& word) {
@@ -217,9 +253,9 @@ template <class F> void for_each_word(const pass& p, const kernel_call* c, const
     for (int s = 0; s < sums; ++s) word([&] { return bits(c->partial[s]); });
     word([&] { return static_cast<std::uint64_t>(p.kept); });
     word([&] { return static_cast<std::uint64_t>(p.summed); });
-    word([&] { return static_cast<std::uint64_t>(c->packed); });
-    word([&] { return static_cast<std::uint64_t>(c->lanes); });
-    word([&] { return static_cast<std::uint64_t>(c->chunks); });
+    word([&] { return static_cast<std::uint64_t>(is_packed(p, *c)); });
+    word([&] { return static_cast<std::uint64_t>(c->how.lanes); });
+    word([&] { return static_cast<std::uint64_t>(c->how.chunks); });
     for (const std::int64_t size : p.sizes) {
         word([&] { return static_cast<std::uint64_t>(size); });
         word([&] { return divisor_of(size); });
@@ -239,6 +275,26 @@ std::size_t argument_words(const pass& p) {
     std::size_t n = 0;
     for_each_word(p, nullptr, [&](const auto&) { ++n; });
     return n;
+}
+
+std::size_t most_in_group(const pass& p) {
+    constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t); // of a kernel's arguments
+    return (most_words - 2) / (argument_words(p) + 1);
+}
+
+std::vector<std::uint64_t> write_group_arguments(const pass* const* passes, const kernel_call* calls, std::size_t count,
+                                                 unsigned& blocks) {
+    const std::size_t most = most_in_group(*passes[0]), each = argument_words(*passes[0]);
+    std::vector<std::uint64_t> words(most + 2 + most * each);
+    blocks = 0;
+    words[0] = count;
+    for (std::size_t m = 0; m < count; ++m) {
+        blocks += calls[m].how.blocks;
+        words[m + 2] = blocks;
+        const std::vector<std::uint64_t> own = write_arguments(*passes[m], calls[m]);
+        std::copy(own.begin(), own.end(), words.begin() + static_cast<std::ptrdiff_t>(most + 2 + m * each));
+    }
+    return words;
 }
 
 } // namespace tenon::cuda::tapes

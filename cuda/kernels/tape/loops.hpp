@@ -114,11 +114,11 @@ template <class T, class I> __device__ __forceinline__ void store_rounded(void* 
 
 template <class Tape, int N, int Packs>
 __device__ __forceinline__ void run_from(const typename Tape::arguments& a, typename Tape::index first,
-                                         typename Tape::index end) {
+                                         typename Tape::index end, uint32 block, uint32 blocks) {
     using index = typename Tape::index;
     constexpr index stretch = Packs * threads; // of a block: neighbouring threads have neighbouring packs
-    const index step = static_cast<index>(gridDim.x) * stretch;
-    for (index i = first + static_cast<index>(blockIdx.x) * stretch + threadIdx.x; i < end; i += step) {
+    const index step = static_cast<index>(blocks) * stretch;
+    for (index i = first + static_cast<index>(block) * stretch + threadIdx.x; i < end; i += step) {
         typename Tape::template own<index, Packs * Tape::most_groups, places> at(a);
         bool is_there[Packs];
 #pragma unroll
@@ -138,11 +138,33 @@ __device__ __forceinline__ void run_from(const typename Tape::arguments& a, type
     }
 }
 /// Packs first, then the elements behind the last whole one; element by element where there can be none.
-template <class Tape> __device__ __forceinline__ void run_elements(const typename Tape::arguments& a) {
+template <class Tape>
+__device__ __forceinline__ void run_elements(const typename Tape::arguments& a, uint32 block, uint32 blocks) {
     using index = typename Tape::index;
     const index packs = a.packed ? static_cast<index>(a.kept) / Tape::width : 0;
-    if constexpr (Tape::width > 1) run_from<Tape, Tape::width, Tape::packs>(a, 0, packs);
-    run_from<Tape, 1, 1>(a, packs * Tape::width, static_cast<index>(a.kept));
+    if constexpr (Tape::width > 1) run_from<Tape, Tape::width, Tape::packs>(a, 0, packs, block, blocks);
+    run_from<Tape, 1, 1>(a, packs * Tape::width, static_cast<index>(a.kept), block, blocks);
+}
+template <class Tape> __device__ __forceinline__ void run_elements(const typename Tape::arguments& a) {
+    run_elements<Tape>(a, blockIdx.x, gridDim.x);
+}
+
+/// Several times a tape: of member m are the blocks [first[m], first[m + 1]).
+template <class Arguments, int Most> struct group_of {
+    uint64 count;
+    uint64 first[Most + 1];
+    Arguments members[Most];
+};
+template <class Tape, int Most>
+__device__ __forceinline__ void run_group(const group_of<typename Tape::arguments, Most>& a) {
+    uint32 m = 0, end = static_cast<uint32>(a.count);
+    while (end - m > 1) {
+        const uint32 middle = (m + end) / 2;
+        if (blockIdx.x < a.first[middle]) end = middle;
+        else m = middle;
+    }
+    const uint32 first = static_cast<uint32>(a.first[m]);
+    run_elements<Tape>(a.members[m], blockIdx.x - first, static_cast<uint32>(a.first[m + 1]) - first);
 }
 
 // ---- with sums ----

@@ -1,22 +1,14 @@
 // The elementwise op: its tape as kernels that NVRTC compiles, or, until they are there, run by an interpreter.
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <mutex>
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
 #include <cuda/kernels/shape/fill.hpp>
 #include <cuda/kernels/tape/sums.hpp>
+#include <cuda/ops/elementwise/fused.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/tapes/compiler.hpp>
 #include <cuda/tapes/interpreted.hpp>
-#include <cuda/tapes/loaded.hpp>
-#include <cuda/tapes/schedule.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
@@ -29,22 +21,6 @@ namespace {
 
 using namespace tapes;
 
-/// What runs tapes: TENON_CUDA_TAPES, for tests.
-enum class way { both, compiled, interpreted };
-way wanted_way() {
-    const char* wish = std::getenv("TENON_CUDA_TAPES");
-    if (!wish || !*wish) return way::both;
-    if (std::strcmp(wish, "compiled") == 0) return way::compiled;
-    if (std::strcmp(wish, "interpreted") == 0) return way::interpreted;
-    throw invalid_argument_error("TENON_CUDA_TAPES=" + std::string(wish) + " is not one of compiled, interpreted");
-}
-
-void say_once(const char* what) {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true))
-        std::fprintf(stderr, "tenon: elementwise expressions are interpreted on GPUs, which is slow: %s\n", what);
-}
-
 /// One pass of a node's tape: compiled as soon as it can be.
 class pass_kernel {
 public:
@@ -52,18 +28,17 @@ public:
         pass_(std::move(p)),
         schedule_(schedule_of(pass_, s.gpu->multiprocessors)),
         constants_(a.constants),
-        node_(s.node.name),
-        gpu_(*s.gpu),
+        function_(write_kernel(pass_.code, pass_.shape), s, how),
         sums_(pass_.shape.count(fate::summed, pass_.code)),
         totals_(pass_.shape.count(fate::totalled, pass_.code)) {
-        if (how != way::interpreted) begin(how, s.timed);
-        if (!function_) interpreted_ = std::make_unique<interpreter_call>(interpret_pass(pass_, schedule_, constants_));
+        if (!function_.find())
+            interpreted_ = std::make_unique<interpreter_call>(interpret_pass(pass_, schedule_, constants_));
     }
 
     std::string shown() const {
-        const std::string text = write_kernel(pass_.code, pass_.shape).text;
-        return code_ ? "CUDA C++, with the functions of kernels/tape before it:\n" + text
-                     : "the interpreter of tapes; compiled it would be this CUDA C++:\n" + text;
+        return (function_.is_compiled() ? "CUDA C++, with the functions of kernels/tape before it:\n"
+                                        : "the interpreter of tapes; compiled it would be this CUDA C++:\n") +
+               function_.text();
     }
     std::size_t scratch_bytes() const {
         const std::int64_t doubles =
@@ -73,13 +48,7 @@ public:
     }
 
     /// True where what run() launches stays the same.
-    bool is_settled() {
-        try {
-            return find_function() || !code_;
-        } catch (const error&) {
-            return false; // run() says what it is
-        }
-    }
+    bool is_settled() { return function_.is_settled(); }
 
     void run(const kernel_run& r) {
         double* partial[max_tape_outputs]{};
@@ -98,7 +67,7 @@ public:
                 scratch += rounded(doubles);
                 ++counted;
             }
-        if (const void* function = find_function()) launch_compiled(function, r, partial);
+        if (const void* function = function_.find()) launch_compiled(function, r, partial);
         else launch_interpreted(r, partial, scratch);
         add_partial_sums(parts, counted, r.stream);
     }
@@ -107,64 +76,8 @@ private:
     static std::int64_t rounded(std::int64_t doubles) { return (doubles + 31) / 32 * 32; }
     std::size_t made(int o) const { return static_cast<std::size_t>(pass_.made[static_cast<std::size_t>(o)]); }
 
-    void begin(way how, bool timed) {
-        const kernel_source source = write_kernel(pass_.code, pass_.shape);
-        name_ = source.name;
-        try {
-            code_ = compiler::of_process().ask(source, gpu_.capability);
-        } catch (const unavailable_error& e) {
-            if (how == way::compiled) throw;
-            say_once(e.what());
-            return;
-        }
-        if (how == way::compiled || timed) (void)load(code_->image());
-        else (void)find_function(); // it may be known, or on disk
-    }
-    const void* load(const std::shared_ptr<const std::string>& image) {
-        const void* found = gpu_.state<loaded_kernels>().find(name_, image);
-        function_ = found;
-        return found;
-    }
-
-    /// The compiled kernel, where it is there.
-    const void* find_function() {
-        if (const void* found = function_) return found;
-        const std::lock_guard lock(guard_);
-        if (const void* found = function_) return found;
-        if (!code_ || !code_->is_done()) return nullptr;
-        try {
-            return load(code_->image());
-        } catch (const resource_exhausted_error& e) {
-            say_once(e.what());
-            code_ = nullptr;
-            return nullptr;
-        } catch (const cancelled_error&) {
-            return nullptr;
-        } catch (const internal_error& e) {
-            throw internal_error("node " + node_ + " on " + gpu_.name +
-                                 ": its expression could not be compiled: " + e.what());
-        }
-    }
-
-    // Packs are read and written where all that lies along the fastest dimension begins at a multiple of a pack.
-    bool is_packed(const kernel_run& r) const {
-        const form& f = pass_.shape;
-        if (!pass_.whole_packs || f.width == 1) return false;
-        const auto aligned = [&](const void* p, element_type e) {
-            return reinterpret_cast<std::uintptr_t>(p) % (size_of(e) * static_cast<std::size_t>(f.width)) == 0;
-        };
-        for (int i = 0; i < pass_.code.input_count; ++i)
-            if (pass_.code.loads(i) && f.group_of[i] >= 0 && f.along[f.group_of[i]] &&
-                !aligned(r.in[i], pass_.code.inputs[i]))
-                return false;
-        for (int o = 0; o < pass_.code.output_count; ++o)
-            if (f.fates[o] == fate::stored && !aligned(r.out[made(o)], pass_.code.outputs[o].type)) return false;
-        return true;
-    }
-
     void launch_compiled(const void* function, const kernel_run& r, double* const* partial) const {
-        std::vector<std::uint64_t> words = write_arguments(
-            pass_, {r.in, r.out, constants_.data(), partial, is_packed(r), schedule_.lanes, schedule_.chunks});
+        std::vector<std::uint64_t> words = write_arguments(pass_, {r.in, r.out, constants_.data(), partial, schedule_});
         void* arguments[] = {words.data(), nullptr};
         check(cudaLaunchKernel(function, schedule_.blocks, 256, arguments, 0, static_cast<cudaStream_t>(r.stream)),
               "cudaLaunchKernel");
@@ -187,19 +100,14 @@ private:
     const pass pass_;
     const schedule schedule_;
     const std::vector<std::int64_t> constants_;
-    const std::string node_;
-    gpu_context& gpu_;
+    function function_;
     const int sums_, totals_;
-    std::string name_;
-    std::mutex guard_; // of code_, once it is made
-    std::shared_ptr<const compilation> code_;
-    std::atomic<const void*> function_{nullptr};
-    std::unique_ptr<interpreter_call> interpreted_; // none where function_ was there from the start
+    std::unique_ptr<interpreter_call> interpreted_; // none where the function was there from the start
 };
 
 class fused_kernel final : public kernel, public shown_kernel {
 public:
-    explicit fused_kernel(const kernel_setup& s) {
+    fused_kernel(const kernel_setup& s, way how) {
         const auto a = decode<fused_attributes>(s.attrs);
         const tape merged = detail::with_merged_outputs(*a.tape, a.merge);
         const detail::fused_layout l = detail::make_layout(s.inputs);
@@ -226,7 +134,6 @@ public:
                                    static_cast<std::int64_t>(size_of(s.outputs[o].element)));
             return;
         }
-        const way how = wanted_way();
         for (pass& p : make_passes(merged, s.inputs))
             passes_.push_back(std::make_unique<pass_kernel>(std::move(p), s, a, how));
     }
@@ -266,6 +173,10 @@ private:
 
 } // namespace
 
-void register_fused() { enter({{"fused", prepare<fused_kernel>}}); }
+kernel_pointer prepare_fused(const kernel_setup& s, way how) { return std::make_unique<fused_kernel>(s, how); }
+
+void register_fused() {
+    enter({{"fused", [](const kernel_setup& s) { return prepare_fused(s, wanted_way()); }}});
+}
 
 } // namespace tenon::cuda

@@ -66,8 +66,10 @@ std::vector<tensor_type> types_of(const tape& t, const std::vector<extents>& siz
 std::vector<kernel_source> sources_of(const tape& t, const std::vector<extents>& sizes) {
     const auto types = types_of(t, sizes);
     std::vector<kernel_source> all;
-    for (const pass& p : make_passes(t, type_list(types.data(), t.input_count)))
+    for (const pass& p : make_passes(t, type_list(types.data(), t.input_count))) {
         all.push_back(write_kernel(p.code, p.shape));
+        if (!p.sums()) all.push_back(write_group_kernel(p));
+    }
     return all;
 }
 

@@ -10,6 +10,7 @@
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/plan/program.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
@@ -31,12 +32,13 @@ class maker {
     std::vector<std::unique_ptr<tn::device>> devices_; // they outlive the program
 
 public:
-    explicit maker(int devices = 1) {
+    /// CPUs, and behind them GPUs.
+    explicit maker(int devices = 1, const std::shared_ptr<const tn::gpu_backend>& gpus = nullptr) {
+        for (int d = 0; d < devices; ++d) devices_.push_back(tn::make_cpu_device(0, d));
+        if (gpus)
+            for (auto& g : gpus->make({})) devices_.push_back(std::move(g));
         std::vector<tn::device*> own;
-        for (int d = 0; d < devices; ++d) {
-            devices_.push_back(tn::make_cpu_device(0, d));
-            own.push_back(devices_.back().get());
-        }
+        for (const auto& d : devices_) own.push_back(d.get());
         options.set_devices(std::move(own));
     }
 

@@ -136,14 +136,20 @@ private:
         return b.value < 0 ? std::span<const int>() : readers_of(static_cast<std::size_t>(b.value));
     }
 
-    // The block of an input that ends at this position and whose place output o may take, or -1.
+    // The block of an input that ends at this position and whose place output o may take, or -1. It may be that of several inputs.
     int block_that_ends(const program_item& it, int o, int position, std::size_t bytes) const {
-        for (std::size_t k = 0; k < it.inputs.size(); ++k) {
-            const int b = block_of_[static_cast<std::size_t>(p_.root(it.inputs[k]))];
-            if (b >= 0 && it.read[k] && ends_at(blocks_[static_cast<std::size_t>(b)], position) &&
-                blocks_[static_cast<std::size_t>(b)].bytes == bytes && it.kernel->may_share(static_cast<int>(k), o))
+        const auto block_of = [&](std::size_t k) {
+            return it.read[k] ? block_of_[static_cast<std::size_t>(p_.root(it.inputs[k]))] : -1;
+        };
+        const auto may_take = [&](int b) {
+            for (std::size_t k = 0; k < it.inputs.size(); ++k)
+                if (block_of(k) == b && !it.kernel->may_share(static_cast<int>(k), o)) return false;
+            return true;
+        };
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            if (const int b = block_of(k); b >= 0 && ends_at(blocks_[static_cast<std::size_t>(b)], position) &&
+                                           blocks_[static_cast<std::size_t>(b)].bytes == bytes && may_take(b))
                 return b;
-        }
         return -1;
     }
 

@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/runtime/plan/grouping.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
@@ -32,6 +33,7 @@ TENON_INLINE executable::executable(program&& placed, const plan_options& o) :
     bind_variables(whole, o);
     rewrite(whole, o);
     insert_transfers(whole, o);
+    group_small_updates(whole, o);
     scheduled = schedule(whole, o);
     make_operations(o);
     if (check_numerics) find_sources();

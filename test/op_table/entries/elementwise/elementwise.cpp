@@ -1,6 +1,7 @@
 #include "op_table/table.hpp"
 
 #include <tenon/expr/fused.hpp>
+#include <tenon/ops/elementwise/fused_group.hpp>
 
 // The one elementwise op. What its instructions do is in ../instructions.cpp.
 
@@ -28,6 +29,20 @@ const add_entries fused{
                       return {tabulate({at["n"], at["m"]},
                                        [&](const index& i) { return in[0].at(i) * in[1](i[1]) + in[0].at(i); })};
                   }}}},
+    {.op = "fused_group",
+     .elements = numeric,
+     .samples = {{.operands = {x("n=3 m=5"), x("m"), x("k=2"), x("k")},
+                  .attributes =
+                      [](const setting& at) {
+                          return fused_group_op::attributes{program(at).tape, {}, 2};
+                      },
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {
+                          tabulate({at["n"], at["m"]},
+                                   [&](const index& i) { return in[0].at(i) * in[1](i[1]) + in[0].at(i); }),
+                          tabulate({at["k"]}, [&](const index& i) { return in[2].at(i) * in[3].at(i) + in[2].at(i); })};
+                  }}},
+     .no_gradient = "the planner makes it, of nodes that have theirs"},
 };
 
 } // namespace

@@ -1,0 +1,131 @@
+#include <doctest/doctest.h>
+
+#include <tenon/ops/elementwise/fused_group.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/plan/grouping.hpp>
+
+#include "runtime/plan/handmade.hpp"
+
+// Which small passes become one item.
+
+namespace tn = tenon;
+namespace rt = tenon::runtime;
+using handmade::maker;
+using tn::opcode;
+
+namespace {
+
+constexpr int gpu = 1;
+
+struct updates : maker {
+    updates() : maker(1, tn::simulated_gpu(1, std::size_t{64} << 20)) {}
+
+    // w := exp(x)
+    struct one {
+        int variable, pass, assign;
+    };
+    one update(const tn::extents& shape = {4}, opcode op = opcode::exp, int device = gpu) {
+        return update_of(feed(shape), shape, op, device);
+    }
+    one update_of(int x, const tn::extents& shape = {4}, opcode op = opcode::exp, int device = gpu) {
+        const int v = variable(shape, {.device = device}), pass = fused(op, {x}, {.device = device});
+        return {v, pass, assign(v, pass, {.device = device, .after = {}, .target = true})};
+    }
+    void group() { rt::group_small_updates(program, options); }
+    bool are_one(const one& a, const one& b) {
+        return program.value(a.pass).producer == program.value(b.pass).producer;
+    }
+    int groups() const {
+        return static_cast<int>(std::count_if(program.items.begin(), program.items.end(), [](const auto& i) {
+            return !i.removed && i.op == &tn::fused_group_definition;
+        }));
+    }
+};
+
+} // namespace
+
+TEST_CASE("grouping: what updates of small variables are given is one item for a tape") {
+    updates m;
+    const auto a = m.update(), b = m.update({2, 3}), c = m.update({5}, opcode::sin), d = m.update({1}, opcode::sin);
+    const int before = m.left();
+    m.group();
+    CHECK(m.groups() == 2);
+    CHECK(m.left() == before - 2);
+    CHECK(m.are_one(a, b));
+    CHECK(m.are_one(c, d));
+    CHECK(!m.are_one(a, c));
+    // Operands and results one after another.
+    const rt::program_item& both = m.item_of(b.pass);
+    CHECK(both.inputs.size() == 2);
+    CHECK(both.outputs[0] == a.pass);
+    CHECK(both.outputs[1] == b.pass);
+    CHECK(tn::decode<tn::fused_group_op::attributes>(both.attributes).members == 2);
+}
+
+TEST_CASE("grouping: what is on the host, on another device, or large is left as it is") {
+    updates m;
+    m.update();
+    m.update({4}, opcode::exp, 0);
+    m.update({4}, opcode::exp, 0);
+    m.update({1024, 1024});
+    m.update({1024, 1024});
+    m.group();
+    CHECK(m.groups() == 0);
+}
+
+TEST_CASE("grouping: what somebody else reads, waits for or fetches is left as it is") {
+    SUBCASE("reads") {
+        updates m;
+        const auto a = m.update();
+        m.update();
+        m.fused(opcode::sin, {a.pass}, {.device = gpu, .after = {}, .target = true});
+        m.group();
+        CHECK(m.groups() == 0);
+    }
+    SUBCASE("fetches") {
+        updates m;
+        const auto a = m.update();
+        m.update();
+        m.fetch(a.pass);
+        m.group();
+        CHECK(m.groups() == 0);
+    }
+    SUBCASE("waits") {
+        updates m;
+        const auto a = m.update();
+        m.update();
+        m.fused(opcode::sin, {m.feed()}, {.device = gpu, .after = {m.number_of(a.pass)}, .target = true});
+        m.group();
+        CHECK(m.groups() == 0);
+    }
+}
+
+TEST_CASE("grouping: what comes after another of them, by data or by control, is none of the group") {
+    SUBCASE("by data") {
+        updates m;
+        const auto a = m.update(), b = m.update();
+        const auto c = m.update_of(m.fused(opcode::sin, {a.assign}, {.device = gpu}));
+        m.group();
+        CHECK(m.are_one(a, b));
+        CHECK(!m.are_one(a, c));
+    }
+    SUBCASE("by control") {
+        updates m;
+        const auto a = m.update(), b = m.update();
+        const auto c = m.update_of(m.fused(opcode::sin, {m.feed()}, {.device = gpu, .after = {m.number_of(a.assign)}}));
+        m.group();
+        CHECK(m.are_one(a, b));
+        CHECK(!m.are_one(a, c));
+    }
+}
+
+TEST_CASE("grouping: where numbers are checked, or nodes timed, each pass is by itself") {
+    for (const bool checked : {true, false}) {
+        updates m;
+        m.update();
+        m.update();
+        (checked ? m.options.check_numerics : m.options.measure) = true;
+        m.group();
+        CHECK(m.groups() == 0);
+    }
+}
