@@ -47,51 +47,123 @@ template <class T> __device__ compute_t<T> added(compute_t<T> a, T b) {
     } else return a + widen(b);
 }
 
-// sum + the elements of rows places[begin .. end-1], in that order; several are read before they are added.
-template <class T>
-__device__ compute_t<T> add_in_order(compute_t<T> sum, const T* x, const std::int64_t* places, std::int64_t begin,
-                                     std::int64_t end, std::int64_t inner) {
+// The sum of the elements x[at(begin)] .. x[at(end-1)], in that order; several are read before they are added.
+template <class T, class From, class At>
+__device__ compute_t<T> add_in_order(const From* x, std::int64_t begin, std::int64_t end, const At& at) {
     constexpr int some = 8;
+    compute_t<T> sum = widen(x[at(begin++)]);
     for (; begin + some <= end; begin += some) {
-        T values[some];
-        for (int k = 0; k < some; ++k) values[k] = x[places[begin + k] * inner];
-        for (int k = 0; k < some; ++k) sum = added<T>(sum, values[k]);
+        From values[some];
+        for (int k = 0; k < some; ++k) values[k] = x[at(begin + k)];
+        for (int k = 0; k < some; ++k) sum = added<From>(sum, values[k]);
     }
-    for (; begin < end; ++begin) sum = added<T>(sum, x[places[begin] * inner]);
+    for (; begin < end; ++begin) sum = added<From>(sum, x[at(begin)]);
     return sum;
 }
 
-// A thread has a column of the rows of one key: those whose place in the list is not the first of its key have none.
-template <class T, class K>
-__global__ void add_rows_of(const T* g, const K* keys, const std::int64_t* places, std::int64_t count, T* out,
-                            std::int64_t outer, std::int64_t size, std::int64_t inner) {
-    const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x, total = outer * count * inner;
-    for (std::int64_t t = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; t < total; t += all) {
-        const std::int64_t row = t / inner, column = t % inner, o = row / count, first = row % count;
-        const K key = keys[first];
-        if (static_cast<std::int64_t>(key) >= size || (first > 0 && keys[first - 1] == key)) continue;
-        const std::int64_t end = end_of_equal(keys, first, count);
-        const compute_t<T> sum =
-            add_in_order<T>(compute_t<T>{}, g + o * count * inner + column, places, first, end, inner);
-        out[(o * size + static_cast<std::int64_t>(key)) * inner + column] = narrow<T>(sum);
+// Where the sums of whole keys go.
+template <class T, class K> struct gradient_rows {
+    T* out;
+    std::int64_t size, inner;
+    __device__ bool has(K key) const { return static_cast<std::int64_t>(key) < size; }
+    __device__ void put(const key_runs<K>& runs, const key_run& r, std::int64_t o, std::int64_t column,
+                        compute_t<T> sum) const {
+        out[(o * size + static_cast<std::int64_t>(runs.key(r.begin))) * inner + column] =
+            narrow<T>(added<compute_t<T>>(0, sum)); // the host begins with 0: no sum is -0
     }
+};
+
+template <class T, class K> struct equal_rows {
+    const T* x;
+    T* out;
+    const std::int64_t* places;
+    std::int64_t inner;
+    bool once;
+    __device__ bool has(K) const { return true; }
+    // Of a key that was summed in runs its first row alone; put_others() does the rest.
+    __device__ void put(const key_runs<K>& runs, const key_run& r, std::int64_t, std::int64_t column,
+                        compute_t<T> sum) const {
+        const std::int64_t begin = runs.stride == 1 ? r.begin : begin_of_equal(runs.keys, r.begin * runs.stride);
+        const std::int64_t at = places[begin] * inner + column;
+        out[at] = runs.stride == 1 && r.end == r.begin + 1 ? x[at] : narrow<T>(sum);
+        if (runs.stride == 1) put_others(r.begin + 1, r.end, column, narrow<T>(sum));
+    }
+    __device__ void put_others(std::int64_t begin, std::int64_t end, std::int64_t column, T sum) const {
+        for (std::int64_t i = begin; i < end; ++i) out[places[i] * inner + column] = once ? narrow<T>(0) : sum;
+    }
+};
+
+// Threads side by side have columns of a row: f(i, o, column) for each row i of n and each column of the `outer` rows that it is.
+struct row_columns {
+    std::int64_t n, outer, inner;
+    int across; // threads, a power of two
+
+    row_columns(std::int64_t rows, std::int64_t outer_rows, std::int64_t elements) :
+        n(rows), outer(outer_rows), inner(elements), across(1) {
+        while (across < static_cast<int>(block_threads) && across < inner) across *= 2;
+    }
+    // Of rows an odd number at a time, so that those that have the work, a power of two apart, are not the same blocks'.
+    dim3 grid() const {
+        const std::int64_t tiles = outer * ((inner + across - 1) / across);
+        return dim3(blocks_for(n * across, 1, 65535), static_cast<unsigned>(tiles < 65535 ? tiles : 65535));
+    }
+    template <class Run, class F> __device__ void visit(const Run& run, const F& f) const {
+        const int row = static_cast<int>(threadIdx.x) / across, rows = static_cast<int>(blockDim.x) / across,
+                  own = static_cast<int>(threadIdx.x) % across;
+        const std::int64_t tiles = (inner + across - 1) / across;
+        for (std::int64_t i = std::int64_t{blockIdx.x} * rows + row; i < n; i += std::int64_t{gridDim.x} * rows) {
+            const key_run r = run(i);
+            if (r.begin == r.end) continue;
+            for (std::int64_t t = blockIdx.y; t < outer * tiles; t += gridDim.y) {
+                const std::int64_t column = t % tiles * across + own;
+                if (column < inner) f(r, i, t / tiles, column);
+            }
+        }
+    }
+};
+
+// A thread sums a column of a run: of x, in the rows that `places` says, or of the sums of the level before.
+template <class T, class From, class K, class To>
+__global__ void __launch_bounds__(block_threads) add_runs(const From* x, const std::int64_t* places, key_runs<K> runs,
+                                                          compute_t<T>* sums, To to, row_columns columns) {
+    const std::int64_t inner = columns.inner, next_rows = runs.next_rows();
+    columns.visit([&](std::int64_t i) { return to.has(runs.key(i)) ? runs.at(i) : key_run{}; },
+                  [&](const key_run& r, std::int64_t i, std::int64_t o, std::int64_t column) {
+                      const From* const from = x + o * runs.n * inner + column;
+                      const compute_t<T> sum = add_in_order<T>(
+                          from, r.begin, r.end, [&](std::int64_t k) { return (places ? places[k] : k) * inner; });
+                      if (r.is_whole) to.put(runs, r, o, column, sum);
+                      else sums[(o * next_rows + i / run_rows) * inner + column] = sum;
+                  });
 }
 
+// What equal_rows has left of keys that were summed in runs.
 template <class T, class K>
-__global__ void sum_rows_of(const T* x, const K* keys, const std::int64_t* places, std::int64_t count, T* out,
-                            std::int64_t inner, bool once) {
-    const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x, total = count * inner;
-    for (std::int64_t t = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; t < total; t += all) {
-        const std::int64_t first = t / inner, column = t % inner;
-        if (first > 0 && keys[first - 1] == keys[first]) continue;
-        const std::int64_t end = end_of_equal(keys, first, count), at = places[first] * inner + column;
-        if (end == first + 1) {
-            out[at] = x[at];
-            continue;
-        }
-        const T sum = narrow<T>(add_in_order<T>(widen(x[at]), x + column, places, first + 1, end, inner));
-        out[at] = sum;
-        for (std::int64_t i = first + 1; i < end; ++i) out[places[i] * inner + column] = once ? narrow<T>(0) : sum;
+__global__ void __launch_bounds__(block_threads) put_sums(key_runs<K> runs, equal_rows<T, K> to, row_columns columns) {
+    columns.visit([&](std::int64_t i) { return runs.at(i * run_rows); },
+                  [&](const key_run& r, std::int64_t, std::int64_t, std::int64_t column) {
+                      if (r.is_whole) return;
+                      const std::int64_t first = begin_of_equal(runs.keys, r.begin);
+                      to.put_others(r.begin == first ? first + 1 : r.begin, r.end, column,
+                                    to.out[to.places[first] * to.inner + column]);
+                  });
+}
+
+template <class T, class K, class To>
+void add_levels(const T* x, const sorted_rows& rows, const To& to, std::int64_t outer, std::int64_t inner,
+                std::byte* scratch, void* stream) {
+    using C = compute_t<T>;
+    auto* sums = reinterpret_cast<C*>(scratch);
+    key_runs<K> level{static_cast<const K*>(rows.keys), rows.count, 1};
+    row_columns columns(level.n, outer, inner);
+    launch(add_runs<T, T, K, To>, columns.grid(), block_threads, 0, stream, x, rows.places, level, sums, to, columns);
+    while (!level.is_last()) {
+        level = level.next();
+        columns = row_columns(level.n, outer, inner);
+        C* const next = sums + outer * level.n * inner;
+        launch(add_runs<T, C, K, To>, columns.grid(), block_threads, 0, stream, sums, nullptr, level, next, to,
+               columns);
+        sums = next;
     }
 }
 
@@ -113,8 +185,8 @@ template <class F> void with_added_type(tenon::element_type e, F&& f) {
 }
 
 template <class F> void with_keys(const sorted_rows& rows, F&& f) {
-    if (rows.key_bytes == 8) f(static_cast<const std::uint64_t*>(rows.keys));
-    else f(static_cast<const std::uint32_t*>(rows.keys));
+    if (rows.key_bytes == 8) f(std::uint64_t{});
+    else f(std::uint32_t{});
 }
 
 } // namespace
@@ -136,28 +208,37 @@ void gather_rows(const void* x, const index_list& indices, void* out, std::int64
     else with_unit(std::uint8_t{});
 }
 
+std::size_t row_sums_scratch_bytes(tenon::element_type e, std::int64_t count, std::int64_t inner) {
+    const std::size_t element = e == element_type::float16 || e == element_type::bfloat16 ? sizeof(float) : size_of(e);
+    return static_cast<std::size_t>(rows_of_sums(count) * inner) * element;
+}
+
 void add_rows(tenon::element_type e, const void* g, const sorted_rows& rows, void* out, std::int64_t outer,
-              std::int64_t size, std::int64_t inner, void* stream) {
+              std::int64_t size, std::int64_t inner, std::byte* scratch, void* stream) {
     if (outer * size * inner == 0) return;
     check(cudaMemsetAsync(out, 0, static_cast<std::size_t>(outer * size * inner) * size_of(e),
                           static_cast<cudaStream_t>(stream)),
           "cudaMemsetAsync");
     if (rows.count == 0) return;
     with_added_type(e, [&]<class T>(T) {
-        with_keys(rows, [&]<class K>(const K* keys) {
-            launch(add_rows_of<T, K>, blocks_for(outer * rows.count * inner), block_threads, 0, stream,
-                   static_cast<const T*>(g), keys, rows.places, rows.count, static_cast<T*>(out), outer, size, inner);
+        with_keys(rows, [&]<class K>(K) {
+            add_levels<T, K>(static_cast<const T*>(g), rows, gradient_rows<T, K>{static_cast<T*>(out), size, inner},
+                             outer, inner, scratch, stream);
         });
     });
 }
 
 void sum_equal_rows(tenon::element_type e, const void* x, const sorted_rows& rows, void* out, std::int64_t inner,
-                    bool once, void* stream) {
+                    bool once, std::byte* scratch, void* stream) {
     if (rows.count * inner == 0) return;
     with_floating_type(e, [&]<class T>(T) {
-        with_keys(rows, [&]<class K>(const K* keys) {
-            launch(sum_rows_of<T, K>, blocks_for(rows.count * inner), block_threads, 0, stream,
-                   static_cast<const T*>(x), keys, rows.places, rows.count, static_cast<T*>(out), inner, once);
+        with_keys(rows, [&]<class K>(K) {
+            const equal_rows<T, K> to{static_cast<const T*>(x), static_cast<T*>(out), rows.places, inner, once};
+            add_levels<T, K>(to.x, rows, to, 1, inner, scratch, stream);
+            const key_runs<K> runs{static_cast<const K*>(rows.keys), rows.count, 1};
+            if (runs.is_last()) return;
+            const row_columns columns(runs.next_rows(), 1, inner);
+            launch(put_sums<T, K>, columns.grid(), block_threads, 0, stream, runs, to, columns);
         });
     });
 }

@@ -55,14 +55,18 @@ class gather_gradient_kernel final : public rows_of_axis {
 public:
     explicit gather_gradient_kernel(const kernel_setup& s) :
         rows_of_axis(s, s.inputs[2].extents), element_(s.inputs[0].element), sort_(s, indices_, size_) {}
-    std::size_t scratch_bytes() const override { return sort_.bytes(); }
+    std::size_t scratch_bytes() const override { return sort_.bytes() + sums_bytes(); }
     void run(const kernel_run& r) override {
         memory_pieces scratch(r.scratch);
         const sorted_rows rows = sort_.sort(scratch, r.in[1], refusable_indices::found(r.told), nullptr, r.stream);
-        if (r.out[0]) add_rows(element_, r.in[0], rows, r.out[0], outer_, size_, inner_, r.stream);
+        if (!r.out[0]) return;
+        add_rows(element_, r.in[0], rows, r.out[0], outer_, size_, inner_, scratch.take<std::byte>(sums_bytes()),
+                 r.stream);
     }
 
 private:
+    std::size_t sums_bytes() const { return row_sums_scratch_bytes(element_, indices_.count, outer_ * inner_); }
+
     const element_type element_;
     const index_sort sort_;
 };
@@ -75,16 +79,19 @@ public:
         once_(decode<sum_equal_rows_op::attributes>(s.attrs).once),
         inner_(indices_.count == 0 ? 0 : s.inputs[0].extents.elements() / indices_.count),
         sort_(s, indices_, any_index) {}
-    std::size_t scratch_bytes() const override { return sort_.bytes(); }
+    std::size_t scratch_bytes() const override { return sort_.bytes() + sums_bytes(); }
     void run(const kernel_run& r) override {
         if (!r.out[0] || inner_ == 0) return;
         memory_pieces scratch(r.scratch);
         const sorted_rows rows = sort_.sort(scratch, r.in[1], nullptr, nullptr, r.stream);
-        sum_equal_rows(element_, r.in[0], rows, r.out[0], inner_, once_, r.stream);
+        sum_equal_rows(element_, r.in[0], rows, r.out[0], inner_, once_, scratch.take<std::byte>(sums_bytes()),
+                       r.stream);
     }
     bool may_share(int i, int) const override { return i == 0; }
 
 private:
+    std::size_t sums_bytes() const { return row_sums_scratch_bytes(element_, indices_.count, inner_); }
+
     const detail::row_indices indices_;
     const element_type element_;
     const bool once_;
