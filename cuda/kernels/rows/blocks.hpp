@@ -18,10 +18,11 @@ enum class line_kind { columns, rows, packed_rows };
 
 struct line_layout {
     std::int64_t outer = 1, n = 1, inner = 1;
-    int threads = 1;        ///< that share a line
-    int lines = 1;          ///< side by side in a block
-    std::int64_t tiles = 1; ///< of what those threads hold, that a line has
-    bool is_wide = false;   ///< rows begin at multiples of 16 bytes where the first does
+    int held = held_elements; ///< of a line that a thread has
+    int threads = 1;          ///< that share a line
+    int lines = 1;            ///< side by side in a block
+    std::int64_t tiles = 1;   ///< of what those threads hold, that a line has
+    bool is_wide = false;     ///< rows begin at multiples of 16 bytes where the first does
     constexpr bool is_rows() const { return inner == 1; }
     constexpr std::int64_t count() const { return outer * inner; }
     constexpr unsigned block() const { return static_cast<unsigned>(threads * lines); }
@@ -29,8 +30,8 @@ struct line_layout {
     void share(std::int64_t threads_of_line, std::int64_t lines_of_block) {
         threads = static_cast<int>(threads_of_line);
         lines = static_cast<int>(lines_of_block);
-        const std::int64_t held = threads_of_line * held_elements;
-        tiles = (n + held - 1) / held;
+        const std::int64_t all = threads_of_line * held;
+        tiles = (n + all - 1) / all;
     }
 };
 
@@ -42,8 +43,10 @@ constexpr std::int64_t least_power_of_two(std::int64_t from) {
 
 /// Threads for such lines of elements of `element_bytes` bytes. A line along the last axis is read 16 bytes at once by neighbouring threads;
 /// of other lines those side by side are read by neighbouring threads.
-inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t element_bytes) {
+inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t element_bytes,
+                             int held = held_elements) {
     line_layout l;
+    l.held = held;
     l.outer = outer;
     l.n = n;
     l.inner = inner;
@@ -51,7 +54,7 @@ inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t in
         const std::int64_t width = 16 / element_bytes, reads = (n + width - 1) / width;
         l.is_wide = n % width == 0;
         std::int64_t threads = reads < 32 ? least_power_of_two(reads) : 32;
-        while (threads < most_line_threads && threads * held_elements < n) threads *= 2;
+        while (threads < most_line_threads && threads * held < n) threads *= 2;
         l.share(threads, threads < block_threads ? block_threads / threads : 1);
         return l;
     }
@@ -61,7 +64,7 @@ inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t in
         threads /= 2;
         lines *= 2;
     }
-    while (threads * lines < most_line_threads && threads * held_elements < n) threads *= 2;
+    while (threads * lines < most_line_threads && threads * held < n) threads *= 2;
     l.share(threads, lines);
     return l;
 }

@@ -12,10 +12,9 @@ __device__ inline float root_of(float x) { return sqrtf(x); }
 __device__ inline double root_of(double x) { return sqrt(x); }
 
 /// What a vector along a row has beside the elements that a thread holds of it.
-template <class T, line_kind Kind, class C>
-__device__ void load_along(const line_place<T, Kind>& place, const T* vector, std::int64_t tile,
-                           C (&v)[held_elements]) {
-    line_place<T, Kind> of_vector = place;
+template <class T, line_kind Kind, int Held, class C>
+__device__ void load_along(const line_place<T, Kind, Held>& place, const T* vector, std::int64_t tile, C (&v)[Held]) {
+    line_place<T, Kind, Held> of_vector = place;
     of_vector.start = 0;
     of_vector.load(vector, tile, v, C{0});
 }
@@ -84,11 +83,11 @@ template <class C> struct two_sums { C of_h, of_hz; };
 /// What a thread has of a row in x and dy, and the row's mean and factor.
 template <class T, line_kind Kind> struct row_in_hand {
     using C = compute_t<T>;
-    typename line_place<T, Kind>::elements x, dy;
+    using place_type = line_place<T, Kind, held_of_gradient<T>>;
+    typename place_type::elements x, dy;
     C center, scale;
 
-    __device__ void fetch(const line_place<T, Kind>& place, const T* from_x, const T* from_dy, const C* mean,
-                          const C* factor) {
+    __device__ void fetch(const place_type& place, const T* from_x, const T* from_dy, const C* mean, const C* factor) {
         place.fetch(from_x, 0, x);
         place.fetch(from_dy, 0, dy);
         center = place.inside ? mean[place.line] : C{0};
@@ -96,31 +95,34 @@ template <class T, line_kind Kind> struct row_in_hand {
     }
 };
 
-/// Of rows that the registers hold: each is read while the one before is computed with, and the sums of its columns stay in
-/// registers until the last.
+/// Of rows that the registers hold: each is read while the one before is computed with, if it is not of double, and the sums of its
+/// columns stay in registers until the last.
 template <class T, line_kind Kind>
 __global__ void __launch_bounds__(most_line_threads)
     layer_norm_gradient_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
                              const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
     using C = compute_t<T>;
+    constexpr int held = held_of_gradient<T>;
     __shared__ two_sums<C> shared[line_room<Kind>];
     const C n = static_cast<C>(l.n);
-    C sums_z[held_elements] = {}, sums[held_elements] = {};
+    C sums_z[held] = {}, sums[held] = {};
     const std::int64_t begin = std::int64_t{blockIdx.x} * l.lines, step = std::int64_t{gridDim.x} * l.lines;
     row_in_hand<T, Kind> row;
-    row.fetch({l, begin}, x, dy, mean, factor);
+    constexpr bool reads_ahead = sizeof(C) < 8;
+    if (reads_ahead) row.fetch({l, begin}, x, dy, mean, factor);
     for (std::int64_t first = begin; first < l.count(); first += step) {
-        const line_place<T, Kind> place(l, first);
+        const line_place<T, Kind, held> place(l, first);
+        if (!reads_ahead) row.fetch(place, x, dy, mean, factor);
         const C scale = row.scale;
-        C z[held_elements], h[held_elements];
+        C z[held], h[held];
         two_sums<C> s{0, 0};
         {
-            C d[held_elements];
+            C d[held];
             place.widened(row.x, 0, z, row.center);
             place.widened(row.dy, 0, d, C{0});
             load_along(place, gamma, 0, h);
 #pragma unroll
-            for (int i = 0; i < held_elements; ++i) {
+            for (int i = 0; i < held; ++i) {
                 z[i] = (z[i] - row.center) * scale;
                 h[i] *= d[i];
                 s.of_h += h[i];
@@ -130,25 +132,25 @@ __global__ void __launch_bounds__(most_line_threads)
             }
         }
         if (!dx && first + step >= l.count()) break;
-        row.fetch({l, first + step}, x, dy, mean, factor);
+        if (reads_ahead) row.fetch({l, first + step}, x, dy, mean, factor);
         if (!dx) continue;
         s = place.combined(s, shared, l.lines, [](const two_sums<C>& a, const two_sums<C>& b) {
             return two_sums<C>{a.of_h + b.of_h, a.of_hz + b.of_hz};
         });
         const C mean_h = s.of_h / n, mean_hz = s.of_hz / n;
 #pragma unroll
-        for (int i = 0; i < held_elements; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
+        for (int i = 0; i < held; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
         place.store(dx, 0, h);
     }
     if (!partial) return;
     C* const part = partial + std::int64_t{blockIdx.x} * 2 * l.n;
     // The sums of the rows side by side, one after another: room for [2, n] where there are some.
-    const line_place<T, Kind> place(l, begin);
+    const line_place<T, Kind, held> place(l, begin);
     C* const all = l.lines == 1 ? part : dynamic_shared<C>();
     for (int line = 0; line < l.lines; ++line) {
         if (line == static_cast<int>(threadIdx.x) / l.threads) {
 #pragma unroll
-            for (int i = 0; i < held_elements; ++i) {
+            for (int i = 0; i < held; ++i) {
                 const int k = place.offset(i);
                 if (k >= l.n) continue;
                 all[k] = (line == 0 ? C{0} : all[k]) + sums_z[i];
@@ -167,20 +169,21 @@ __global__ void __launch_bounds__(most_line_threads)
     layer_norm_gradient_long_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
                                   const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
     using C = compute_t<T>;
+    constexpr int held = held_of_gradient<T>;
     __shared__ two_sums<C> shared[line_room<Kind>];
     const std::int64_t tiles = l.tiles;
     const C n = static_cast<C>(l.n);
     C* const part = partial ? partial + std::int64_t{blockIdx.x} * 2 * l.n : nullptr;
     for (std::int64_t first = blockIdx.x; first < l.count(); first += gridDim.x) {
-        const line_place<T, Kind> place(l, first);
+        const line_place<T, Kind, held> place(l, first);
         const C center = mean[first], scale = factor[first];
-        C z[held_elements], d[held_elements], h[held_elements];
+        C z[held], d[held], h[held];
         const auto load = [&](std::int64_t tile) {
             place.load(x, tile, z, center);
             place.load(dy, tile, d, C{0});
             load_along(place, gamma, tile, h);
 #pragma unroll
-            for (int i = 0; i < held_elements; ++i) {
+            for (int i = 0; i < held; ++i) {
                 z[i] = (z[i] - center) * scale;
                 h[i] *= d[i];
             }
@@ -190,7 +193,7 @@ __global__ void __launch_bounds__(most_line_threads)
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             load(tile);
 #pragma unroll
-            for (int i = 0; i < held_elements; ++i) {
+            for (int i = 0; i < held; ++i) {
                 s.of_h += h[i];
                 s.of_hz += h[i] * z[i];
             }
@@ -199,7 +202,7 @@ __global__ void __launch_bounds__(most_line_threads)
             const int count = place.count_of(tile);
             C *const of_z = part + place.first_of(tile), *const of_d = of_z + l.n;
 #pragma unroll
-            for (int i = 0; i < held_elements; ++i) {
+            for (int i = 0; i < held; ++i) {
                 const int k = place.offset(i);
                 if (k >= count) continue;
                 of_z[k] = (adds ? of_z[k] : C{0}) + d[i] * z[i];
@@ -215,7 +218,7 @@ __global__ void __launch_bounds__(most_line_threads)
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             load(tile);
 #pragma unroll
-            for (int i = 0; i < held_elements; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
+            for (int i = 0; i < held; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
             place.store(dx, tile, h);
         }
     }

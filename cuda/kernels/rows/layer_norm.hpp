@@ -7,7 +7,8 @@
 #include <tenon/core/element_type.hpp>
 
 /// Layer normalisation of rows: formulas in tenon/ops/rows/normalization.hpp. All pointers are on the device; means and factors are of the
-/// type that is computed in. A row of up to 8192 elements is read once.
+/// type that is computed in. A row of up to 8192 elements is read once, by the gradient of double of up
+/// to 4096.
 
 namespace tenon::cuda {
 
@@ -15,7 +16,14 @@ namespace tenon::cuda {
 void layer_norm(element_type element, const void* x, const void* gamma, const void* beta, void* y, void* mean,
                 void* factor, const line_layout& rows, double epsilon, void* stream);
 
-/// Of what the gradient works in.
+/// Elements of a row that a thread of the gradient holds: with the sums of their columns they fill 128 registers.
+template <class T> inline constexpr int held_of_gradient = sizeof(T) == 8 ? held_elements / 2 : held_elements;
+/// How blocks of the gradient take rows.
+inline line_layout lay_gradient_rows(element_type element, std::int64_t rows, std::int64_t n) {
+    return element == element_type::float64 ? lay_lines(rows, n, 1, 8, held_of_gradient<double>)
+                                            : lay_lines(rows, n, 1, static_cast<std::int64_t>(size_of(element)));
+}
+/// Of what the gradient works in; rows as lay_gradient_rows() has them.
 std::size_t layer_norm_scratch_bytes(element_type element, const line_layout& rows);
 /// The gradients of x, gamma and beta. Any may be null; dx may lie where x or dy does.
 void layer_norm_gradient(element_type element, const void* x, const void* gamma, const void* dy, const void* mean,

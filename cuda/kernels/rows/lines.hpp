@@ -12,10 +12,10 @@ namespace tenon::cuda {
 /// Blocks that a multiprocessor shall have room for: their threads' registers are bounded, so that some read while others compute.
 template <class T> inline constexpr int resident_line_blocks = sizeof(T) == 8 ? 1 : 2;
 
-/// A thread's place in a line.
-template <class T, line_kind Kind> struct line_place {
+/// A thread's place in a line, of which it has Held elements.
+template <class T, line_kind Kind, int Held = held_elements> struct line_place {
     static constexpr bool are_rows = Kind != line_kind::columns;
-    static constexpr int held = held_elements;
+    static constexpr int held = Held;
     static constexpr int width =
         Kind == line_kind::packed_rows ? 16 / static_cast<int>(sizeof(T)) : 1; ///< neighbours that it has
     using C = compute_t<T>;

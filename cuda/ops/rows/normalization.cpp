@@ -8,15 +8,11 @@ namespace tenon::cuda {
 
 namespace {
 
-line_layout rows_of(const kernel_setup& s, std::int64_t rows) {
-    const element_type e = s.inputs[0].element;
-    return lay_lines(rows, s.inputs[1].extents[0].size, 1, static_cast<std::int64_t>(size_of(e)));
-}
-
 struct layer_norm_kernel final : kernel {
     explicit layer_norm_kernel(const kernel_setup& s) :
         element(s.inputs[0].element),
-        rows(rows_of(s, s.outputs[1].extents.elements())),
+        rows(lay_lines(s.outputs[1].extents.elements(), s.inputs[1].extents[0].size, 1,
+                       static_cast<std::int64_t>(size_of(element)))),
         epsilon(s.attrs.get<double>("epsilon")) {}
     void run(const kernel_run& r) override {
         layer_norm(element, r.in[0], r.in[1], r.in[2], r.out[0], r.out[1], r.out[2], rows, epsilon, r.stream);
@@ -31,7 +27,8 @@ struct layer_norm_kernel final : kernel {
 
 struct layer_norm_gradient_kernel final : kernel {
     explicit layer_norm_gradient_kernel(const kernel_setup& s) :
-        element(s.inputs[0].element), rows(rows_of(s, s.inputs[3].extents.elements())) {}
+        element(s.inputs[0].element),
+        rows(lay_gradient_rows(element, s.inputs[3].extents.elements(), s.inputs[1].extents[0].size)) {}
     void run(const kernel_run& r) override {
         layer_norm_gradient(element, r.in[0], r.in[1], r.in[2], r.in[3], r.in[4], r.out[0], r.out[1], r.out[2],
                             r.scratch, rows, r.stream);
