@@ -1,20 +1,17 @@
 #pragma once
 
-#include <array>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include <cuda/device/context.hpp>
 #include <tenon/runtime/device/device.hpp>
 
-/// What a step gives to a GPU's streams, as one CUDA graph.
+/// What a step gives to the streams of GPUs, as one CUDA graph.
 
 namespace tenon::cuda {
 
-/// Streams that record, never work: one recording at a time, by any thread.
+/// Streams of one GPU that record, never work: one recording at a time, by any thread.
 class recording_streams {
 public:
     explicit recording_streams(gpu_context& on) : on_(on) {}
@@ -22,13 +19,13 @@ public:
     recording_streams(const recording_streams&) = delete;
     recording_streams& operator=(const recording_streams&) = delete;
 
-    /// Waits for another recording to end. Throws what CUDA says.
-    std::unique_ptr<stream_recorder> begin();
+    /// Of the streams of all, as one graph, that is launched on the first one's GPU. Waits for other recordings to end. Throws what CUDA says.
+    static std::unique_ptr<stream_recorder> begin(std::vector<recording_streams*> all);
 
 private:
     class recorder;
 
-    static constexpr int lines = device_streams::count + 3; // streams, of which the last are for kernels, too
+    static constexpr std::size_t lines = device_streams::count + 3; // streams, of which the last are for kernels, too
 
     gpu_context& on_;
     std::mutex guard_; // of what follows: the recorder's

@@ -157,12 +157,25 @@ void streams::copy_out(cudaStream_t by, std::byte* to, const std::byte* from, st
     }
 }
 
-std::unique_ptr<stream_recorder> streams::begin_recording() { return one_by_one_ ? nullptr : recording_.begin(); }
+std::unique_ptr<stream_recorder> streams::begin_recording(std::span<device_streams* const> all) {
+    if (one_by_one_) return nullptr;
+    std::vector<recording_streams*> of;
+    for (device_streams* const s : all) of.push_back(&static_cast<streams*>(s)->recording_);
+    return recording_streams::begin(std::move(of));
+}
 
 void streams::replay(recorded_work& w, const step&, step_monitor&) {
     const profiled as("recorded step");
     on_.use();
     cuda::launch(w, streams_[compute]);
+}
+
+void streams::require_working() {
+    const std::string which = "GPU " + std::to_string(on_.card) + ": ";
+    check(cudaSetDevice(on_.card), (which + "cudaSetDevice").c_str());
+    const cudaError_t answer = cudaStreamQuery(streams_[compute]);
+    if (answer != cudaErrorNotReady) check(answer, (which + "cudaStreamQuery").c_str());
+    else (void)cudaGetLastError(); // who asks after a launch is not to find that
 }
 
 std::unique_ptr<device_event> streams::make_event() { return std::make_unique<event>(on_); }

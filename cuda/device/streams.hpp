@@ -31,8 +31,9 @@ public:
     void ask_again() noexcept override {} // what was given to a GPU goes on to its end
     std::shared_ptr<std::byte> told_memory(std::size_t bytes) override;
     /// nullptr where CUDA_LAUNCH_BLOCKING is set: then each kernel is launched by itself, and waited for.
-    std::unique_ptr<stream_recorder> begin_recording() override;
+    std::unique_ptr<stream_recorder> begin_recording(std::span<device_streams* const> all) override;
     void replay(recorded_work& w, const step& in, step_monitor& m) override;
+    void require_working() override;
 
 private:
     void destroy() noexcept;

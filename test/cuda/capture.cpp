@@ -257,7 +257,9 @@ TEST_CASE("random steps over two variables on random cards give the same, record
             c.reaches_peers = drawn(2) == 0;
         }
         emulator::cards(cards);
-        const tn::device_name gpu = "/gpu:" + std::to_string(drawn(static_cast<unsigned>(cards.size())));
+        const auto draw_gpu = [&] {
+            return tn::device_name("/gpu:" + std::to_string(drawn(static_cast<unsigned>(cards.size()))));
+        };
         const tn::graph g;
         const tn::graph_scope in(g);
         std::uniform_int_distribution<int> any(0, 1 << 20);
@@ -265,16 +267,16 @@ TEST_CASE("random steps over two variables on random cards give the same, record
             return static_cast<std::size_t>(any(random_source())) % from.size();
         };
         const auto x = tn::placeholder<float, tn::shape<n>>("x"), y = tn::placeholder<float, tn::shape<n>>("y");
-        const auto w = tn::on(gpu, [] { return tn::variable("w", tn::constant(numbers())); });
-        const auto v = tn::on(gpu, [] { return tn::variable("v", tn::constant(numbers())); });
+        const auto w = tn::on(draw_gpu(), [] { return tn::variable("w", tn::constant(numbers())); });
+        const auto v = tn::on(draw_gpu(), [] { return tn::variable("v", tn::constant(numbers())); });
         // By node: two that it adds.
-        std::vector<row> nodes{x, y, tn::on(gpu, [&] { return tn::identity(w); }),
-                               tn::on(gpu, [&] { return tn::identity(v); })};
+        std::vector<row> nodes{x, y, tn::on(draw_gpu(), [&] { return tn::identity(w); }),
+                               tn::on(draw_gpu(), [&] { return tn::identity(v); })};
         std::vector<std::pair<std::size_t, std::size_t>> made;
         for (int i = 0; i < 12; ++i) {
             const std::size_t a = pick(nodes), b = pick(nodes);
             made.emplace_back(a, b);
-            const tn::device_name where = any(random_source()) % 12 == 0 ? tn::device_name("/cpu:0") : gpu;
+            const tn::device_name where = any(random_source()) % 12 == 0 ? tn::device_name("/cpu:0") : draw_gpu();
             nodes.push_back(tn::on(where, [&] { return tn::add_n(nodes[a], nodes[b]); }));
         }
         const std::size_t to_w = pick(nodes), to_v = pick(nodes), first = pick(nodes), second = pick(nodes);

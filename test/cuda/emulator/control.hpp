@@ -59,7 +59,8 @@ inline constexpr int most_cards = 8;
 void seed(std::uint64_t n);
 /// Waits for all work, then: one card, no faults, an empty log, no violations, a seed of 1. What was allocated stays.
 void reset();
-/// The machine's cards, which takes effect at once: ask before a program looks for devices.
+/// The machine's cards, which takes effect at once: ask before a program looks for devices. At the start one, or as many as
+/// TENON_EMULATOR_CARDS says.
 void cards(const std::vector<card>& all);
 
 /// `call` ("cudaMalloc") answers `error`, and does nothing, from its call number `after` + 1 on, for `times` calls.

@@ -29,6 +29,7 @@ machine& the_machine() {
 machine::machine() {
     if (const char* calls = std::getenv("TENON_EMULATOR_OTHERS_WAIT"))
         others_wait = static_cast<unsigned>(std::strtoul(calls, nullptr, 10));
+    if (const char* many = std::getenv("TENON_EMULATOR_CARDS")) cards = std::clamp(std::atoi(many), 1, most_cards);
     for (int c = 0; c < most_cards; ++c) {
         card_state& card = all[static_cast<std::size_t>(c)];
         card.legacy = std::make_shared<stream>(stream{c, 0, 0});

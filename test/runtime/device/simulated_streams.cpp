@@ -152,7 +152,8 @@ TEST_CASE("what is recorded begins when it is given, each time anew, in its orde
     const void* in[] = {device.data()};
     void* out[] = {device.data()};
     tn::kernel_run pointers{in, out, nullptr, nullptr};
-    const auto recorder = m.first.begin_recording();
+    tn::device_streams* const all[] = {&m.first};
+    const auto recorder = m.first.begin_recording(all);
     recorder->copy(streams::copies_in, device.data(), host.data(), 1000 * sizeof(int), 7);
     recorder->mark(streams::copies_in, 7);
     recorder->wait(streams::compute, 7);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <map>
+#include <numeric>
 #include <set>
 #include <random>
 #include <thread>
@@ -14,6 +15,7 @@
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/fill.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/reshape.hpp>
@@ -351,6 +353,36 @@ TEST_CASE_FIXTURE(in_graph, "a time limit ends the copies of its own step alone"
                 else CHECK(s.run(tn::feed(x, small), y).item() == static_cast<float>(t));
         });
     for (auto& t : threads) t.join();
+}
+
+TEST_CASE_FIXTURE(in_graph, "a step over two devices is recorded, also where the host takes its feeds apart") {
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(6)),
+                         y = tn::untyped::placeholder(tn::element_type::float32, tn::extents(6));
+    const auto half = [](const tn::any_tensor& of) {
+        return tn::on("/cpu:0", [&] { return tn::untyped::split_evenly(of, 2); });
+    };
+    const auto of_x = half(x), of_y = half(y);
+    const auto left = tn::on("/gpu:0", [&] { return tn::untyped::concat({of_x[0], of_y[0]}, 0); });
+    const auto right = tn::on("/gpu:1", [&] { return tn::untyped::concat({left, of_x[1], of_y[1]}, 0); });
+    tn::session s(g, with_gpus(2));
+    const auto fed = [](float first) {
+        tn::any_array a(tn::element_type::float32, tn::extents(6));
+        std::iota(a.data<float>(), a.data<float>() + 6, first);
+        return a;
+    };
+    const auto feeds = [&](float first) {
+        std::vector<tn::fed_value> f;
+        for (const auto& [of, from] : {std::pair(x, first), std::pair(y, first + 100)}) f.push_back({of, fed(from)});
+        return f;
+    };
+    for (int i = 0; i < 5; ++i) {
+        const float b = static_cast<float>(i);
+        const auto got = s.run_untyped(feeds(b), {right});
+        CHECK(std::vector<float>(got[0].data<float>(), got[0].data<float>() + 12) ==
+              std::vector<float>{b, b + 1, b + 2, b + 100, b + 101, b + 102, b + 3, b + 4, b + 5, b + 103, b + 104,
+                                 b + 105});
+    }
+    CHECK(s.report_untyped(feeds(0), {right}).recordings == tn::recording_counts{.recorded = 1, .replayed = 4});
 }
 
 TEST_CASE_FIXTURE(in_graph, "check_numerics finds the first node that is not finite on a device") {

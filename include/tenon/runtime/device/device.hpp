@@ -56,8 +56,8 @@ public:
     }
 };
 
-/// What a step gives to the streams of one device, taken down once, to be given again as often as one likes. The pointers are those
-/// of then. It is given once at a time, and ends before the device does.
+/// What a step gives to the streams of devices of one kind, taken down once, to be given again as often as one likes. The pointers are those
+/// of then. It is given once at a time, and ends before the devices do.
 class recorded_work {
 public:
     virtual ~recorded_work() = default;
@@ -110,11 +110,15 @@ public:
         return {new std::byte[bytes], [](std::byte* p) { delete[] p; }};
     }
 
-    /// For what this thread takes down; nullptr: this device records nothing.
-    virtual std::unique_ptr<stream_recorder> begin_recording() { return nullptr; }
-    /// Gives it to the streams. What `compute` is given later comes after all of it. `in` is the step that it is part of; the monitor may be
-    /// asked and told of its commands, or of some. What is thrown says that nothing was given.
+    /// For what this thread takes down of all these, which are of this kind, and of which this is the first; nullptr: they record nothing.
+    virtual std::unique_ptr<stream_recorder> begin_recording(std::span<device_streams* const> /*all*/) {
+        return nullptr;
+    }
+    /// Of what was begun with this: gives it to the streams. What `compute` is given later comes after all of it. `in` is the step that it is
+    /// part of; the monitor may be asked and told of its commands, or of some. What is thrown says that nothing was given.
     virtual void replay(recorded_work&, const step& /*in*/, step_monitor&) {}
+    /// Throws where the device can be used no more: of what was replayed on several the first one's streams may not tell.
+    virtual void require_working() {}
 };
 
 /// Takes down work, none of which begins: the streams go on with what others give them meanwhile. Used, and ended, by one thread.
@@ -123,6 +127,8 @@ public:
     using stream = device_streams::stream;
 
     virtual ~stream_recorder() = default;
+    /// What follows is for the streams of this one of the devices that the recording was begun for. At first of number 0.
+    virtual void at(std::size_t device) = 0;
     /// What the next command comes after, of those that were recorded: whatever else was given to its stream before may be done beside it.
     virtual void after(std::span<const int> /*commands*/) {}
     /// A kernel with so many inputs and outputs. What `r` points to besides, and the kernel, live as long as the recording.

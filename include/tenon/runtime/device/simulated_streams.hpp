@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include <tenon/runtime/device/device.hpp>
 
@@ -36,9 +37,10 @@ public:
     simulated_machine& operator=(const simulated_machine&) = delete;
 
     struct event;
+    struct stream;
     struct command {
         enum class kind { launch, copy, record, wait } what;
-        int on = 0; // stream
+        stream* on = nullptr;
         tenon::kernel* kernel = nullptr;
         const kernel_run* run = nullptr;
         void* to = nullptr;
@@ -75,9 +77,9 @@ public:
     /// Those of a device. They live as long as this, since threads may still look at one that has just ended a step. `timed`: copies take
     /// time.
     stream* add_streams(bool timed);
-    /// `first`: of a device's streams. What is not owned stays until it was done, or, of an event that is told, is told.
-    void give(stream* first, std::span<command> all) noexcept;
-    void give(stream* first, std::unique_ptr<command> c) noexcept;
+    /// What is not owned stays until it was done, or, of an event that is told, is told.
+    void give(std::span<command> all) noexcept;
+    void give(std::unique_ptr<command> c) noexcept;
     void work_until(function_ref<bool()> done);
     void wake() noexcept;
     void leave(std::span<stream, count> streams);
@@ -128,7 +130,7 @@ public:
     void wake() noexcept override { machine_->wake(); }
     void flush() override { machine_->leave(std::span<simulated_machine::stream, count>(streams_, count)); }
     void ask_again() noexcept override { machine_->ask_again(); }
-    std::unique_ptr<stream_recorder> begin_recording() override;
+    std::unique_ptr<stream_recorder> begin_recording(std::span<device_streams* const> all) override;
     void replay(recorded_work& w, const step& in, step_monitor& m) override;
 
 private:
@@ -136,10 +138,11 @@ private:
     using command = simulated_machine::command;
     command of_launch(kernel& k, const kernel_run& r, int number) const;
     command of_copy(stream l, void* to, const void* from, std::size_t bytes, int number) const;
+    simulated_machine::stream* on(stream l) const { return streams_ + l; }
     void give(const command& c) {
         auto own = std::make_unique<command>(c);
         own->owned = true;
-        machine_->give(streams_, std::move(own));
+        machine_->give(std::move(own));
     }
 
     std::shared_ptr<simulated_machine> machine_;

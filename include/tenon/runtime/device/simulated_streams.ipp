@@ -33,13 +33,13 @@ TENON_INLINE simulated_machine::stream* simulated_machine::add_streams(bool time
     return added;
 }
 
-TENON_INLINE void simulated_machine::give(stream* first, std::span<command> all) noexcept {
+TENON_INLINE void simulated_machine::give(std::span<command> all) noexcept {
     const std::lock_guard lock(guard_);
-    for (command& c : all) add(first[c.on], c);
+    for (command& c : all) add(*c.on, c);
 }
-TENON_INLINE void simulated_machine::give(stream* first, std::unique_ptr<command> c) noexcept {
+TENON_INLINE void simulated_machine::give(std::unique_ptr<command> c) noexcept {
     const std::lock_guard lock(guard_);
-    stream& l = first[c->on];
+    stream& l = *c->on;
     add(l, *c.release());
 }
 
@@ -259,7 +259,7 @@ TENON_INLINE void simulated_machine::work_until(function_ref<bool()> done) {
 
 TENON_INLINE simulated_machine::command simulated_streams::of_launch(kernel& k, const kernel_run& r, int number) const {
     return {.what = command::kind::launch,
-            .on = compute,
+            .on = on(compute),
             .kernel = &k,
             .run = &r,
             .number = number,
@@ -271,7 +271,7 @@ TENON_INLINE simulated_machine::command simulated_streams::of_copy(stream l, voi
                                                                    std::size_t bytes, int number) const {
     const double seconds = latency_ + (bandwidth_ > 0 ? static_cast<double>(bytes) / bandwidth_ : 0);
     return {.what = command::kind::copy,
-            .on = l,
+            .on = on(l),
             .to = to,
             .from = from,
             .bytes = bytes,
@@ -295,12 +295,12 @@ TENON_INLINE void simulated_streams::copy(stream l, void* to, const void* from, 
 
 TENON_INLINE void simulated_streams::record(stream l, device_event& e, completion* then) {
     auto& point = static_cast<simulated_machine::event&>(e);
-    point.mark = {.what = command::kind::record, .on = l, .point = &point, .then = then};
-    machine_->give(streams_, std::span(&point.mark, 1));
+    point.mark = {.what = command::kind::record, .on = on(l), .point = &point, .then = then};
+    machine_->give(std::span(&point.mark, 1));
 }
 
 TENON_INLINE void simulated_streams::wait(stream l, device_event& e) {
-    give({.what = command::kind::wait, .on = l, .point = &static_cast<simulated_machine::event&>(e)});
+    give({.what = command::kind::wait, .on = on(l), .point = &static_cast<simulated_machine::event&>(e)});
 }
 
 // Commands with events and pointers of their own.
@@ -313,13 +313,17 @@ public:
     };
     std::vector<simulated_machine::command> commands;
     std::list<launched> launches;
-    std::map<int, simulated_machine::event> events; // by command, and by ~stream: its end
+    std::map<int, simulated_machine::event> events; // by command
+    std::list<simulated_machine::event> ends;       // of streams
 };
 
 class simulated_recorder final : public stream_recorder {
 public:
-    explicit simulated_recorder(const simulated_streams& s) : streams_(s) {}
+    explicit simulated_recorder(std::span<device_streams* const> all) {
+        for (device_streams* const s : all) of_.push_back(static_cast<const simulated_streams*>(s));
+    }
 
+    void at(std::size_t device) override { device_ = device; }
     void launch(kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs, int number) override {
         auto& l = made_->launches.emplace_back();
         l.run = r;
@@ -327,35 +331,42 @@ public:
         l.out.assign(r.out, r.out + outputs);
         l.run.in = l.in.data();
         l.run.out = l.out.data();
-        made_->commands.push_back(streams_.of_launch(k, l.run, number));
+        add(of_[device_]->of_launch(k, l.run, number));
     }
     void copy(stream l, void* to, const void* from, std::size_t bytes, int number) override {
-        made_->commands.push_back(streams_.of_copy(l, to, from, bytes, number));
-        used_[l] = true;
+        add(of_[device_]->of_copy(l, to, from, bytes, number));
     }
-    void mark(stream l, int number) override { add(simulated_machine::command::kind::record, l, number); }
-    void wait(stream l, int number) override { add(simulated_machine::command::kind::wait, l, number); }
+    void mark(stream l, int number) override { add(kind::record, of_[device_]->on(l), made_->events[number]); }
+    void wait(stream l, int number) override { add(kind::wait, of_[device_]->on(l), made_->events[number]); }
     std::unique_ptr<recorded_work> end(std::unique_ptr<recorded_work>) override {
-        for (const stream l : {device_streams::copies_in, device_streams::copies_out}) {
-            if (!used_[l]) continue; // others may work there for long
-            mark(l, ~l);
-            wait(device_streams::compute, ~l);
+        simulated_machine::stream* const compute = of_[0]->on(device_streams::compute);
+        for (simulated_machine::stream* const l : used_) { // others may work there for long
+            if (l == compute) continue;
+            simulated_machine::event& ended = made_->ends.emplace_back();
+            add(kind::record, l, ended);
+            add(kind::wait, compute, ended);
         }
         return std::move(made_);
     }
 
 private:
-    void add(simulated_machine::command::kind what, stream l, int number) {
-        made_->commands.push_back({.what = what, .on = l, .point = &made_->events[number]});
+    using kind = simulated_machine::command::kind;
+    void add(const simulated_machine::command& c) {
+        made_->commands.push_back(c);
+        if (std::find(used_.begin(), used_.end(), c.on) == used_.end()) used_.push_back(c.on);
+    }
+    void add(kind what, simulated_machine::stream* on, simulated_machine::event& point) {
+        made_->commands.push_back({.what = what, .on = on, .point = &point});
     }
 
-    const simulated_streams& streams_;
-    bool used_[device_streams::count]{};
+    std::vector<const simulated_streams*> of_;
+    std::size_t device_ = 0;
+    std::vector<simulated_machine::stream*> used_;
     std::unique_ptr<simulated_recording> made_ = std::make_unique<simulated_recording>();
 };
 
-TENON_INLINE std::unique_ptr<stream_recorder> simulated_streams::begin_recording() {
-    return std::make_unique<simulated_recorder>(*this);
+TENON_INLINE std::unique_ptr<stream_recorder> simulated_streams::begin_recording(std::span<device_streams* const> all) {
+    return std::make_unique<simulated_recorder>(all);
 }
 
 TENON_INLINE void simulated_streams::replay(recorded_work& w, const step& in, step_monitor& m) {
@@ -365,7 +376,7 @@ TENON_INLINE void simulated_streams::replay(recorded_work& w, const step& in, st
         c.monitor = &m;
         c.denormals = denormal_mode();
     }
-    machine_->give(streams_, r.commands);
+    machine_->give(r.commands);
 }
 
 } // namespace tenon::detail

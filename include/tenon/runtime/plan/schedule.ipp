@@ -20,7 +20,7 @@ public:
         s_.order = ordering_.order();
         if (o_.has_streams()) { // which are told what to wait for
             const std::vector<edges::edge> waits = ordering_.dependencies(s_.order);
-            if (!lay_out_beside_streams(waits)) s_.memory = lay_out(p_, o_, s_.order);
+            if (!lay_out_beside_streams(waits)) lay_out_for_streams();
             find_waits(waits);
             return std::move(s_);
         }
@@ -149,6 +149,28 @@ private:
         s_.memory = lay_out(p_, o_, s_.order, {.later = std::move(later), .until = {}});
         const std::size_t in_order = lay_out(p_, o_, s_.order).arena_bytes();
         return fits() && s_.memory.arena_bytes() <= in_order * static_cast<std::size_t>(o_.side_by_side) + little;
+    }
+
+    // What streams read of the host's memory stays until the host has done what it has in their midst: it would wait for them otherwise,
+    // and the step could not be given to them at once.
+    void lay_out_for_streams() {
+        const auto is_on_host = [&](std::size_t at) { return worker_of(p_, o_, item(s_.order[at])).stream < 0; };
+        std::vector<int> until(s_.order.size());
+        bool given_later = false; // something, to a stream
+        int last_of_host = -1;    // before that
+        for (std::size_t at = until.size(); at-- > 0;) {
+            until[at] = static_cast<int>(at);
+            if (!is_on_host(at)) given_later = true;
+            else if (given_later && last_of_host < 0) last_of_host = until[at];
+        }
+        for (std::size_t at = 0; at < until.size(); ++at) {
+            const program_item& it = item(s_.order[at]);
+            if (it.op != &transfer_definition || is_on_host(at)) continue;
+            if (!o_.device(p_.value(p_.root(it.inputs[0])).device).streams())
+                until[at] = std::max(until[at], last_of_host);
+        }
+        s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = std::move(until)});
+        if (!fits()) s_.memory = lay_out(p_, o_, s_.order);
     }
 
     position_sets what_comes_later() const {

@@ -109,9 +109,10 @@ public:
     struct staged_copy {
         std::size_t operation, slot, bytes, offset;
     };
-    // Where a step gives its streams all they do at once, as one node of a graph: then it can be recorded.
+    // Where a step gives its streams, of however many devices, all they do at once, as one node of a graph: then it can be recorded.
     struct streams_work {
         run_graph graph;
+        std::vector<int> devices;      // whose streams they are, that of the first kernel first
         std::vector<int> told;         // operations whose kernels tell their device something
         std::vector<int> not_recorded; // operations whose kernels may not be, when the executable is
         std::vector<int> updates;      // variables

@@ -147,21 +147,17 @@ TENON_INLINE void executable::find_waits(const std::vector<const variable_resour
                 operations[static_cast<std::size_t>(last[l])].ends_line = false;
 }
 
-// Streams of one device, kernels among what they do, and none of it that the host waits for in the middle.
+// Streams of devices of one kind, kernels among what they do, and none of it that the host waits for in the middle.
 TENON_INLINE bool executable::may_be_at_once() const {
     constexpr std::size_t worth_it = 2; // operations
     if (check_numerics || on_streams.size() < worth_it) return false;
-    const int device = streams.front().device;
-    const auto is_elsewhere = [&](int d) { return d != device && device_at(d).streams(); };
+    const auto is_simulated = [&](const worker& w) { return device_at(w.device).attributes().simulated; };
+    for (const worker& w : streams)
+        if (is_simulated(w) != is_simulated(streams.front())) return false;
     bool any_kernel = false;
     for (const int s : on_streams) {
-        const program_item& it = item(static_cast<std::size_t>(s));
         const std::span<const int> then = graph.ended[static_cast<std::size_t>(s)];
-        if (op(s).by.device != device || is_elsewhere(it.device) ||
-            std::any_of(then.begin(), then.end(), [&](int n) { return op(n).line >= 0; }))
-            return false;
-        for (std::size_t k = 0; k < it.inputs.size(); ++k)
-            if (it.read[k] && is_elsewhere(whole.value(whole.root(it.inputs[k])).device)) return false;
+        if (std::any_of(then.begin(), then.end(), [&](int n) { return op(n).line >= 0; })) return false;
         any_kernel = any_kernel || op(s).by.stream == device_streams::compute;
     }
     // What the host does before or after must be short: otherwise it would do it beside the streams.
@@ -197,14 +193,21 @@ TENON_INLINE std::unique_ptr<executable::streams_work> executable::plan_at_once(
     for (int s = 0; s < all_streams; ++s) all->graph.before.push_back(node_of(s) == s ? 0 : -1);
     all->graph.count(0, size() + 1);
     all->graph.on_host = graph.on_host + 1;
+    const auto first = std::find_if(streams.begin(), streams.end(),
+                                    [](const worker& w) { return w.stream == device_streams::compute; });
+    all->devices.push_back(first->device);
     for (const int number : on_streams) {
         const operation& o = op(number);
         const auto s = static_cast<std::size_t>(number);
+        if (std::find(all->devices.begin(), all->devices.end(), o.by.device) == all->devices.end())
+            all->devices.push_back(o.by.device);
         if (o.kernel->told_bytes() > 0) all->told.push_back(number);
         if (!o.kernel->may_be_recorded()) all->not_recorded.push_back(number);
         if (!o.copies || o.bytes == 0) continue;
-        const bool in = o.by.stream == device_streams::copies_in;
-        const int from = whole.value(whole.root(item(s).inputs[0])).producer;
+        const program_value& read = whole.value(whole.root(item(s).inputs[0]));
+        const bool in = !device_at(read.device).streams();
+        if (!in && device_at(o.device).streams()) continue; // from one device to another
+        const int from = read.producer;
         if (in && from >= 0) { // what the streams have made is copied after the host has staged what they read
             const auto at = std::find(scheduled.order.begin(), scheduled.order.end(), from);
             if (at != scheduled.order.end() && op(static_cast<int>(at - scheduled.order.begin())).line >= 0)

@@ -153,6 +153,7 @@ private:
     void give_operation(int s) noexcept;
     void give_all() noexcept;
     bool give_recorded() noexcept;
+    void require_working_devices() noexcept;
     void record_end(std::size_t line, report& then) noexcept;
     void record_event(const worker& by, device_event& e, report* then) noexcept;
 

@@ -195,6 +195,7 @@ TENON_INLINE void executor::reached(int node, std::exception_ptr why) noexcept {
     const bool is_one = node >= 0 && node != all_streams();
     if (why) failed(nowhere, std::move(why)); // of what, among all that was given, nobody knows
     else if (is_one) check(p_.op(node).checked);
+    else if (node == all_streams() && staged_) require_working_devices();
     locked lock(guard_);
     const bool was_last = awaited_events_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     if (!stopped()) {
@@ -300,10 +301,9 @@ TENON_INLINE void executor::give_all() noexcept {
 TENON_INLINE bool executor::give_recorded() noexcept {
     recorded_work* const work = f_.recording_of(*e_.in);
     if (!work) return false;
+    const worker first{p_.at_once->devices[0], device_streams::compute};
     const auto kernels =
-        static_cast<std::size_t>(std::find_if(p_.streams.begin(), p_.streams.end(),
-                                              [](const worker& w) { return w.stream == device_streams::compute; }) -
-                                 p_.streams.begin());
+        static_cast<std::size_t>(std::find(p_.streams.begin(), p_.streams.end(), first) - p_.streams.begin());
     try {
         f_.stage_in(e_.pool());
         for (const int s : p_.at_once->told) p_.op(s).kernel->tell(f_.told[static_cast<std::size_t>(s)].get());
@@ -320,6 +320,16 @@ TENON_INLINE bool executor::give_recorded() noexcept {
     f_.replayed();
     record_end(kernels, reports_[static_cast<std::size_t>(all_streams())]);
     return true;
+}
+
+// Of a recorded step the first device's end is told alone.
+TENON_INLINE void executor::require_working_devices() noexcept {
+    const std::span<const int> others = std::span(p_.at_once->devices).subspan(1);
+    try {
+        for (const int d : others) p_.device_at(d).streams()->require_working();
+    } catch (...) {
+        failed(nowhere, std::current_exception());
+    }
 }
 
 TENON_INLINE void executor::give_operation(int number) noexcept {

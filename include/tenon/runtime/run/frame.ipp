@@ -254,9 +254,10 @@ TENON_INLINE void frame::failed_to_record(const std::exception_ptr& why) noexcep
 TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_step,
                                                           std::unique_ptr<recorded_work> other) {
     const executable::streams_work& all = *p_.at_once;
-    device_streams& streams = p_.streams_of(p_.streams.front());
-    if (!staged_ && all.staged_bytes > 0) staged_ = streams.told_memory(all.staged_bytes);
-    const auto recorder = streams.begin_recording();
+    std::vector<device_streams*> streams;
+    for (const int d : all.devices) streams.push_back(p_.device_at(d).streams());
+    if (!staged_ && all.staged_bytes > 0) staged_ = streams[0]->told_memory(all.staged_bytes);
+    const auto recorder = streams[0]->begin_recording(streams);
     if (!recorder) return nullptr;
     auto copy_in = all.in.begin(), copy_out = all.out.begin();
     std::vector<int> before;
@@ -265,6 +266,8 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
         const auto s = static_cast<std::size_t>(number);
         const executable::operation& op = p_.operations[s];
         const auto stream = static_cast<device_streams::stream>(op.by.stream);
+        recorder->at(static_cast<std::size_t>(std::find(all.devices.begin(), all.devices.end(), op.by.device) -
+                                              all.devices.begin()));
         before.clear();
         for (const int b : p_.scheduled.waits_for[s])
             if (p_.op(b).line >= 0) before.push_back(b);
