@@ -157,9 +157,22 @@ std::uint32_t alignment_of(std::size_t first, const gemm_description& d, int bat
     return static_cast<std::uint32_t>(bytes & (~bytes + 1)); // the lowest bit of all
 }
 
+// Of the transposed product that cuBLASLt is asked for, whose A is b.
+cublasLtEpilogue_t epilogue_of(const gemm_description& d) {
+    if (d.sums_a) return CUBLASLT_EPILOGUE_BGRADB;
+    if (d.sums_b) return CUBLASLT_EPILOGUE_BGRADA;
+    if (d.gelu) return d.keeps_input ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+    return d.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+// What gelu keeps has rows in eights, and is of one product, or of a batch that the library goes through.
+bool has_epilogue_of(const gemm_description& d) {
+    return !d.relu && !(d.gelu && d.keeps_input && (d.n % 8 != 0 || d.dimensions > 0));
+}
+
 std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
     std::vector<std::int64_t> key{
-        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, d.bias, tf32};
+        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, epilogue_of(d), tf32};
     for (int i = 0; i < d.dimensions; ++i)
         key.insert(key.end(), {d.batch[i].size, d.batch[i].step_a, d.batch[i].step_b, d.batch[i].step_c});
     return key;
@@ -193,7 +206,8 @@ std::string text_of(const gemm_description& d) {
     };
     std::string text = "the product " + matrix(d.m, d.k, d.transpose_a) + " x " + matrix(d.k, d.n, d.transpose_b) +
                        " of " + name_of(d.element);
-    if (d.bias) text += d.relu ? " with bias and relu" : " with bias";
+    if (d.bias) text += d.relu ? " with bias and relu" : d.gelu ? " with bias and gelu" : " with bias";
+    if (d.sums_a || d.sums_b) text += " with sums of rows";
     if (d.addend) text += " added to another";
     for (int i = 0; i < d.dimensions; ++i) text += (i == 0 ? ", batch " : " x ") + std::to_string(d.batch[i].size);
     return text;
@@ -218,7 +232,7 @@ bool has_int8_product(const gemm_description& d) {
 
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
     const bool has_type = is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
-    if (!has_type || d.relu || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() ||
+    if (!has_type || !has_epilogue_of(d) || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() ||
         !lt_functions() || !on.has_products_of(d.element))
         return nullptr;
     std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
@@ -245,9 +259,8 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     const auto transposed = [](bool t) { return static_cast<std::int32_t>(t ? CUBLAS_OP_T : CUBLAS_OP_N); };
     set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(d.transpose_b));
     set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(d.transpose_a));
-    if (d.bias) {
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
-    }
+    if (has_epilogue()) set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue_of(d)));
+    if (d.keeps_input) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, d.n);
 
     const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, cudaDataType_t of, std::int64_t rows,
                             std::int64_t columns, std::int64_t gemm_batch::*step) {
@@ -284,7 +297,16 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     found_ = at->second;
 }
 
-std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int capability) const {
+void lt_product::point_at(const void* vector, void* kept) {
+    const auto set = [&](cublasLtMatmulDescAttributes_t which, const void* address) {
+        check(lt_functions()->cublasLtMatmulDescSetAttribute(operation_.get(), which, &address, sizeof address),
+              "cublasLtMatmulDescSetAttribute", asked_);
+    };
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+    if (d_.keeps_input) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kept);
+}
+
+std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int capability) {
     const functions& f = *lt_functions();
     cublasLtMatmulPreference_t made = nullptr;
     check(f.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate", asked_);
@@ -305,11 +327,9 @@ std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int 
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, all(&gemm_batch::step_a, d_.element));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
-    if (d_.bias) { // of the address that will come the library looks at the alignment now
-        const auto* const somewhere = reinterpret_cast<const void*>(operands);
-        check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &somewhere,
-                                               sizeof somewhere),
-              "cublasLtMatmulDescSetAttribute", asked_);
+    if (has_epilogue()) { // of the addresses that will come the library looks at the alignment now
+        auto* const somewhere = reinterpret_cast<void*>(operands);
+        point_at(somewhere, somewhere);
     }
     cublasLtMatmulHeuristicResult_t result{};
     int count = 0;
@@ -324,18 +344,18 @@ std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int 
     return algorithm{result.algo, result.workspaceSize};
 }
 
-bool lt_product::run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream) {
+bool lt_product::run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace,
+                     void* stream) {
     const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-    const auto bits = address(a) | address(b) | address(c) | (d_.bias || d_.addend ? address(added) : 0);
+    const auto bits =
+        address(a) | address(b) | address(c) | (d_.bias || d_.addend ? address(added) : 0) | address(beside);
     if (bits % alignment != 0) return false;
     const algorithm& by = bits % best_alignment == 0 ? found_->well_aligned : found_->any;
     const functions& f = *lt_functions();
     std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
-    if (d_.bias) {
+    if (has_epilogue()) {
         lock.lock();
-        check(
-            f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &added, sizeof added),
-            "cublasLtMatmulDescSetAttribute", asked_);
+        point_at(d_.bias ? added : beside, beside);
     }
     const factor of_product(d_.factor), of_addend(d_.addend ? 1 : 0);
     const std::size_t bytes = size_of(d_.element), bytes_c = size_of(result_of(d_.element));

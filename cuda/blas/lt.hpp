@@ -47,7 +47,8 @@ bool has_int8_product(const gemm_description& d);
 class lt_product {
 public:
     /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8;
-    /// with relu, for its relu makes 0 of NaN), gives no algorithm for it, or TENON_CUDA_PRODUCTS is "own".
+    /// with relu, for its relu makes 0 of NaN; with gelu that keeps its input, rows that are no multiple of 8), gives no algorithm for it, or
+    /// TENON_CUDA_PRODUCTS is "own".
     /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
 
@@ -55,9 +56,10 @@ public:
     std::size_t workspace_bytes() const noexcept {
         return std::max(found_->well_aligned.workspace_bytes, found_->any.workspace_bytes);
     }
-    /// Gives the stream the products. `added`: the bias or the addend. True where that was done; false where an operand does not lie as was
-    /// promised to the library when it chose: aligned to `alignment` bytes. Thread-safe.
-    bool run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream);
+    /// Gives the stream the products. `added`: the bias or the addend; `beside`: what gelu keeps, or the sums. True where that was done; false
+    /// where an operand does not lie as was promised to the library when it chose: aligned to `alignment` bytes. Thread-safe.
+    bool run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace,
+             void* stream);
 
     /// How a plan lays out what it computes with.
     static constexpr std::size_t alignment = 64;
@@ -75,8 +77,11 @@ public:
 
 private:
     lt_product(gpu_context& on, const gemm_description& d, bool tf32);
+    bool has_epilogue() const { return d_.bias || d_.sums_a || d_.sums_b; }
+    // Tells the descriptor where an epilogue's operand, a vector or what gelu keeps, lies.
+    void point_at(const void* vector, void* kept);
     // The heuristic's first for operands that are so aligned.
-    std::optional<algorithm> find(std::size_t operands, int capability) const;
+    std::optional<algorithm> find(std::size_t operands, int capability);
 
     const gemm_description d_;
     const std::string asked_; // for messages
@@ -85,7 +90,7 @@ private:
     lt::owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
     int batched_ = -1; // the dimension of the batch that cuBLASLt goes through by itself
     std::optional<algorithms> found_;
-    std::mutex guard_; // of the descriptor, which has the bias' address
+    std::mutex guard_; // of the descriptor, which has addresses of what an epilogue reads and writes
 };
 
 } // namespace tenon::cuda

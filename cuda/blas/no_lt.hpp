@@ -23,7 +23,7 @@ public:
         return nullptr;
     }
     std::size_t workspace_bytes() const noexcept { return 0; }
-    bool run(const void*, const void*, const void*, void*, std::byte*, void*) { return false; }
+    bool run(const void*, const void*, const void*, void*, void*, std::byte*, void*) { return false; }
 
     static constexpr std::size_t workspace_alignment = 256;
 };

@@ -1,6 +1,7 @@
 #include <cuda/kernels/elements.hpp>
 #include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/linear/gemm.hpp>
+#include <tenon/tape/gelu.hpp>
 
 namespace tenon::cuda {
 
@@ -117,6 +118,15 @@ template <class T> __global__ void finish(T* c, const T* bias, std::int64_t elem
         c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, bias ? i % n : 0, relu);
 }
 
+template <class T> __global__ void gelu_of(const T* x, T* y, std::int64_t elements) {
+    using A = compute_t<T>;
+    const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
+    for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += all) {
+        const A at = widen(x[i]);
+        y[i] = narrow<T>(at / (1 + exp(-at * (A(detail::gelu_cubic) * at * at + A(detail::gelu_linear)))));
+    }
+}
+
 // Calls f(T{}) with the C++ type of a product's elements.
 template <class F> void with_product_type(element_type e, F&& f) {
     switch (e) {
@@ -145,6 +155,15 @@ void finish_product(element_type element, void* c, const void* bias, std::int64_
         using T = decltype(x);
         launch(finish<T>, blocks_for(elements), block_threads, 0, stream, static_cast<T*>(c),
                static_cast<const T*>(bias), elements, n, relu);
+    });
+}
+
+void gelu_tanh(element_type element, const void* x, void* y, std::int64_t elements, void* stream) {
+    if (elements == 0) return;
+    with_floating_type(element, [&](auto e) {
+        using T = decltype(e);
+        launch(gelu_of<T>, blocks_for(elements), block_threads, 0, stream, static_cast<const T*>(x), static_cast<T*>(y),
+               elements);
     });
 }
 

@@ -17,8 +17,10 @@ struct gemm_batch {
 ///
 ///     c = f(a * b + bias)            a: m x k, b: k x n, c: m x n, bias: n, added to each row
 ///     c = factor * a * b + addend    addend: m x n, of float or double
+///     c = gelu_tanh(x), x = a * b + bias; x is kept where it is asked for
+///     c = a * b, and the sums of b's rows, n, or of those of a transposed a, m
 ///
-/// With transpose_a the memory of a holds k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
+/// The last two are of half and bfloat16, by cuBLASLt or by the kernels below, one after another. With transpose_a the memory of a holds k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
 struct gemm_description {
     element_type element = element_type::float32; ///< of a and b: float, double, half, bfloat16, int8, int32 or int64
     std::int64_t m = 0, n = 0, k = 0;
@@ -26,7 +28,9 @@ struct gemm_description {
     bool bias = false, relu = false;
     bool addend = false; ///< without bias and relu
     double factor = 1;   ///< 1 where there is no addend
-    int dimensions = 0;  ///< of the batch
+    bool gelu = false, keeps_input = false; ///< with bias; and whether x is kept
+    bool sums_a = false, sums_b = false;    ///< of one product alone
+    int dimensions = 0;                     ///< of the batch
     gemm_batch batch[8];
 };
 
@@ -41,5 +45,8 @@ void gemm(const gemm_description& d, const void* a, const void* b, const void* a
 /// c = f(c + bias) for each of `rows` rows of `n` elements, of c and of the bias, which is nullptr where none is added.
 void finish_product(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
                     void* stream);
+
+/// y = gelu_tanh(x), of floating numbers; y may be x.
+void gelu_tanh(element_type element, const void* x, void* y, std::int64_t elements, void* stream);
 
 } // namespace tenon::cuda

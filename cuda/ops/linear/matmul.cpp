@@ -1,6 +1,9 @@
 // Products of matrices: by cuBLASLt where it has them, else by a kernel of our own.
 
+#include <algorithm>
+
 #include <cuda/blas/lt.hpp>
+#include <cuda/kernels/linear/convolution.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/op/attributes.hpp>
 #include <tenon/ops/linear/matmul.hpp>
@@ -51,23 +54,25 @@ public:
         d_(d), elements_(s.outputs[0].extents.elements()) {
         gemm_description asked = d;
         asked.relu = false; // cuBLASLt's makes 0 of NaN
-        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
-        if (library_ || !d.bias) return;
+        const auto ask = [&] { return (library_ = lt_product::make(*s.gpu, asked, s.allow_tf32)) != nullptr; };
+        if (ask()) return;
+        // What it has not in a product's pass comes after it.
+        asked.gelu = asked.keeps_input = asked.sums_a = asked.sums_b = false;
+        passes_after_ = d.gelu || d.sums_a || d.sums_b;
+        if ((passes_after_ && ask()) || !d.bias) return;
         asked.bias = false;
-        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
-        adds_bias_ = library_ != nullptr;
+        adds_bias_ = ask();
     }
     void run(const kernel_run& r) override {
-        if (!r.out[0] || elements_ == 0) return;
-        const void* const added = d_.bias || d_.addend ? r.in[2] : nullptr;
-        if (!library_ || !library_->run(r.in[0], r.in[1], added, r.out[0], workspace(r), r.stream))
-            gemm(d_, r.in[0], r.in[1], added, r.out[0], r.stream);
-        else if (adds_bias_ || d_.relu)
-            finish_product(result_of(d_.element), r.out[0], adds_bias_ ? added : nullptr, elements_ / d_.n, d_.n,
-                           d_.relu, r.stream);
+        void* const beside = d_.keeps_input || has_sums() ? r.out[1] : nullptr;
+        if (r.out[0] && elements_ > 0 && multiply(r, beside)) return;
+        if (has_sums() && beside)
+            sum_pixels(r.in[d_.sums_a ? 0 : 1], d_.k, summed(), d_.element, beside, r.scratch, r.stream);
     }
     std::size_t scratch_bytes() const override {
-        return needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;
+        const std::size_t of_library =
+            needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;
+        return std::max(of_library, has_sums() ? sum_pixels_scratch(d_.k, summed()) : 0);
     }
     bool may_share(int i, int) const override { return d_.addend && i == 2; }
     double cost() const override {
@@ -76,6 +81,23 @@ public:
     }
 
 private:
+    // The product and all that is done to it. True where the library has made its sums as well.
+    bool multiply(const kernel_run& r, void* beside) {
+        const void* const added = d_.bias || d_.addend ? r.in[2] : nullptr;
+        void* const product = d_.keeps_input && passes_after_ ? beside : r.out[0]; // where the library leaves it
+        const bool by_library = library_ && library_->run(r.in[0], r.in[1], added, product,
+                                                          passes_after_ ? nullptr : beside, workspace(r), r.stream);
+        if (by_library && !passes_after_ && !adds_bias_ && !d_.relu) return true;
+        void* const to = d_.keeps_input ? beside : r.out[0];
+        if (!by_library) gemm(d_, r.in[0], r.in[1], added, to, r.stream);
+        else if (adds_bias_ || d_.relu)
+            finish_product(result_of(d_.element), to, adds_bias_ ? added : nullptr, elements_ / d_.n, d_.n, d_.relu,
+                           r.stream);
+        if (d_.gelu) gelu_tanh(d_.element, to, r.out[0], elements_, r.stream);
+        return false;
+    }
+    bool has_sums() const { return d_.sums_a || d_.sums_b; }
+    std::int64_t summed() const { return d_.sums_a ? d_.m : d_.n; } // of sums, how many
     bool needs_workspace() const { return library_ && library_->workspace_bytes() > 0; }
     std::byte* workspace(const kernel_run& r) const {
         if (!needs_workspace()) return nullptr;
@@ -86,8 +108,8 @@ private:
 
     const gemm_description d_;
     const std::int64_t elements_;
-    std::unique_ptr<lt_product> library_; // nullptr: our own kernel
-    bool adds_bias_ = false;              // by a kernel that follows
+    std::unique_ptr<lt_product> library_;           // nullptr: our own kernel
+    bool adds_bias_ = false, passes_after_ = false; // by kernels that follow: the bias; gelu, or sums
 };
 
 kernel_pointer prepare_matmul(const kernel_setup& s) {
@@ -110,12 +132,30 @@ kernel_pointer prepare_matmul_add(const kernel_setup& s) {
     return std::make_unique<product_kernel>(s, d);
 }
 
+// The planner's, too: gelu_tanh(a b + bias), and what it is of where the node has a second output.
+kernel_pointer prepare_matmul_gelu(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    d.bias = d.gelu = true;
+    d.keeps_input = s.outputs.size() == 2;
+    return std::make_unique<product_kernel>(s, d);
+}
+// a b and the sums of the rows of b, or of a.
+kernel_pointer prepare_matmul_row_sums(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    (s.attrs.get<std::int64_t>("of_a") ? d.sums_a : d.sums_b) = true;
+    return std::make_unique<product_kernel>(s, d);
+}
+
 } // namespace
 
 void register_matmul() {
     enter({{matmul_op::name, prepare_matmul},
            {matmul_op::with_bias, prepare_matmul_bias},
-           {"matmul_add", prepare_matmul_add}});
+           {"matmul_add", prepare_matmul_add},
+           {"matmul_gelu", prepare_matmul_gelu},
+           {"matmul_row_sums", prepare_matmul_row_sums}});
 }
 
 } // namespace tenon::cuda

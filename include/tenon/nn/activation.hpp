@@ -40,6 +40,10 @@ inline constexpr struct gelu_activation {
     template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::gelu(static_cast<X&&>(x)); }
 } gelu;
 
+inline constexpr struct gelu_tanh_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::gelu_tanh(static_cast<X&&>(x)); }
+} gelu_tanh;
+
 inline constexpr struct silu_activation {
     template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::silu(static_cast<X&&>(x)); }
 } silu;

@@ -71,9 +71,14 @@ struct op_definition {
     /// Of a product of inputs 0 and 1: the name of the op that adds a bias, its input 2, and applies relu where its
     /// attribute `relu` says so, in the same pass. Its other attributes are those of the product.
     const char* with_bias = nullptr;
-    /// Of a product of inputs 0 and 1: the op that adds its attribute `factor` times it to its input 2, in the same pass. It is of plans
-    /// alone: no graph has one. nullptr: there is none.
+    // Ops of plans alone, which no graph has, for devices whose library does in a product's pass what follows it. nullptr: there is none.
+    /// Of a product of inputs 0 and 1: the op that adds its attribute `factor` times it to its input 2.
     const op_definition& (*with_addend)() = nullptr;
+    /// The same, whose second output is the sum of the rows of input 1, over which the product sums; where its attribute `of_a` is 1, of
+    /// input 0.
+    const op_definition& (*with_row_sums)() = nullptr;
+    /// Of a product with a bias: the op that gives gelu_tanh of that and, where it has a second output, that.
+    const op_definition& (*with_gelu)() = nullptr;
     /// Where output 0 is input 0 repeated: the sizes of input 0 with a 1 for each dimension that is repeated, so that
     /// they broadcast to those of the output.
     extents (*repeated)(const attributes&, const extents& input, const extents& output) = nullptr;
@@ -133,6 +138,8 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
     if constexpr (requires { Op::with_bias; }) d.with_bias = Op::with_bias;
     if constexpr (requires { Op::with_addend(); }) d.with_addend = &Op::with_addend;
+    if constexpr (requires { Op::with_gelu(); }) d.with_gelu = &Op::with_gelu;
+    if constexpr (requires { Op::with_row_sums(); }) d.with_row_sums = &Op::with_row_sums;
     if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
         d.repeated = [](const attributes& a, const extents& input, const extents& output) -> extents {
             return Op::repeated(decode<A>(a), input, output);

@@ -5,6 +5,7 @@
 #include <tenon/expr/tree.hpp>
 
 #include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/tape/gelu.hpp>
 
 /// Activations of neural networks, beside relu, sigmoid, tanh and softplus, which are instructions (ops/elementwise/elementwise.hpp).
 
@@ -30,9 +31,6 @@ struct soft_shrink_rule : composite_rule<"soft_shrink", true> {};
 struct hard_shrink_rule : composite_rule<"hard_shrink", true> {};
 struct threshold_rule : composite_rule<"threshold", false> {};
 
-// 2 sqrt(2 / pi), and that times 0.044715
-inline constexpr auto gelu_linear = number_of<bits_of(1.59576912160573071176)>;
-inline constexpr auto gelu_cubic = number_of<bits_of(0.07135481627260025)>;
 inline constexpr auto selu_scale = number_of<bits_of(1.05070098735548049342)>;
 inline constexpr auto selu_scale_times_alpha = number_of<bits_of(1.75809934084737685997)>;
 
@@ -47,7 +45,9 @@ inline constexpr auto celu_of = [](auto x, auto alpha) {
     return select(x > zero, x, alpha * expm1(minimum(x, zero) / alpha));
 };
 inline constexpr auto gelu_of = [](auto x) { return half_of_one * x * erfc(minus_root_of_half * x); };
-inline constexpr auto gelu_tanh_of = [](auto x) { return x * sigmoid(x * fma(gelu_cubic * x, x, gelu_linear)); };
+inline constexpr auto gelu_tanh_of = [](auto x) {
+    return x * sigmoid(x * fma(number_of<bits_of(gelu_cubic)> * x, x, number_of<bits_of(gelu_linear)>));
+};
 inline constexpr auto silu_of = [](auto x) { return x * sigmoid(x); };
 inline constexpr auto hard_sigmoid_of = [](auto x) { return minimum(relu(x + three), six) / six; };
 inline constexpr auto hard_swish_of = [](auto x) { return x * minimum(relu(x + three), six) / six; };

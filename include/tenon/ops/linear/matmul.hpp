@@ -22,7 +22,9 @@ namespace tenon {
 struct matmul_op {
     static constexpr const char* name = "matmul";
     static constexpr const char* with_bias = "matmul_bias";
-    static const op_definition& with_addend(); ///< "matmul_add": GPUs' libraries have it, CPUs do not
+    // GPUs' libraries have these, CPUs do not.
+    static const op_definition& with_addend();   ///< "matmul_add"
+    static const op_definition& with_row_sums(); ///< "matmul_row_sums"
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
@@ -71,6 +73,7 @@ TENON_OP(matmul, matmul);
 struct matmul_bias_op {
     static constexpr const char* name = "matmul_bias";
     static constexpr op_flags flags = op_flags::alike;
+    static const op_definition& with_gelu(); ///< "matmul_gelu": GPUs' libraries have it, CPUs do not
     struct attributes {
         bool transpose_a = false;
         bool transpose_b = false;
@@ -128,17 +131,30 @@ any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tenso
 
 namespace tenon {
 
+namespace detail {
+// A product that plans alone have: they know its sizes from the nodes that it stands for.
+inline op_definition product_of_plans(const char* name) {
+    op_definition d = definition_of<matmul_op>();
+    d.name = name;
+    d.infer = nullptr;
+    d.gradient = nullptr;
+    d.cpu = nullptr;
+    d.with_bias = nullptr;
+    d.with_addend = d.with_row_sums = nullptr;
+    return d;
+}
+} // namespace detail
+
 TENON_INLINE const op_definition& matmul_op::with_addend() {
-    static const op_definition made = [] {
-        op_definition d = definition_of<matmul_op>();
-        d.name = "matmul_add";
-        d.infer = [](const tenon::attributes&, type_list in, int) -> inferred { return inferred(in[2]); };
-        d.gradient = nullptr;
-        d.cpu = nullptr;
-        d.with_bias = nullptr;
-        d.with_addend = nullptr;
-        return d;
-    }();
+    static const op_definition made = detail::product_of_plans("matmul_add");
+    return made;
+}
+TENON_INLINE const op_definition& matmul_op::with_row_sums() {
+    static const op_definition made = detail::product_of_plans("matmul_row_sums");
+    return made;
+}
+TENON_INLINE const op_definition& matmul_bias_op::with_gelu() {
+    static const op_definition made = detail::product_of_plans("matmul_gelu");
     return made;
 }
 

@@ -189,10 +189,10 @@ TEST_CASE("an operand that is not aligned as was promised is no operand for cuBL
     REQUIRE(cudaMalloc(reinterpret_cast<void**>(&memory), 4096 + p->workspace_bytes()) == cudaSuccess);
     // The emulated one refuses what is less aligned than it was told.
     for (const int from : {0, 64, 128})
-        CHECK(p->run(memory + from, memory + 1024, nullptr, memory + 2048, memory + 4096, nullptr));
-    CHECK_FALSE(p->run(memory + 4, memory + 1024, nullptr, memory + 2048, nullptr, nullptr));
-    CHECK_FALSE(p->run(memory, memory + 1028, nullptr, memory + 2048, nullptr, nullptr));
-    CHECK_FALSE(p->run(memory, memory + 1024, nullptr, memory + 2052, nullptr, nullptr));
+        CHECK(p->run(memory + from, memory + 1024, nullptr, memory + 2048, nullptr, memory + 4096, nullptr));
+    CHECK_FALSE(p->run(memory + 4, memory + 1024, nullptr, memory + 2048, nullptr, nullptr, nullptr));
+    CHECK_FALSE(p->run(memory, memory + 1028, nullptr, memory + 2048, nullptr, nullptr, nullptr));
+    CHECK_FALSE(p->run(memory, memory + 1024, nullptr, memory + 2052, nullptr, nullptr, nullptr));
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(cudaFree(memory) == cudaSuccess);
 }

@@ -170,6 +170,28 @@ inline const std::shared_ptr<const tape>& tape_of(const program_item& i) {
     return i.attributes.get<std::shared_ptr<const tape>>("tape");
 }
 
+// A result of a fused item that is one of its operands, as the gradient of a sum has them, is that operand.
+inline void forward_copies(program& p) {
+    const uses_of uses(p);
+    replacements r(p.values.size());
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        const program_item& i = p.items[n];
+        if (i.removed || i.op != &fused_definition || !i.predecessors.empty() || uses.awaited[n]) continue;
+        const tape& t = *tape_of(i);
+        if (static_cast<int>(i.outputs.size()) != t.output_count) continue; // some are merged
+        for (int o = 0; o < t.output_count; ++o) {
+            const instruction& from = t.code[t.outputs[o].reg];
+            if (from.op != opcode::input) continue;
+            const int to = i.outputs[static_cast<std::size_t>(o)], v = i.inputs[static_cast<std::size_t>(from.a)];
+            if (p.value(to).type == p.value(v).type && broadcast_of(p, i.inputs) == p.value(v).type.extents)
+                r.replace(to, r.of(v));
+        }
+    }
+    r.apply(p);
+    for (program_value& v : p.values)
+        if (v.view_of >= 0) v.view_of = r.of(v.view_of);
+}
+
 // A fused item reads a repeated tensor from where it is not repeated yet.
 inline void look_through_broadcasts(program& p) {
     for (std::size_t n = 0; n < p.items.size(); ++n) {
@@ -424,8 +446,12 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::forward_views(p);
     detail::fold_constants(p, o);
     if (o.fuse) {
+        detail::forward_copies(p);
         detail::fuse_epilogues(p);
+        detail::share_sums(p, o);
+        detail::fuse_gelu(p, o);
         detail::fuse_steps(p, o);
+        detail::fuse_row_sums(p, o);
         detail::look_through_broadcasts(p);
     }
     detail::drop_unread(p, o.fuse);
