@@ -66,7 +66,7 @@ names() {
     printf '%s\n' benchmarks/bandwidth benchmarks/matmul
     test_files | grep '^tests/ops/'
     test_files | grep -vE '^tests/(ops/.*|session|recorded|op_table)$'
-    printf '%s\n' sanitizer/memcheck/session tests/op_table benchmarks/steps
+    printf '%s\n' sanitizer/memcheck/session tests/op_table benchmarks/{steps,kernel_time}
     [ $built = no ] || printf '%s\n' build/rest resources
     printf '%s\n' sanitizer/memcheck/{recorded,strided_copy} graphs peers tests/plans
     printf 'tour/%s\n' 02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory \
@@ -115,7 +115,7 @@ pack_programs() {
     local to=$build/programs file
     rm -rf "$to"
     for file in "$build"/test/cuda/{test_cuda_gpu,cuda_plans,cuda_endurance} "$build/test/random_graphs_gpu" \
-        "$build"/benchmarks/cuda/{training,bandwidth,matmul,steps,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
+        "$build"/benchmarks/cuda/{training,bandwidth,matmul,steps,kernel_time,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
         if ! [ -f "$file" ] || ! [ -x "$file" ]; then continue; fi
         mkdir -p "$to/$(dirname "${file#"$build"/}")"
         strip -s -o "$to/${file#"$build"/}" "$file" || return
@@ -158,7 +158,7 @@ run() {
     build/configure) configure ;;
     build/tests) compile test_cuda_gpu ;;
     build/training) compile benchmark_cuda_training ;;
-    build/benchmarks) compile benchmark_cuda_{bandwidth,matmul,steps,peer_rows} ;;
+    build/benchmarks) compile benchmark_cuda_{bandwidth,matmul,steps,kernel_time,peer_rows} ;;
     build/rest) compile tenon_gpu_tests tenon_examples ;;
     resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/cuda/libtenon_cuda.a" ;;
     tests/plans)

@@ -17,4 +17,21 @@ private:
     gpu::recorded graph_;
 };
 
+/// One of those kernels between two events.
+class hand_tanh {
+public:
+    explicit hand_tanh(std::int64_t elements);
+    ~hand_tanh();
+    hand_tanh(const hand_tanh&) = delete;
+    hand_tanh& operator=(const hand_tanh&) = delete;
+    /// The seconds that the card took for it.
+    double run() const;
+
+private:
+    std::int64_t elements_;
+    gpu::buffer from_, to_;
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
 } // namespace baseline
