@@ -7,6 +7,7 @@
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/movement.hpp>
@@ -307,4 +308,22 @@ TEST_CASE("check_gradients finds a wrong gradient and says where") {
     CHECK(check_gradients([](const auto& x, const auto& y) { return matmul(x, stop_gradient(y)); }, input<shape<3>>(),
                           input<shape<3>>())
               .find("input 1") != std::string::npos);
+}
+
+TEST_CASE("matmul: the gradient of a matrix that a whole batch is multiplied with is one product of all rows") {
+    const auto plain = [](const auto& a, const auto& b) { return sum(square(matmul(a, b))); };
+    const auto transposed = [](const auto& a, const auto& b) { return sum(square(matmul<transpose_b>(a, b))); };
+    const auto both = [](const auto& a, const auto& b) { return sum(square(matmul<transpose_a>(a, b))); };
+    CHECK(check_gradients(plain, input<shape<2, 3, 4>>(), input<shape<4, 5>>()) == "");
+    CHECK(check_gradients(plain, input<shape<dyn, dyn, dyn>>(2, 3, 4), input<shape<dyn, dyn>>(4, 2)) == "");
+    CHECK(check_gradients(plain, input<shape<2, 3, 2, 4>>(), input<shape<4>>()) == "");
+    CHECK(check_gradients(transposed, input<shape<2, 3, 4>>(), input<shape<5, 4>>()) == "");
+    CHECK(check_gradients(both, input<shape<2, 4, 3>>(), input<shape<4, 5>>()) == "");
+    const graph_scope scope{graph()};
+    const any_tensor a = untyped::placeholder(element_type::float32, {0, 3, 4}),
+                     b = untyped::placeholder(element_type::float32, {4, 5});
+    const any_tensor db = untyped::gradients(untyped::sum(untyped::matmul(a, b)), {a, b})[1];
+    CHECK(db.node()->op->name == std::string("matmul"));
+    CHECK(run(db, fed_value{a, random_array<float>({0, 3, 4})}, fed_value{b, random_array<float>({4, 5})}).elements() ==
+          20);
 }

@@ -128,6 +128,7 @@ any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tenso
 #include <tenon/ops/linear/matmul_kernel.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
 
 namespace tenon {
 
@@ -178,6 +179,13 @@ inline any_tensor summed_to(const any_tensor& d, const any_tensor& x) {
     return repeated ? untyped::sum_like(d, x) : d;
 }
 
+// The rows of all matrices of x as one matrix.
+inline any_tensor as_rows(const any_tensor& x) {
+    const int last = x.rank() - 1;
+    return tenon::add<reshape_op>({{reshape_op::deduced, reshape_op::copied(last)}, {extent{}, x.extents()[last]}},
+                                  {x});
+}
+
 // Sets the gradients of inputs 0 and 1 where `d` flows into their product.
 inline void set_product_gradients(gradient_context& g, any_tensor d, bool ta, bool tb) {
     using untyped::matmul;
@@ -188,7 +196,10 @@ inline void set_product_gradients(gradient_context& g, any_tensor d, bool ta, bo
     if (row) a = untyped::expand_dims(a, {0});
     if (column) b = untyped::expand_dims(b, {1});
     const any_tensor da = ta ? matmul(b, d, tb, true) : matmul(d, b, false, !tb);
-    const any_tensor db = tb ? matmul(d, a, true, ta) : matmul(a, d, !ta, false);
+    // Of a batch with one matrix one product, which sums over the batch too.
+    const bool is_one = a.rank() > 2 && b.rank() == 2 && !ta;
+    const any_tensor rows = is_one ? as_rows(a) : a, d_rows = is_one ? as_rows(d) : d;
+    const any_tensor db = tb ? matmul(d_rows, rows, true, ta) : matmul(rows, d_rows, !ta, false);
     const auto finished = [](const any_tensor& dx, const any_tensor& x, bool vector, int axis) {
         const any_tensor sum = summed_to(dx, x);
         return vector ? untyped::squeeze(sum, {axis}) : sum;
