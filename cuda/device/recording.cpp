@@ -87,8 +87,8 @@ public:
         of_[device]->on_.use();
     }
     void after(std::span<const int> commands) override { before_.assign(commands.begin(), commands.end()); }
-    void launch(kernel& k, const kernel_run& r, std::size_t, std::size_t, int number) override {
-        const std::size_t line = line_for_kernel();
+    void launch(stream l, kernel& k, const kernel_run& r, std::size_t, std::size_t, int number) override {
+        const std::size_t line = l == device_streams::compute ? line_for_kernel() : line_of(l);
         kernel_run here = r;
         here.stream = begin_command(line);
         k.run(here);

@@ -106,10 +106,10 @@ template <class F> void streams::give(stream l, step_monitor& m, int number, con
     } else m.ended(number, 0, 0); // when others look at what it wrote, it will have ended
 }
 
-void streams::launch(kernel& k, const kernel_run& r, step_monitor& m, int number) {
-    give(compute, m, number, [&] {
+void streams::launch(stream l, kernel& k, const kernel_run& r, step_monitor& m, int number) {
+    give(l, m, number, [&] {
         kernel_run here = r;
-        here.stream = streams_[compute];
+        here.stream = streams_[l];
         k.run(here);
     });
 }

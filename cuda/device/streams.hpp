@@ -8,7 +8,7 @@
 #include <cuda/device/recording.hpp>
 #include <cuda/device/wish.hpp>
 
-/// The streams of one GPU: one for kernels, one for copies to it, one for copies from it.
+/// The streams of one GPU: one for kernels, one for copies to it, one for copies from it, one for sums with others.
 
 namespace tenon::cuda {
 
@@ -17,7 +17,7 @@ public:
     streams(std::shared_ptr<machine> m, gpu_context& on);
     ~streams() override;
 
-    void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
+    void launch(stream l, kernel& k, const kernel_run& r, step_monitor& m, int number) override;
     std::vector<launched_kernel> launches_of(kernel& k, const kernel_run& r) override {
         return cuda::launches_of(on_, k, r);
     }

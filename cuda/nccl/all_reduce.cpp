@@ -60,14 +60,17 @@ struct communicators {
     }
 };
 
-void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<participant>& leads) {
+void sum_by_nccl(element_type element, const std::vector<std::int64_t>& elements,
+                 const std::vector<participant>& leads) {
     using namespace nccl;
     const found<functions>& library = found<functions>::get();
     if (!library.has)
         throw unavailable_error("the sum over " + std::to_string(leads.size()) + " GPUs: " + library.why_not);
     const functions& f = *library.has;
     std::vector<int> cards;
-    std::string asked = std::to_string(elements) + " elements of " + name_of(element) + " on cards";
+    std::string asked;
+    for (const std::int64_t n : elements) asked += (asked.empty() ? "" : " and ") + std::to_string(n);
+    asked += std::string(" elements of ") + name_of(element) + " on cards";
     for (const participant& p : leads) {
         cards.push_back(p.gpu->card);
         asked += " " + std::to_string(p.gpu->card);
@@ -88,9 +91,10 @@ void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<
     // A group: one thread works for all ranks.
     require(f.ncclGroupStart(), "ncclGroupStart", asked);
     ncclResult_t answer = ncclSuccess;
-    for (std::size_t i = 0; i < leads.size() && answer == ncclSuccess; ++i)
-        answer = f.ncclAllReduce(leads[i].memory, leads[i].memory, static_cast<std::size_t>(elements), type_of(element),
-                                 ncclSum, ranks[i], stream_of(leads[i]));
+    for (std::size_t t = 0; t < elements.size(); ++t)
+        for (std::size_t i = 0; i < leads.size() && elements[t] > 0 && answer == ncclSuccess; ++i)
+            answer = f.ncclAllReduce(leads[i].memory[t], leads[i].memory[t], static_cast<std::size_t>(elements[t]),
+                                     type_of(element), ncclSum, ranks[i], stream_of(leads[i]));
     const ncclResult_t ended = f.ncclGroupEnd();
     if (answer != ncclSuccess || ended != ncclSuccess) { // of no more use
         for (const ncclComm_t c : ranks) (void)f.ncclCommAbort(c);
@@ -106,7 +110,7 @@ void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<
 
 #else
 
-void sum_by_nccl(element_type, std::int64_t, const std::vector<participant>& leads) {
+void sum_by_nccl(element_type, const std::vector<std::int64_t>&, const std::vector<participant>& leads) {
     throw unavailable_error("the sum over " + std::to_string(leads.size()) + " GPUs: " + why_no_nccl());
 }
 
@@ -123,8 +127,9 @@ const std::string& why_no_nccl() {
 #endif
 }
 
-void all_reduce(element_type element, std::int64_t elements, const std::vector<participant>& all) {
-    if (elements == 0 || all.size() < 2) return;
+void all_reduce(element_type element, const std::vector<std::int64_t>& elements, const std::vector<participant>& all) {
+    const auto is_none = [](std::int64_t n) { return n == 0; };
+    if (std::all_of(elements.begin(), elements.end(), is_none) || all.size() < 2) return;
     const kept_card kept;
     const std::lock_guard lock(one_at_a_time());
     std::vector<participant> leads; // the first one of each card
@@ -138,15 +143,18 @@ void all_reduce(element_type element, std::int64_t elements, const std::vector<p
         else {
             others.push_back(&p);
             order(p, *lead);
-            add_into(element, lead->memory, p.memory, elements, lead->stream);
+            for (std::size_t t = 0; t < elements.size(); ++t)
+                if (elements[t] > 0) add_into(element, lead->memory[t], p.memory[t], elements[t], lead->stream);
         }
     if (leads.size() > 1) sum_by_nccl(element, elements, leads);
     for (const participant* p : others) {
         const participant& lead = *lead_of(*p);
         lead.gpu->use();
-        check(cudaMemcpyAsync(p->memory, lead.memory, static_cast<std::size_t>(elements) * size_of(element),
-                              cudaMemcpyDeviceToDevice, stream_of(lead)),
-              "cudaMemcpyAsync");
+        for (std::size_t t = 0; t < elements.size(); ++t)
+            check(cudaMemcpyAsync(p->memory[t], lead.memory[t],
+                                  static_cast<std::size_t>(elements[t]) * size_of(element), cudaMemcpyDeviceToDevice,
+                                  stream_of(lead)),
+                  "cudaMemcpyAsync");
         order(lead, *p);
     }
 }

@@ -74,21 +74,22 @@ TEST_CASE("parts of one card sum by themselves, with those of other cards by NCC
             cudaStream_t stream = nullptr;
             REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
             p.stream = stream;
-            REQUIRE(cudaMalloc(&p.memory, n * sizeof(float)) == cudaSuccess);
+            p.memory.resize(1);
+            REQUIRE(cudaMalloc(p.memory.data(), n * sizeof(float)) == cudaSuccess);
             const std::vector<float> value(n, static_cast<float>(1 << i));
-            REQUIRE(cudaMemcpy(p.memory, value.data(), n * sizeof(float), cudaMemcpyHostToDevice) == cudaSuccess);
+            REQUIRE(cudaMemcpy(p.memory[0], value.data(), n * sizeof(float), cudaMemcpyHostToDevice) == cudaSuccess);
             REQUIRE(cudaDeviceSynchronize() == cudaSuccess); // the copy is on its way when cudaMemcpy returns
             all.push_back(p);
         }
-        for (int again = 0; again < 2; ++again) tn::cuda::all_reduce(tn::element_type::float32, n, all);
+        for (int again = 0; again < 2; ++again) tn::cuda::all_reduce(tn::element_type::float32, {n}, all);
         const float sum = static_cast<float>(((1 << on.size()) - 1) * static_cast<int>(on.size()));
         for (const tn::participant& p : all) {
             p.gpu->use();
             REQUIRE(cudaStreamSynchronize(static_cast<cudaStream_t>(p.stream)) == cudaSuccess);
             std::vector<float> value(n);
-            REQUIRE(cudaMemcpy(value.data(), p.memory, n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
+            REQUIRE(cudaMemcpy(value.data(), p.memory[0], n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
             for (const float v : value) REQUIRE(v == sum);
-            CHECK(cudaFree(p.memory) == cudaSuccess);
+            CHECK(cudaFree(p.memory[0]) == cudaSuccess);
             CHECK(cudaStreamDestroy(static_cast<cudaStream_t>(p.stream)) == cudaSuccess);
         }
         if (before) CHECK(*m.sums_by_nccl() - *before == (two ? 2 : 0));

@@ -35,6 +35,8 @@ enum class op_flags : unsigned {
     by_reader = 65536,  ///< runs in the segment that reads it: what it reads besides its inputs stays where it is
     joins = 262144,     ///< output 0 is all inputs, one after another
     keeps = 131072,     ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
+    sums =
+        524288, ///< over devices: where these have streams, on one for that, as early as it can; what reads it comes late
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

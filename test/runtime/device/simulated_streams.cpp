@@ -95,7 +95,7 @@ TEST_CASE("a stream does what it is given in order, whoever works on it") {
             std::vector<int> a(1000), b(1000);
             increment k(a.data(), cost);
             for (int i = 0; i < 50; ++i) {
-                m.first.launch(k, none, f, 2 * i);
+                m.first.launch(streams::compute, k, none, f, 2 * i);
                 if (i == 24) m.first.copy(streams::compute, b.data(), a.data(), 4000, f, 1);
             }
             finish(m.first, streams::compute);
@@ -114,13 +114,13 @@ TEST_CASE("a stream waits for events of others; what is not told to wait does no
         std::vector<int> a(1000), b(1000), c(1000);
         increment k(a.data(), round % 2 ? 1e6 : 10), later(b.data(), 1e6);
         const auto computed = m.first.make_event(), copied = m.first.make_event();
-        m.first.launch(k, none, f, 0);
+        m.first.launch(streams::compute, k, none, f, 0);
         m.first.record(streams::compute, *computed, nullptr);
         m.first.wait(streams::copies_out, *computed);
         m.first.copy(streams::copies_out, b.data(), a.data(), 4000, f, 1);
         m.first.record(streams::copies_out, *copied, nullptr);
         m.second.wait(streams::compute, *copied);
-        m.second.launch(later, none, f, 2);
+        m.second.launch(streams::compute, later, none, f, 2);
         m.second.copy(streams::compute, c.data(), b.data(), 4000, f, 3);
         finish(m.second, streams::compute);
         CHECK(c[500] == 2);
@@ -157,7 +157,7 @@ TEST_CASE("what is recorded begins when it is given, each time anew, in its orde
     recorder->copy(streams::copies_in, device.data(), host.data(), 1000 * sizeof(int), 7);
     recorder->mark(streams::copies_in, 7);
     recorder->wait(streams::compute, 7);
-    recorder->launch(once, pointers, 1, 1, 8);
+    recorder->launch(streams::compute, once, pointers, 1, 1, 8);
     recorder->mark(streams::compute, 8);
     recorder->wait(streams::copies_out, 8);
     recorder->copy(streams::copies_out, back.data(), device.data(), 1000 * sizeof(int), 9);
@@ -188,10 +188,10 @@ TEST_CASE("what follows a failure in a step is skipped, and another step on the 
     std::vector<int> a(1000), b(1000);
     increment k(a.data()), l(b.data());
     fails bad;
-    m.first.launch(k, none, f, 0);
-    m.first.launch(bad, none, f, 1);
-    m.first.launch(k, none, f, 2);
-    m.first.launch(l, none, other, 0);
+    m.first.launch(streams::compute, k, none, f, 0);
+    m.first.launch(streams::compute, bad, none, f, 1);
+    m.first.launch(streams::compute, k, none, f, 2);
+    m.first.launch(streams::compute, l, none, other, 0);
     finish(m.first, streams::compute);
     CHECK(a[0] == 1);
     CHECK(b[0] == 1);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <tenon/ops/collective/all_reduce.hpp>
+#include <tenon/ops/elementwise/add_n.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/replicated/all_reduce.hpp>
 
@@ -154,6 +155,83 @@ TEST_CASE("SEMANTICS 44: collective_all_reduce gives the sums that chunked_all_r
                 const std::vector<tn::any_array> one = s.run_untyped(x.given(), {sums.front()});
                 CHECK(std::memcmp(one[0].data(), all.back().data(), one[0].bytes()) == 0);
             }
+}
+
+TEST_CASE("SEMANTICS 44: sum_all sums many tensors in buckets of so many bytes, in the order in which they are given") {
+    const auto method = [](std::int64_t bytes) -> std::unique_ptr<tn::all_reduce_method> {
+        if (bytes < 0) return std::make_unique<tn::chunked_all_reduce>();
+        return std::make_unique<tn::collective_all_reduce>(bytes);
+    };
+    const std::vector<tn::extents> sizes{tn::extents(50), tn::extents(2, 4), tn::extents{}, tn::extents(0),
+                                         tn::extents(300)};
+    // 400, 64, 8, 0 and 2400 bytes: how many sums these are
+    for (const auto& [bytes, buckets] : std::vector<std::pair<int, int>>{{-1, 0}, {0, 5}, {464, 3}, {1 << 20, 1}})
+        for (const bool gpus : {false, true}) {
+            CAPTURE(bytes);
+            CAPTURE(gpus);
+            const own_graph g;
+            const auto on = devices(3, gpus ? "gpu" : "cpu");
+            std::vector<fed_tensors> fed;
+            std::vector<std::vector<tn::any_tensor>> tensors;
+            for (const tn::extents& e : sizes) tensors.push_back(fed.emplace_back(on, e, e).computed);
+            std::vector<tn::any_tensor> asked;
+            for (const auto& sums : method(bytes)->sum_all(tensors, on))
+                asked.insert(asked.end(), sums.begin(), sums.end());
+            int nodes = 0;
+            for (std::int64_t i = 0; i < tn::graph(g).size(); ++i)
+                nodes += tn::graph(g).at(i)->op->name == std::string("all_reduce");
+            CHECK(nodes == 3 * buckets);
+            tn::session_options o = with_cpus(gpus ? 1 : 3);
+            if (gpus) o.gpus = tn::simulated_gpu(3, 16 << 20);
+            tn::session s(g, o);
+            for (int step = 0; step < 4; ++step) {
+                std::vector<tn::fed_value> feeds;
+                for (const fed_tensors& f : fed)
+                    for (tn::fed_value& v : f.given()) feeds.push_back(std::move(v));
+                std::vector<tn::any_array> got = s.run_untyped(std::move(feeds), asked);
+                for (std::size_t k = 0; k < sizes.size(); ++k) {
+                    std::vector<tn::any_array> own;
+                    for (std::size_t i = 3 * k; i < 3 * k + 3; ++i) own.push_back(std::move(got[i]));
+                    check_sums(fed[k], own);
+                }
+            }
+        }
+}
+
+TEST_CASE(
+    "collective_all_reduce: where one device's sums alone are read nothing else lies where the others' are meanwhile") {
+    for (const bool gpus : {false, true}) {
+        CAPTURE(gpus);
+        const own_graph g;
+        const auto on = devices(3, gpus ? "gpu" : "cpu");
+        const fed_tensors x(on, {64}, {64}), y(on, {64}, {64});
+        const auto sums = tn::collective_all_reduce().sum_all({x.computed, y.computed}, on);
+        std::vector<tn::any_tensor> asked{sums[0][0], sums[1][0]};
+        for (int i = 0; i < 3; ++i) // as much again on each device
+            for (int k = 0; k < 4; ++k)
+                asked.push_back(tn::on(on[static_cast<std::size_t>(i)], [&] {
+                    const tn::any_tensor& of = x.computed[static_cast<std::size_t>(i)];
+                    return tn::untyped::add_n({of, tn::untyped::add_n({of, of})});
+                }));
+        tn::session_options o = with_cpus(gpus ? 1 : 3);
+        if (gpus) o.gpus = tn::simulated_gpu(3, 16 << 20);
+        tn::session s(g, o);
+        for (int step = 0; step < 4; ++step) {
+            std::vector<tn::fed_value> feeds = x.given();
+            for (tn::fed_value& f : y.given()) feeds.push_back(std::move(f));
+            const std::vector<tn::any_array> got = s.run_untyped(std::move(feeds), asked);
+            for (std::int64_t k = 0; k < 64; ++k) {
+                double of_x = 0, of_y = 0;
+                for (const tn::fed_value& f : x.feeds) of_x += f.value.data<double>()[k];
+                for (const tn::fed_value& f : y.feeds) of_y += f.value.data<double>()[k];
+                CHECK(got[0].data<double>()[k] == of_x);
+                CHECK(got[1].data<double>()[k] == of_y);
+                for (std::size_t i = 2; i < got.size(); ++i)
+                    CHECK(got[i].data<double>()[k] ==
+                          doctest::Approx(3 * x.feeds[(i - 2) / 4].value.data<double>()[k]));
+            }
+        }
+    }
 }
 
 TEST_CASE("collective_all_reduce: several steps of several sums at a time do not mix") {

@@ -13,8 +13,8 @@ class gpu_context;
 
 /// One of them.
 struct participant {
-    void* memory = nullptr;
-    void* stream = nullptr; ///< of a GPU
+    std::vector<void*> memory{}; ///< of each tensor that they have together
+    void* stream = nullptr;      ///< of a GPU
     gpu_context* gpu = nullptr;
 };
 

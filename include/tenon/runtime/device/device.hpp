@@ -76,15 +76,15 @@ struct launched_kernel {
     double occupancy = 0; ///< of the threads that a multiprocessor has room for, those that can be there at a time
 };
 
-/// What a device that works on its own does things in: kernels, copies to it, copies from it. Each stream does what it is
-/// given one after another; different streams at the same time. What is passed must live until it has ended.
+/// What a device that works on its own does things in: kernels, copies to it, copies from it, sums with other devices. Each stream does what
+/// it is given one after another; different streams at the same time. What is passed must live until it has ended.
 class device_streams {
 public:
-    enum stream { compute, copies_in, copies_out };
-    static constexpr int count = 3;
+    enum stream { compute, copies_in, copies_out, sums };
+    static constexpr int count = 4;
 
     virtual ~device_streams() = default;
-    virtual void launch(kernel& k, const kernel_run& r, step_monitor& m, int command) = 0;
+    virtual void launch(stream l, kernel& k, const kernel_run& r, step_monitor& m, int command) = 0;
     virtual void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int command) = 0;
     virtual std::unique_ptr<device_event> make_event() = 0;
     /// The event is reached when the stream gets here; it is an event of a device of this kind, as in wait(). `told`, if any, is
@@ -132,7 +132,8 @@ public:
     /// What the next command comes after, of those that were recorded: whatever else was given to its stream before may be done beside it.
     virtual void after(std::span<const int> /*commands*/) {}
     /// A kernel with so many inputs and outputs. What `r` points to besides, and the kernel, live as long as the recording.
-    virtual void launch(kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs, int command) = 0;
+    virtual void launch(stream l, kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs,
+                        int command) = 0;
     /// Of the host's memory only what told_memory() gave is copied.
     virtual void copy(stream l, void* to, const void* from, std::size_t bytes, int command) = 0;
     /// Others will wait for this command, the last one of its stream.

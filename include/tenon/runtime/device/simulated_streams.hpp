@@ -121,7 +121,7 @@ public:
         latency_(latency),
         streams_(machine_->add_streams(bandwidth > 0 || latency > 0)) {}
 
-    void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
+    void launch(stream l, kernel& k, const kernel_run& r, step_monitor& m, int number) override;
     void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
     std::unique_ptr<device_event> make_event() override { return std::make_unique<simulated_machine::event>(); }
     void record(stream l, device_event& e, completion* then) override;
@@ -136,7 +136,7 @@ public:
 private:
     friend class simulated_recorder;
     using command = simulated_machine::command;
-    command of_launch(kernel& k, const kernel_run& r, int number) const;
+    command of_launch(stream l, kernel& k, const kernel_run& r, int number) const;
     command of_copy(stream l, void* to, const void* from, std::size_t bytes, int number) const;
     simulated_machine::stream* on(stream l) const { return streams_ + l; }
     void give(const command& c) {

@@ -257,9 +257,10 @@ TENON_INLINE void simulated_machine::work_until(function_ref<bool()> done) {
     work_on_what_is_left(held);
 }
 
-TENON_INLINE simulated_machine::command simulated_streams::of_launch(kernel& k, const kernel_run& r, int number) const {
+TENON_INLINE simulated_machine::command simulated_streams::of_launch(stream l, kernel& k, const kernel_run& r,
+                                                                     int number) const {
     return {.what = command::kind::launch,
-            .on = on(compute),
+            .on = on(l),
             .kernel = &k,
             .run = &r,
             .number = number,
@@ -280,8 +281,8 @@ TENON_INLINE simulated_machine::command simulated_streams::of_copy(stream l, voi
             .duration = seconds * 1e9};
 }
 
-TENON_INLINE void simulated_streams::launch(kernel& k, const kernel_run& r, step_monitor& m, int number) {
-    command c = of_launch(k, r, number);
+TENON_INLINE void simulated_streams::launch(stream l, kernel& k, const kernel_run& r, step_monitor& m, int number) {
+    command c = of_launch(l, k, r, number);
     c.monitor = &m;
     give(c);
 }
@@ -324,14 +325,15 @@ public:
     }
 
     void at(std::size_t device) override { device_ = device; }
-    void launch(kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs, int number) override {
-        auto& l = made_->launches.emplace_back();
-        l.run = r;
-        l.in.assign(r.in, r.in + inputs);
-        l.out.assign(r.out, r.out + outputs);
-        l.run.in = l.in.data();
-        l.run.out = l.out.data();
-        add(of_[device_]->of_launch(k, l.run, number));
+    void launch(stream l, kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs,
+                int number) override {
+        auto& made = made_->launches.emplace_back();
+        made.run = r;
+        made.in.assign(r.in, r.in + inputs);
+        made.out.assign(r.out, r.out + outputs);
+        made.run.in = made.in.data();
+        made.run.out = made.out.data();
+        add(of_[device_]->of_launch(l, k, made.run, number));
     }
     void copy(stream l, void* to, const void* from, std::size_t bytes, int number) override {
         add(of_[device_]->of_copy(l, to, from, bytes, number));

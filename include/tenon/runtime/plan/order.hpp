@@ -78,6 +78,8 @@ private:
     };
     // Whether something that runs comes after item i that does not belong to updates.
     bool leads_to_others(int i, const std::vector<char>& of_updates) const;
+    bool is_sum(int i) const;
+    std::vector<int> sums_that_need(const std::vector<int>& as_made) const;
     program_item& item(int i) { return p_.item(i); }
     const program_item& item(int i) const { return p_.item(i); }
     int items() const { return static_cast<int>(p_.items.size()); }

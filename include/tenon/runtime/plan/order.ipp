@@ -341,6 +341,36 @@ TENON_INLINE bool ordering::leads_to_others(int i, const std::vector<char>& of_u
     return any;
 }
 
+// By item, which of the sums that streams do needs it first, in the order of items that is given; empty where there are none.
+TENON_INLINE std::vector<int> ordering::sums_that_need(const std::vector<int>& as_made) const {
+    std::vector<int> needed, open;
+    std::vector<std::vector<int>> before;
+    int number = 0;
+    for (const int s : as_made) {
+        if (!is_sum(s)) continue;
+        if (needed.empty()) {
+            needed.assign(p_.items.size(), items());
+            before.resize(p_.items.size());
+            for (int i = 0; i < items(); ++i)
+                before_.after().each(i, [&](int n) { before[static_cast<std::size_t>(n)].push_back(i); });
+        }
+        open.push_back(s);
+        for (; !open.empty();) {
+            const auto at = static_cast<std::size_t>(open.back());
+            open.pop_back();
+            if (needed[at] < items()) continue;
+            needed[at] = number;
+            open.insert(open.end(), before[at].begin(), before[at].end());
+        }
+        ++number;
+    }
+    return needed;
+}
+
+TENON_INLINE bool ordering::is_sum(int i) const {
+    return !item(i).removed && item(i).op->is(op_flags::sums) && worker_of(p_, o_, item(i)).stream >= 0;
+}
+
 TENON_INLINE std::vector<int> ordering::order(bool together) const {
     std::vector<int> waiting(p_.items.size()), result;
     for (int i = 0; i < items(); ++i) before_.after().each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
@@ -350,10 +380,16 @@ TENON_INLINE std::vector<int> ordering::order(bool together) const {
     const auto before = [&](int a, int b) { return item(a).origin->number < item(b).origin->number; };
     if (!std::is_sorted(as_made.begin(), as_made.end(), before))
         std::stable_sort(as_made.begin(), as_made.end(), before);
+    // But what sums over devices need comes first, and so they go on beside the rest.
+    if (const std::vector<int> by = sums_that_need(as_made); !by.empty())
+        std::stable_sort(as_made.begin(), as_made.end(), [&](int a, int b) {
+            return by[static_cast<std::size_t>(a)] < by[static_cast<std::size_t>(b)];
+        });
     for (std::size_t at = 0; at < as_made.size(); ++at)
         place[static_cast<std::size_t>(as_made[at])] = static_cast<int>(at);
-    // What streams do goes on while the host does what is its own.
-    constexpr int kinds = 4;
+    // What streams do goes on while the host does what is its own, and what waits for a sum holds up no stream that has other work.
+    constexpr int kinds = 6;
+    std::vector<char> late(p_.items.size());
     std::vector<char> of_updates(p_.items.size());
     if (together)
         for (int i = 0; i < items(); ++i)
@@ -372,7 +408,11 @@ TENON_INLINE std::vector<int> ordering::order(bool together) const {
         }
         // What may find a variable without a value comes before the first update.
         const bool looks = together && item(i).op->is(op_flags::variable);
-        const int kind = looks ? 0 : 2 * (worker_of(p_, o_, item(i)).stream < 0) + !item(i).op->is(op_flags::updates);
+        const bool on_host = worker_of(p_, o_, item(i)).stream < 0, is_no_update = !item(i).op->is(op_flags::updates);
+        const int kind = looks || is_sum(i)                  ? 0
+                         : on_host                           ? 4 + is_no_update
+                         : late[static_cast<std::size_t>(i)] ? 3
+                                                             : 1 + is_no_update;
         ready[static_cast<std::size_t>(kind + kinds * of_updates[static_cast<std::size_t>(i)])].insert(
             place[static_cast<std::size_t>(i)]);
     };
@@ -397,7 +437,9 @@ TENON_INLINE std::vector<int> ordering::order(bool together) const {
             updating = updating || of_updates[static_cast<std::size_t>(i)];
             result.push_back(i);
         }
+        const bool makes_late = is_sum(i) || (item(i).removed && late[static_cast<std::size_t>(i)]);
         before_.after().each(i, [&](int n) {
+            if (makes_late) late[static_cast<std::size_t>(n)] = 1;
             if (--waiting[static_cast<std::size_t>(n)] == 0) release(n);
         });
     }

@@ -119,7 +119,10 @@ TENON_INLINE bool belongs_to_updates(const program& p, const program_item& i) {
 
 TENON_INLINE worker worker_of(const program& p, const plan_options& o, const program_item& i) {
     const bool has_streams = o.device(i.device).streams() != nullptr;
-    if (i.op != &transfer_definition) return {i.device, has_streams ? device_streams::compute : -1};
+    if (i.op != &transfer_definition) {
+        if (!has_streams) return {i.device, -1};
+        return {i.device, i.op->is(op_flags::sums) ? device_streams::sums : device_streams::compute};
+    }
     if (has_streams) return {i.device, device_streams::copies_in};
     const int from = p.value(p.root(i.inputs[0])).device;
     if (o.device(from).streams()) return {from, device_streams::copies_out};

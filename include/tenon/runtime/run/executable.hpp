@@ -111,6 +111,14 @@ public:
     };
     // Where a step gives its streams, of however many devices, all they do at once, as one node of a graph: then it can be recorded.
     struct streams_work {
+        // A range of the operations on streams: one recording; or sums over devices that are not recorded, which come after what is before.
+        struct part {
+            std::size_t first, last;
+            bool is_recorded;
+            std::vector<int> sums; // of a recording: the last of each stream's that it comes after
+        };
+        std::vector<part> parts;
+        std::vector<char> given; // by operation: it is one of those sums
         run_graph graph;
         std::vector<int> devices;      // whose streams they are, that of the first kernel first
         std::vector<int> told;         // operations whose kernels tell their device something
@@ -210,6 +218,7 @@ private:
     void find_waits(const std::vector<const variable_resource*>& apart);
     bool may_be_at_once() const;
     std::unique_ptr<streams_work> plan_at_once() const;
+    void find_parts(streams_work& all) const;
     void find_recorded_pointers(streams_work& all) const;
 };
 

@@ -401,6 +401,7 @@ TENON_INLINE std::string executable::row_of(std::size_t s, trace& t) const {
     };
     const std::string on = name_of(operations[s].device);
     if (operations[s].copies) return name_of(whole.value(whole.root(item(s).inputs[0])).device) + " to " + on;
+    if (operations[s].by.stream == device_streams::sums) return on + " sums";
     return operations[s].by.stream >= 0 ? on : on + " thread " + std::to_string(t.number_of_this_thread());
 }
 

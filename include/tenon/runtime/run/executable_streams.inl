@@ -196,13 +196,14 @@ TENON_INLINE std::unique_ptr<executable::streams_work> executable::plan_at_once(
     const auto first = std::find_if(streams.begin(), streams.end(),
                                     [](const worker& w) { return w.stream == device_streams::compute; });
     all->devices.push_back(first->device);
+    find_parts(*all);
     for (const int number : on_streams) {
         const operation& o = op(number);
         const auto s = static_cast<std::size_t>(number);
         if (std::find(all->devices.begin(), all->devices.end(), o.by.device) == all->devices.end())
             all->devices.push_back(o.by.device);
         if (o.kernel->told_bytes() > 0) all->told.push_back(number);
-        if (!o.kernel->may_be_recorded()) all->not_recorded.push_back(number);
+        if (!o.kernel->may_be_recorded() && !all->given[s]) all->not_recorded.push_back(number);
         if (!o.copies || o.bytes == 0) continue;
         const program_value& read = whole.value(whole.root(item(s).inputs[0]));
         const bool in = !device_at(read.device).streams();
@@ -218,6 +219,26 @@ TENON_INLINE std::unique_ptr<executable::streams_work> executable::plan_at_once(
     }
     if (all->staged_bytes > most_staged) return nullptr;
     return all;
+}
+
+TENON_INLINE void executable::find_parts(streams_work& all) const {
+    all.given.resize(size());
+    for (std::size_t i = 0; i < on_streams.size(); ++i) {
+        const auto s = static_cast<std::size_t>(on_streams[i]);
+        all.given[s] = operations[s].by.stream == device_streams::sums && !operations[s].kernel->may_be_recorded();
+        if (all.parts.empty() || all.parts.back().is_recorded == static_cast<bool>(all.given[s]))
+            all.parts.push_back({i, i, !all.given[s], {}});
+        streams_work::part& own = all.parts.back();
+        own.last = i + 1;
+        if (!own.is_recorded) continue;
+        for (const int b : scheduled.waits_for[s]) {
+            if (!all.given[static_cast<std::size_t>(b)]) continue;
+            const auto same =
+                std::find_if(own.sums.begin(), own.sums.end(), [&](int other) { return op(other).line == op(b).line; });
+            if (same == own.sums.end()) own.sums.push_back(b);
+            else *same = std::max(*same, b);
+        }
+    }
 }
 
 // After find_variables().

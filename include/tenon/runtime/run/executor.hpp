@@ -153,6 +153,8 @@ private:
     void give_operation(int s) noexcept;
     void give_all() noexcept;
     bool give_recorded() noexcept;
+    void give_parts(const frame::recorded_parts& recorded, std::size_t kernels);
+    void give_sum(int number, device_event* before) noexcept;
     void require_working_devices() noexcept;
     void record_end(std::size_t line, report& then) noexcept;
     void record_event(const worker& by, device_event& e, report* then) noexcept;

@@ -299,8 +299,8 @@ TENON_INLINE void executor::give_all() noexcept {
 
 // False where it was not recorded, or cannot be launched: nothing was given.
 TENON_INLINE bool executor::give_recorded() noexcept {
-    recorded_work* const work = f_.recording_of(*e_.in);
-    if (!work) return false;
+    const frame::recorded_parts* const recorded = f_.recording_of(*e_.in);
+    if (!recorded) return false;
     const worker first{p_.at_once->devices[0], device_streams::compute};
     const auto kernels =
         static_cast<std::size_t>(std::find(p_.streams.begin(), p_.streams.end(), first) - p_.streams.begin());
@@ -311,15 +311,62 @@ TENON_INLINE bool executor::give_recorded() noexcept {
         staged_ = true;
         for (const int s : p_.on_streams)
             if (!may_be_given(s)) return true;
-        p_.streams_of(p_.streams[kernels]).replay(*work, *e_.in, *this);
+        give_parts(*recorded, kernels);
     } catch (...) {
+        if (used_[kernels]) { // a part of it runs
+            failed(nowhere, std::current_exception());
+            return true;
+        }
         staged_ = false;
         f_.failed_to_replay(std::current_exception());
         return false;
     }
+    if (stopped()) return true;
     f_.replayed();
     record_end(kernels, reports_[static_cast<std::size_t>(all_streams())]);
     return true;
+}
+
+// Recordings one after another on the first device's stream for kernels, sums beside them on theirs: each after the recording before it.
+TENON_INLINE void executor::give_parts(const frame::recorded_parts& recorded, std::size_t kernels) {
+    const executable::streams_work& all = *p_.at_once;
+    device_streams& first = p_.streams_of(p_.streams[kernels]);
+    auto work = recorded.begin();
+    for (std::size_t n = 0; n < all.parts.size() && !stopped(); ++n) {
+        const executable::streams_work::part& part = all.parts[n];
+        if (part.is_recorded) {
+            for (const int s : part.sums) first.wait(device_streams::compute, *f_.events[static_cast<std::size_t>(s)]);
+            first.replay(**work++, *e_.in, *this);
+            used_[kernels] = 1;
+            if (n + 1 < all.parts.size()) first.record(device_streams::compute, *f_.part_ends[n]);
+            continue;
+        }
+        for (std::size_t i = part.first; i < part.last && !stopped(); ++i) {
+            const auto s = static_cast<std::size_t>(p_.on_streams[i]);
+            give_sum(p_.on_streams[i], n > 0 ? f_.part_ends[n - 1].get() : nullptr);
+            if (n + 1 == all.parts.size()) first.wait(device_streams::compute, *f_.events[s]);
+        }
+        used_[kernels] = 1;
+    }
+}
+
+TENON_INLINE void executor::give_sum(int number, device_event* before) noexcept {
+    const operation& op = p_.op(number);
+    const auto s = static_cast<std::size_t>(number);
+    device_streams& to = p_.streams_of(op.by);
+    const auto stream = static_cast<device_streams::stream>(op.by.stream);
+    used_[static_cast<std::size_t>(op.line)] = 1;
+    try {
+        if (before) to.wait(stream, *before);
+        for (const int w : op.waits)
+            if (p_.at_once->given[static_cast<std::size_t>(w)])
+                to.wait(stream, *f_.events[static_cast<std::size_t>(w)]);
+        f_.runs[s].step = e_.in;
+        to.launch(stream, *op.kernel, f_.runs[s], *this, number);
+    } catch (...) {
+        failed(number, std::current_exception());
+    }
+    record_event(op.by, *f_.events[s], nullptr);
 }
 
 // Of a recorded step the first device's end is told alone.
@@ -345,7 +392,7 @@ TENON_INLINE void executor::give_operation(int number) noexcept {
         else {
             f_.runs[s].step = e_.in;
             if (f_.told[s] && !has_told_) op.kernel->tell(f_.told[s].get());
-            to.launch(*op.kernel, f_.runs[s], *this, number);
+            to.launch(stream, *op.kernel, f_.runs[s], *this, number);
         }
     } catch (...) {
         failed(number, std::current_exception());

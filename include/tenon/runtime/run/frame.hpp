@@ -52,8 +52,11 @@ public:
         for (const int v : op.changes) variables.set_written(static_cast<std::size_t>(v));
     }
 
+    using recorded_parts =
+        std::vector<std::unique_ptr<recorded_work>>; // of streams_work::parts, those that are recorded
+
     /// What was recorded with the pointers that the step has now: earlier, or now. nullptr: it is given as it is.
-    recorded_work* recording_of(const tenon::step& in) noexcept;
+    const recorded_parts* recording_of(const tenon::step& in) noexcept;
     /// The recording of this step, which was launched, or why it could not be.
     void replayed() noexcept;
     void failed_to_replay(const std::exception_ptr& why) noexcept;
@@ -64,9 +67,11 @@ public:
     std::vector<void*> out;
     std::vector<kernel_run> runs;
     any_array* fetched = nullptr;
-    std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
-    std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
-    std::vector<std::shared_ptr<std::byte>> told;      // by operation: what its kernel tells its device
+    std::vector<std::unique_ptr<device_event>>
+        events; // by operation: of those that are awaited, and of sums between recordings
+    std::vector<std::unique_ptr<device_event>> part_ends; // of recorded parts that sums come after
+    std::vector<std::unique_ptr<device_event>> ends;      // by stream that is used
+    std::vector<std::shared_ptr<std::byte>> told;         // by operation: what its kernel tells its device
     held_variables variables;
     bool has_run = false; // well
 
@@ -74,13 +79,15 @@ private:
     // Of steps whose streams' work is recorded.
     struct recording {
         std::vector<const void*> pointers; // of variables
-        std::unique_ptr<recorded_work> work;
+        recorded_parts parts;
     };
     void make_arenas();
     void point(memory_of which, std::size_t variable, const void* to);
     void point_into_arenas(bool first);
-    recorded_work* find_or_record(const tenon::step& in);
-    std::unique_ptr<recorded_work> record(const tenon::step& in, std::unique_ptr<recorded_work> other);
+    const recorded_parts* find_or_record(const tenon::step& in);
+    recorded_parts record(const tenon::step& in, recorded_parts other);
+    std::unique_ptr<recorded_work> record(const tenon::step& in, const executable::streams_work::part& part,
+                                          std::unique_ptr<recorded_work> other);
     void failed_to_record(const std::exception_ptr& why) noexcept;
 
     const executable& p_;

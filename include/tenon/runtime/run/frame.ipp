@@ -32,9 +32,13 @@ TENON_INLINE frame::frame(const executable& p, shared_arenas* shared) :
                 told[s] = p.device_at(op.device).streams()->told_memory(bytes);
                 runs[s].told = told[s].get();
             }
-            if (op.awaited) events[s] = p.streams_of(op.by).make_event();
+            const bool is_between = p.at_once && p.at_once->given[s];
+            if (op.awaited || is_between) events[s] = p.streams_of(op.by).make_event();
         }
         for (const worker& w : p.streams) ends.push_back(p.streams_of(w).make_event());
+        if (p.at_once && p.at_once->parts.size() > 1)
+            for (std::size_t n = 0; n < p.at_once->parts.size(); ++n)
+                part_ends.push_back(p.device_at(p.at_once->devices[0]).streams()->make_event());
     } catch (...) {
         give_arenas();
         throw;
@@ -182,11 +186,11 @@ inline void copy_staged(void* to, const void* from, std::size_t bytes, thread_po
 
 } // namespace detail
 
-TENON_INLINE recorded_work* frame::recording_of(const tenon::step& in_step) noexcept {
+TENON_INLINE const frame::recorded_parts* frame::recording_of(const tenon::step& in_step) noexcept {
     // Libraries make what they keep in the first run; what is made while a stream is recorded would be in its way.
     if (!has_run) return nullptr;
     ++runs_;
-    recorded_work* found = nullptr;
+    const recorded_parts* found = nullptr;
     try {
         found = find_or_record(in_step);
     } catch (...) { // it says itself what is wrong when it runs, or is fine there
@@ -196,7 +200,7 @@ TENON_INLINE recorded_work* frame::recording_of(const tenon::step& in_step) noex
     return found;
 }
 
-TENON_INLINE recorded_work* frame::find_or_record(const tenon::step& in_step) {
+TENON_INLINE const frame::recorded_parts* frame::find_or_record(const tenon::step& in_step) {
     for (const int s : p_.at_once->not_recorded) // some are later, when they have been compiled
         if (!p_.op(s).kernel->may_be_recorded()) return nullptr;
     constexpr std::size_t most_kept = 4;
@@ -211,24 +215,24 @@ TENON_INLINE recorded_work* frame::find_or_record(const tenon::step& in_step) {
                                     [&](const auto& r) { return r.pointers == recorded_pointers_; });
     if (found != recordings_.end()) {
         std::rotate(recordings_.begin(), found, found + 1);
-        return recordings_.front().work.get();
+        return &recordings_.front().parts;
     }
     if (runs_ < records_from_) return nullptr;
     if (recorded_ > trials && replayed_ < 3 * recorded_) return nullptr; // variables always lie elsewhere
-    std::unique_ptr<recorded_work> other;
+    recorded_parts other;
     if (recordings_.size() == most_kept) {
-        other = std::move(recordings_.back().work);
+        other = std::move(recordings_.back().parts);
         recordings_.pop_back();
     }
-    auto made = record(in_step, std::move(other));
-    if (!made) { // these streams do not record
+    recorded_parts made = record(in_step, std::move(other));
+    if (made.empty()) { // these streams do not record
         records_from_ = ~std::uint64_t{0};
         return nullptr;
     }
     ++recorded_;
     recording_counters::count(p_.at_once->recordings.recorded);
-    recordings_.insert(recordings_.begin(), {recorded_pointers_, std::move(made)});
-    return recordings_.front().work.get();
+    recordings_.insert(recordings_.begin(), recording{recorded_pointers_, std::move(made)});
+    return &recordings_.front().parts;
 }
 
 TENON_INLINE void frame::replayed() noexcept {
@@ -251,7 +255,18 @@ TENON_INLINE void frame::failed_to_record(const std::exception_ptr& why) noexcep
     if (all.failed.fetch_add(1, std::memory_order_relaxed) == 0) detail::say_not_recorded(p_, why);
 }
 
+TENON_INLINE frame::recorded_parts frame::record(const tenon::step& in_step, recorded_parts other) {
+    recorded_parts made;
+    for (const executable::streams_work::part& p : p_.at_once->parts) {
+        if (!p.is_recorded) continue;
+        made.push_back(record(in_step, p, made.size() < other.size() ? std::move(other[made.size()]) : nullptr));
+        if (!made.back()) return {};
+    }
+    return made;
+}
+
 TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_step,
+                                                          const executable::streams_work::part& part,
                                                           std::unique_ptr<recorded_work> other) {
     const executable::streams_work& all = *p_.at_once;
     std::vector<device_streams*> streams;
@@ -259,10 +274,13 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
     if (!staged_ && all.staged_bytes > 0) staged_ = streams[0]->told_memory(all.staged_bytes);
     const auto recorder = streams[0]->begin_recording(streams);
     if (!recorder) return nullptr;
-    auto copy_in = all.in.begin(), copy_out = all.out.begin();
+    const std::span<const int> own_operations = std::span(p_.on_streams).subspan(part.first, part.last - part.first);
+    const auto staged = [](const std::vector<executable::staged_copy>& copies, std::size_t s) {
+        return std::find_if(copies.begin(), copies.end(), [&](const auto& c) { return c.operation == s; });
+    };
     std::vector<int> before;
     int own = -1; // the last kernel of the program's own: what those share is theirs to know
-    for (const int number : p_.on_streams) {
+    for (const int number : own_operations) {
         const auto s = static_cast<std::size_t>(number);
         const executable::operation& op = p_.operations[s];
         const auto stream = static_cast<device_streams::stream>(op.by.stream);
@@ -270,21 +288,22 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
                                               all.devices.begin()));
         before.clear();
         for (const int b : p_.scheduled.waits_for[s])
-            if (p_.op(b).line >= 0) before.push_back(b);
+            if (p_.op(b).line >= 0 && b >= own_operations.front()) before.push_back(b); // parts follow one another
         if (p_.item(s).op->gpu)
             if (const int last = std::exchange(own, number); last >= 0) before.push_back(last);
         recorder->after(before);
         try {
-            for (const int w : op.waits) recorder->wait(stream, w);
+            for (const int w : op.waits)
+                if (w >= own_operations.front()) recorder->wait(stream, w);
             if (op.copies) {
                 void* to = out[p_.out_begin[s]];
                 const void* from = in[p_.in_begin[s]];
-                if (copy_in != all.in.end() && copy_in->operation == s) from = staged_.get() + (copy_in++)->offset;
-                if (copy_out != all.out.end() && copy_out->operation == s) to = staged_.get() + (copy_out++)->offset;
+                if (const auto c = staged(all.in, s); c != all.in.end()) from = staged_.get() + c->offset;
+                if (const auto c = staged(all.out, s); c != all.out.end()) to = staged_.get() + c->offset;
                 recorder->copy(stream, to, from, op.bytes, number);
             } else {
                 runs[s].step = &in_step;
-                recorder->launch(*op.kernel, runs[s], p_.in_begin[s + 1] - p_.in_begin[s],
+                recorder->launch(stream, *op.kernel, runs[s], p_.in_begin[s + 1] - p_.in_begin[s],
                                  p_.out_begin[s + 1] - p_.out_begin[s], number);
             }
             if (op.awaited) recorder->mark(stream, number);

@@ -152,7 +152,7 @@ TENON_INLINE double timed_kernel::run_on_stream(int times, bool cold) {
                 streams.copy(device_streams::compute, filler + half, filler, half, m, monitor::untimed);
             }
             if (how_.told) kernel_->tell(how_.told);
-            streams.launch(*kernel_, how_, m, monitor::timed);
+            streams.launch(device_streams::compute, *kernel_, how_, m, monitor::timed);
         }
     } catch (...) { // what was given ends first, for it has the monitor
         m.failed(monitor::timed, std::current_exception());

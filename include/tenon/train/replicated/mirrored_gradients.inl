@@ -77,51 +77,6 @@ inline std::optional<replica_gradients> sum_sparse(const mirrored_state& s, cons
     return sums;
 }
 
-// Of several variables, as one tensor.
-inline std::vector<replica_gradients> sum_bundle(const mirrored_state& s,
-                                                 const std::vector<replica_gradients>& gradients) {
-    if (gradients.size() == 1) return {s.reduce->sum(gradients[0], s.devices)};
-    std::vector<std::vector<any_tensor>> lists(s.replicas());
-    std::vector<any_tensor> bundles;
-    for (std::size_t i = 0; i < s.replicas(); ++i) {
-        const device_scope inside(s.devices[i]);
-        for (const replica_gradients& g : gradients) lists[i].push_back(as_list(g[i]));
-        bundles.push_back(untyped::concat(lists[i], 0));
-    }
-    bundles = s.reduce->sum(bundles, s.devices);
-    std::vector<replica_gradients> sums(gradients.size());
-    for (std::size_t i = 0; i < s.replicas(); ++i) {
-        const device_scope inside(s.devices[i]);
-        const std::vector<any_tensor> parts = untyped::split_like(bundles[i], lists[i], 0);
-        for (std::size_t k = 0; k < parts.size(); ++k)
-            sums[k].push_back(untyped::reshape_like(parts[k], gradients[k][i]));
-    }
-    return sums;
-}
-
-// Dense gradients of variables, summed; small ones together, for each transfer has a cost of its own.
-inline std::vector<replica_gradients> sum_dense(const mirrored_state& s,
-                                                const std::vector<replica_gradients>& gradients) {
-    constexpr std::int64_t most_bytes = 1 << 20;
-    if (s.replicas() == 1) return gradients;
-    std::vector<replica_gradients> sums, bundle;
-    std::int64_t bytes = 0;
-    const auto finish = [&] {
-        if (bundle.empty()) return;
-        for (replica_gradients& g : sum_bundle(s, bundle)) sums.push_back(std::move(g));
-        bundle.clear();
-        bytes = 0;
-    };
-    for (const replica_gradients& g : gradients) {
-        const std::int64_t size = bytes_of(g[0].type());
-        if (bytes + size > most_bytes || (!bundle.empty() && bundle[0][0].element() != g[0].element())) finish();
-        bundle.push_back(g);
-        bytes += size;
-    }
-    finish();
-    return sums;
-}
-
 // What this process's rows are of all processes': a double scalar.
 inline any_tensor share_of_process(const mirrored_state& s, const any_tensor& batch) {
     const any_tensor rows = tenon::add<element_count_op>({index_list(0), element_type::float64}, {batch});
@@ -294,21 +249,26 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
             gradients[k].push_back(std::move(values[k]));
         }
     }
-    std::vector<detail::replica_gradients> dense;
-    std::vector<std::size_t> dense_variables;
+    struct dense_gradient {
+        std::size_t variable;
+        std::int64_t made; // when the backward pass has it
+    };
+    std::vector<dense_gradient> order;
     for (std::size_t k = 0; k < of.size(); ++k) {
         if (!flows[k]) continue;
         if (std::optional sparse = detail::sum_sparse(s, gradients[k], of[k]->copies, losses)) {
             gradients[k] = std::move(*sparse);
             continue;
         }
+        order.push_back({k, gradients[k][0].node()->number});
         for (std::size_t i = 0; i < s.replicas(); ++i)
             gradients[k][i] = on(s.devices[i], [&] { return detail::weighted(gradients[k][i], losses, i); });
-        dense.push_back(gradients[k]);
-        dense_variables.push_back(k);
     }
-    dense = detail::sum_dense(s, dense);
-    for (std::size_t d = 0; d < dense.size(); ++d) gradients[dense_variables[d]] = std::move(dense[d]);
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.made < b.made; });
+    std::vector<detail::replica_gradients> dense;
+    for (const dense_gradient& d : order) dense.push_back(gradients[d.variable]);
+    dense = s.reduce->sum_all(dense, s.devices);
+    for (std::size_t d = 0; d < dense.size(); ++d) gradients[order[d].variable] = std::move(dense[d]);
     if (s.processes) {
         std::vector<detail::replica_gradients*> own;
         std::vector<any_tensor> firsts;

@@ -168,10 +168,8 @@ ncclResult_t put(const asked_sum& s) {
         add_as(s.type, sum.sent, s.to, s.elements);
         if (++sum.received == all->cards.size()) {
             all->open.erase(number);
-            if (all->of_threads) {
-                const std::lock_guard counting(the_library().guard);
-                ++the_library().counted.sums;
-            }
+            const std::lock_guard counting(the_library().guard);
+            ++the_library().counted.sums;
         }
         return true;
     };
@@ -395,7 +393,7 @@ ncclResult_t ncclGroupEnd() {
         if (const ncclResult_t result = put(s)) return result;
     library_state& l = the_library();
     const std::lock_guard lock(l.guard);
-    l.counted.sums += ranks.size();
+    ++l.counted.groups;
     return ncclSuccess;
 }
 

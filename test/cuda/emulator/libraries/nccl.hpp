@@ -17,7 +17,7 @@ void fail(const std::string& function, ncclResult_t result, std::uint64_t after 
           std::uint64_t times = ~std::uint64_t{0});
 
 struct counts {
-    std::uint64_t cliques, sums; ///< made, and of all ranks together, since reset()
+    std::uint64_t cliques, groups, sums; ///< made, given by ncclGroupEnd, and done by all ranks together, since reset()
 };
 counts count();
 
