@@ -201,7 +201,9 @@ TEST_CASE("S41: updates of a step are made once, however often they are run") {
     const auto table = tn::variable<double, tn::shape<4, 2>>("table", tn::ones());
     const auto loss = tn::square(w) + sum(tn::square(tn::gather(table, tn::constant({1, 3, 1}))));
     const auto step = tn::placeholder<std::int64_t, tn::shape<>>("step");
-    const auto train = once().apply_once(tn::optimizer::compute_gradients(loss), {}, step);
+    const tn::loss_scale scale({.initial = 4, .good_steps = 1});
+    const auto gradients = scale.unscaled(tn::optimizer::compute_gradients(scale.scaled(loss)));
+    const auto train = once().apply_once(gradients, {.scale = scale}, step);
     initialized_session s(g);
     const std::vector<tn::any_tensor> all = g.collection(tn::trainable_variables);
     values before = values_of(s, all);
@@ -213,8 +215,44 @@ TEST_CASE("S41: updates of a step are made once, however often they are run") {
         if (i > 0) s.run(tn::feed(step, i - 1), train); // who was late
         CHECK(values_of(s, all) == after);
         CHECK(s.run(tn::global_step()).item() == i + 1);
+        CHECK(*s.run_untyped({}, {scale.value()})[0].data<float>() == static_cast<float>(8 << i));
         before = after;
     }
+}
+
+TEST_CASE(
+    "S41: a step of a scaled loss that overflows on one replica is skipped by all, once, and the scale is halved") {
+    constexpr int replicas = 2;
+    tn::task task;
+    each_replica(replicas, [&](int r) {
+        const auto w = tn::variable("w", 1.0f);
+        const auto x = tn::placeholder<float, tn::shape<>>("x");
+        const tn::loss_scale scale({.initial = 8, .good_steps = 2});
+        const tn::sync_replicas sync(tn::momentum(0.5, 0.5), {.aggregate = replicas, .total = replicas, .replica = r});
+        const auto train = sync.minimize(w * x, {.scale = scale});
+        tn::monitored_session s(as_replica(task, r, sync));
+        const auto see = [&] {
+            std::vector<float> all;
+            for (const tn::any_array& a : s.session().run_untyped({}, {w, scale.value()}))
+                all.push_back(*a.data<float>());
+            return all;
+        };
+        const auto step = [&](float mine) { (void)s.run(tn::feed(x, mine), train); };
+        step(static_cast<float>(1 + 2 * r)); // the mean is 2: m = 2, w = 1 - 0.5 * 2
+        CHECK(see() == std::vector<float>{0, 8});
+        const float infinite = std::numeric_limits<float>::infinity();
+        step(r == 1 ? infinite : 1);
+        CHECK(see() == std::vector<float>{0, 4});
+        step(r == 0 ? -infinite : infinite);
+        CHECK(see() == std::vector<float>{0, 2});
+        step(1); // m = 0.5 * 2 + 1
+        CHECK(see() == std::vector<float>{-1, 2});
+        step(1); // m = 0.5 * 2 + 1; two good ones in a row
+        CHECK(see() == std::vector<float>{-2, 4});
+        CHECK(s.session().run(tn::global_step()).item() == 3);
+        CHECK(s.session().run(sync.step()).item() == 5);
+        s.close();
+    });
 }
 
 TEST_CASE("S41: a backup that is slow stops nobody; its gradients are dropped and counted, and it goes on in the "

@@ -50,10 +50,10 @@ private:
     friend class optimizer;
     struct state;
     any_tensor scaled_loss(const any_tensor& loss) const;
-    // Whether all elements of these gradients, and of those that were unscaled, are finite: a scalar.
-    any_tensor all_finite(const std::vector<gradient_and_variable>& gradients) const;
-    // The scale of the next step.
-    operation next(const any_tensor& all_finite) const;
+    // Whether all elements of these gradients are finite, and, if asked for, of those that were unscaled: a scalar.
+    any_tensor all_finite(const std::vector<gradient_and_variable>& gradients, bool and_unscaled) const;
+    // The scale of the next step; `guard`, a scalar bool, if any: where it is false, this one's.
+    operation next(const any_tensor& all_finite, const any_tensor& guard) const;
 
     std::shared_ptr<state> state_;
 };

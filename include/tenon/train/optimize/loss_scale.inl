@@ -88,10 +88,11 @@ loss_scale::unscaled(std::vector<gradient_and_variable> gradients) const {
 }
 
 // A product with 0 is NaN where a number is not finite, and so is its sum: one pass that writes nothing.
-TENON_INLINE any_tensor loss_scale::all_finite(const std::vector<gradient_and_variable>& gradients) const {
-    std::vector<any_tensor> looked_at = state_->raw, sums;
+TENON_INLINE any_tensor loss_scale::all_finite(const std::vector<gradient_and_variable>& gradients,
+                                               bool and_unscaled) const {
+    std::vector<any_tensor> looked_at = and_unscaled ? state_->raw : std::vector<any_tensor>(), sums;
     for (const gradient_and_variable& g : gradients)
-        if (!state_->of_raw.contains(g.gradient.node())) looked_at.push_back(g.gradient);
+        if (!and_unscaled || !state_->of_raw.contains(g.gradient.node())) looked_at.push_back(g.gradient);
     detail::row_gradients found;
     for (const any_tensor& g : looked_at) {
         const element_type type = compute_type(g.element());
@@ -106,7 +107,7 @@ TENON_INLINE any_tensor loss_scale::all_finite(const std::vector<gradient_and_va
     return t.finish().front();
 }
 
-TENON_INLINE operation loss_scale::next(const any_tensor& all_finite) const {
+TENON_INLINE operation loss_scale::next(const any_tensor& all_finite, const any_tensor& guard) const {
     const loss_scale_options& o = state_->options;
     const detail::owned_scope there(state_->scale);
     detail::tape_writer t;
@@ -114,12 +115,16 @@ TENON_INLINE operation loss_scale::next(const any_tensor& all_finite) const {
         return t.apply(opcode::select, which, yes, no);
     };
     const detail::tape_value good = t.read(all_finite), scale = t.read(detail::current_value(state_->scale)),
-                             steps = t.read(detail::current_value(state_->good)) + 1, none = t.literal(0, steps.type),
+                             were = t.read(detail::current_value(state_->good)), steps = were + 1,
+                             none = t.literal(0, steps.type),
                              grows = t.apply(opcode::less_equal, t.literal(o.good_steps, steps.type), steps);
     const detail::tape_value larger = minimum(scale * o.factor, t.literal(o.most, scale.type)),
                              smaller = t.apply(opcode::maximum, scale / o.factor, t.literal(o.least, scale.type));
-    t.write(choose(good, choose(grows, larger, scale), smaller), element_type::float32);
-    t.write(choose(good, choose(grows, none, steps), none), element_type::int64);
+    const auto store = [&](detail::tape_value next, detail::tape_value now, element_type e) {
+        t.write(guard.node() ? choose(t.read(guard), next, now) : next, e);
+    };
+    store(choose(good, choose(grows, larger, scale), smaller), scale, element_type::float32);
+    store(choose(good, choose(grows, none, steps), none), were, element_type::int64);
     const std::vector<any_tensor> is = t.finish();
     return group({untyped::assign(state_->scale, is[0]).operation(), untyped::assign(state_->good, is[1]).operation()},
                  "loss_scale/next");

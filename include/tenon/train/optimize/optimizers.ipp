@@ -38,8 +38,8 @@ inline any_tensor add_slot(const any_tensor& variable, const char* name, const t
 /// What the updates of one apply_gradients share.
 class update_setup {
 public:
-    /// `step`: the one in which each variable is updated once; an empty handle: updates are made whenever they are run, or where `wanted`,
-    /// a scalar bool, is true.
+    /// `step`: the one in which each variable is updated once; an empty handle: updates are made whenever they are run. `wanted`, a scalar
+    /// bool: and only where it is true.
     update_setup(const optimizer& of, const graph& g, any_tensor step, any_tensor wanted, bool masters) :
         float_masters(masters), of_(of), graph_(g), step_(std::move(step)), wanted_(std::move(wanted)) {}
 
@@ -47,13 +47,15 @@ public:
 
     /// Whether a variable is to be updated, a scalar; an empty handle: always. It is beside the variable, as is what it is known
     /// by: the first step in which the variable has not been updated.
-    any_tensor guard_of(const any_tensor& variable) {
-        if (!step_.node()) return wanted_;
+    any_tensor guard_of(const any_tensor& variable) { return guard_of(variable, wanted_); }
+    any_tensor guard_of(const any_tensor& variable, const any_tensor& wanted) {
+        if (!step_.node()) return wanted;
         const any_tensor next = add_slot(variable, "next_step", {element_type::int64, {}}, 0);
         const owned_scope there(variable);
         tape_writer t;
         const tape_value was = t.read(current_value(next)), step = t.read(step_);
-        t.write(t.apply(opcode::less_equal, was, step), element_type::boolean);
+        const tape_value first = t.apply(opcode::less_equal, was, step);
+        t.write(wanted.node() ? t.apply(opcode::logical_and, first, t.read(wanted)) : first, element_type::boolean);
         t.write(t.apply(opcode::maximum, was, step + 1), element_type::int64);
         const std::vector<any_tensor> is = t.finish();
         operations_.push_back(untyped::assign(next, is[1]).operation());
@@ -263,7 +265,7 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
         throw invalid_argument_error(
             "apply_gradients: no loss was scaled by the loss_scale that it is given; take the gradients of what "
             "scaled(loss) returns, unscaled()");
-    const any_tensor finite = o.scale ? o.scale->all_finite(all) : any_tensor();
+    const any_tensor finite = o.scale ? o.scale->all_finite(all, !step.node()) : any_tensor();
     detail::update_setup setup(*this, of, step, finite, o.float_masters);
     begin(setup);
     for (const gradient_and_variable& g : all) {
@@ -272,7 +274,7 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
         update.finish();
     }
     setup.enter_slots();
-    if (o.scale) setup.operations().push_back(o.scale->next(finite));
+    if (o.scale) setup.operations().push_back(o.scale->next(finite, setup.guard_of(o.scale->value(), any_tensor())));
     if (o.advance_global_step) setup.increment(global_step());
     return group(setup.operations(), o.name);
 }

@@ -47,6 +47,7 @@ inline std::string description_of(const optimizer& how, const std::vector<gradie
     if (how.rate().is_number()) text += ", learning rate " + text_of_number(how.rate().number());
     if (const std::string more = how.settings(); !more.empty()) text += ", " + more;
     if (!o.advance_global_step) text += ", global step not advanced";
+    if (o.scale) text += ", loss scaled";
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         const any_tensor& v = gradients[i].variable;
         text += "\n" + std::string("variable ") + v.name() + " " + to_string(v.type());
@@ -59,10 +60,6 @@ inline std::string description_of(const optimizer& how, const std::vector<gradie
 
 TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                                       const minimize_options& o) const {
-    if (o.scale)
-        throw invalid_argument_error(
-            "sync_replicas: a loss_scale would skip steps of one replica that the others count; train in bfloat16, "
-            "which needs none");
     const std::vector<gradient_and_variable> all = detail::checked_gradients(gradients);
     const graph of(all.front().variable.node()->graph);
     const detail::home_scope scope(of);
