@@ -91,12 +91,12 @@ void cross_entropy(work& w, const float* x, const float*, const float*, float* o
     td::sparse_cross_entropy<float>(x, {w.labels.data(), false}, w.loss.data(), out, w.rows, w.classes, w.pool);
 }
 void layer_norm(work& w, const float* x, const float*, const float*, float* out) {
-    td::layer_norm(x, w.gamma.data(), w.beta.data(), out, w.mean.data(), w.factor.data(), w.rows, w.classes, 1e-5,
-                   w.pool);
+    td::layer_norm<float>(x, {}, w.gamma.data(), w.beta.data(), out, w.mean.data(), w.factor.data(), w.rows, w.classes,
+                          1e-5, w.pool);
 }
 void layer_norm_backward(work& w, const float* x, const float*, const float* g, float* out) {
-    td::layer_norm_backward(x, w.gamma.data(), g, w.mean.data(), w.factor.data(), out, w.dgamma.data(), w.dbeta.data(),
-                            w.partial.data(), w.rows, w.classes, w.pool);
+    td::layer_norm_backward<float>(x, w.gamma.data(), g, w.mean.data(), w.factor.data(), nullptr, out, w.dgamma.data(),
+                                   w.dbeta.data(), w.partial.data(), w.rows, w.classes, w.pool);
 }
 
 void run(benchmark::State& state, std::int64_t rows, std::int64_t classes, int threads, const step& s) {

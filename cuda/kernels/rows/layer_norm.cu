@@ -19,9 +19,43 @@ __device__ void load_along(const line_place<T, Kind, Held>& place, const T* vect
     of_vector.load(vector, tile, v, C{0});
 }
 
-template <class T, line_kind Kind>
-__global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
-    layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, compute_t<T>* mean, compute_t<T>* factor,
+/// Rounded as it would be stored.
+template <class T> __device__ inline compute_t<T> rounded(compute_t<T> x) { return widen(narrow<T>(x)); }
+
+/// Rows as they lie in memory.
+template <class T> struct plain_rows {
+    static constexpr int resident = resident_line_blocks<T>;
+    const T* x;
+    template <class Place, class C, int Held>
+    __device__ void load(const Place& place, std::int64_t tile, bool, C (&v)[Held]) const {
+        place.load(x, tile, v, C{0});
+    }
+};
+/// Sums of two, of which the second may have a bias, that are kept where there is a place for them.
+template <class T> struct summed_rows {
+    static constexpr int resident = 1; // both are in registers for a while
+    const T *x, *y, *bias;
+    T* sum;
+    template <class Place, class C, int Held>
+    __device__ void load(const Place& place, std::int64_t tile, bool again, C (&v)[Held]) const {
+        if (again && sum) return place.load(sum, tile, v, C{0});
+        C a[Held];
+        place.load(y, tile, v, C{0});
+        if (bias) {
+            load_along(place, bias, tile, a);
+#pragma unroll
+            for (int i = 0; i < Held; ++i) v[i] = rounded<T>(v[i] + a[i]);
+        }
+        place.load(x, tile, a, C{0});
+#pragma unroll
+        for (int i = 0; i < Held; ++i) v[i] = rounded<T>(a[i] + v[i]);
+        if (sum) place.store(sum, tile, v);
+    }
+};
+
+template <class T, line_kind Kind, class Rows>
+__global__ void __launch_bounds__(most_line_threads, Rows::resident)
+    layer_norm_rows(Rows rows, const T* gamma, const T* beta, T* y, compute_t<T>* mean, compute_t<T>* factor,
                     line_layout l, compute_t<T> epsilon) {
     using C = compute_t<T>;
     __shared__ C shared[line_room<Kind>];
@@ -34,14 +68,14 @@ __global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
         C v[held_elements], sum = 0;
 #pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            place.load(x, tile, v, C{0});
+            rows.load(place, tile, false, v);
             sum += sum_held(v);
         }
         const C center = place.combined(sum, shared, l.lines, plus) / n;
         sum = 0;
 #pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            if (tiles > 1) place.load(x, tile, v, C{0});
+            if (tiles > 1) rows.load(place, tile, true, v);
             const int count = place.count_of(tile);
             C squares[held_elements];
 #pragma unroll
@@ -59,7 +93,7 @@ __global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
         if (!y) continue;
 #pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            if (tiles > 1) place.load(x, tile, v, C{0});
+            if (tiles > 1) rows.load(place, tile, true, v);
             C a[held_elements];
             load_along(place, gamma, tile, a);
 #pragma unroll
@@ -74,6 +108,15 @@ __global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
 
 // The gradients. With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z). Each block takes rows in
 // strides of the grid, and adds up dy z and dy of its rows in its part of `partial`, [blocks, 2, n].
+
+template <class T, line_kind Kind, int Held, class C>
+__device__ void add_more(const line_place<T, Kind, Held>& place, const T* more, std::int64_t tile, C (&h)[Held]) {
+    if (!more) return;
+    C v[Held];
+    place.load(more, tile, v, C{0});
+#pragma unroll
+    for (int i = 0; i < Held; ++i) h[i] = rounded<T>(h[i]) + v[i];
+}
 
 /// Columns that a block of layer_norm_sums has.
 constexpr int summed_columns = 8;
@@ -100,7 +143,7 @@ template <class T, line_kind Kind> struct row_in_hand {
 template <class T, line_kind Kind>
 __global__ void __launch_bounds__(most_line_threads)
     layer_norm_gradient_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
-                             const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
+                             const compute_t<T>* factor, const T* more, T* dx, compute_t<T>* partial, line_layout l) {
     using C = compute_t<T>;
     constexpr int held = held_of_gradient<T>;
     __shared__ two_sums<C> shared[line_room<Kind>];
@@ -140,6 +183,7 @@ __global__ void __launch_bounds__(most_line_threads)
         const C mean_h = s.of_h / n, mean_hz = s.of_hz / n;
 #pragma unroll
         for (int i = 0; i < held; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
+        add_more(place, more, 0, h);
         place.store(dx, 0, h);
     }
     if (!partial) return;
@@ -167,7 +211,8 @@ __global__ void __launch_bounds__(most_line_threads)
 template <class T, line_kind Kind>
 __global__ void __launch_bounds__(most_line_threads)
     layer_norm_gradient_long_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
-                                  const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
+                                  const compute_t<T>* factor, const T* more, T* dx, compute_t<T>* partial,
+                                  line_layout l) {
     using C = compute_t<T>;
     constexpr int held = held_of_gradient<T>;
     __shared__ two_sums<C> shared[line_room<Kind>];
@@ -219,6 +264,7 @@ __global__ void __launch_bounds__(most_line_threads)
             load(tile);
 #pragma unroll
             for (int i = 0; i < held; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
+            add_more(place, more, tile, h);
             place.store(dx, tile, h);
         }
     }
@@ -264,16 +310,25 @@ std::int64_t layer_norm_parts(const line_layout& l) {
 
 } // namespace
 
-void layer_norm(element_type element, const void* x, const void* gamma, const void* beta, void* y, void* mean,
-                void* factor, const line_layout& l, double epsilon, void* stream) {
+void layer_norm(element_type element, const void* x, const row_sum& sum, const void* gamma, const void* beta, void* y,
+                void* mean, void* factor, const line_layout& l, double epsilon, void* stream) {
     if (l.count() == 0) return;
     with_floating_type(element, [&]<class T>(T) {
         using C = compute_t<T>;
-        with_row_kind(l, {x, gamma, beta, y}, [&]<line_kind Kind>() {
-            launch_lines(layer_norm_rows<T, Kind>, l, stream, static_cast<const T*>(x), static_cast<const T*>(gamma),
-                         static_cast<const T*>(beta), static_cast<T*>(y), static_cast<C*>(mean),
-                         static_cast<C*>(factor), l, static_cast<C>(epsilon));
-        });
+        const auto run = [&]<line_kind Kind>(const auto& rows) {
+            launch_lines(layer_norm_rows<T, Kind, std::decay_t<decltype(rows)>>, l, stream, rows,
+                         static_cast<const T*>(gamma), static_cast<const T*>(beta), static_cast<T*>(y),
+                         static_cast<C*>(mean), static_cast<C*>(factor), l, static_cast<C>(epsilon));
+        };
+        const auto* const from = static_cast<const T*>(x);
+        if (!sum.y)
+            with_row_kind(l, {x, gamma, beta, y},
+                          [&]<line_kind Kind>() { run.template operator()<Kind>(plain_rows<T>{from}); });
+        else
+            with_row_kind(l, {x, sum.y, sum.bias, sum.sum, gamma, beta, y}, [&]<line_kind Kind>() {
+                run.template operator()<Kind>(summed_rows<T>{
+                    from, static_cast<const T*>(sum.y), static_cast<const T*>(sum.bias), static_cast<T*>(sum.sum)});
+            });
     });
 }
 
@@ -282,7 +337,7 @@ std::size_t layer_norm_scratch_bytes(element_type element, const line_layout& l)
 }
 
 void layer_norm_gradient(element_type element, const void* x, const void* gamma, const void* dy, const void* mean,
-                         const void* factor, void* dx, void* dgamma, void* dbeta, std::byte* scratch,
+                         const void* factor, const void* more, void* dx, void* dgamma, void* dbeta, std::byte* scratch,
                          const line_layout& l, void* stream) {
     if (l.n == 0) return;
     with_floating_type(element, [&]<class T>(T) {
@@ -295,7 +350,7 @@ void layer_norm_gradient(element_type element, const void* x, const void* gamma,
                 launch(l.tiles == 1 ? layer_norm_gradient_rows<T, Kind> : layer_norm_gradient_long_rows<T, Kind>,
                        static_cast<unsigned>(parts), l.block(), room, stream, static_cast<const T*>(x),
                        static_cast<const T*>(gamma), static_cast<const T*>(dy), static_cast<const C*>(mean),
-                       static_cast<const C*>(factor), static_cast<T*>(dx), partial, l);
+                       static_cast<const C*>(factor), static_cast<const T*>(more), static_cast<T*>(dx), partial, l);
             });
         if (partial)
             launch(

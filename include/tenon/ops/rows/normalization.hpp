@@ -90,6 +90,7 @@ any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_te
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_normalization)
 
+#include <tenon/op/joined_ops.hpp>
 #include <tenon/op/widened.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
@@ -104,6 +105,44 @@ TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma,
     return tenon::add<layer_norm_op>({epsilon}, {x, gamma, beta});
 }
 } // namespace untyped
+
+namespace detail {
+
+// Of plans alone: layer_norm_of_sum has a tensor more that is added to x, may have a bias [n] that is added to that first, and has an output
+// more, the sum; layer_norm_gradient_plus has a tensor more, which is added to x's gradient. Both have the kernels of those without.
+inline bool join_layer_norm() {
+    const auto planned = [](op_definition d, const char* name) {
+        d.name = name;
+        d.gradient = nullptr;
+        return d;
+    };
+    static const op_definition of_sum = [&] {
+        op_definition d = planned(definition_of<layer_norm_op>(), "layer_norm_of_sum");
+        d.outputs = [](const attributes&, int) -> int { return 4; };
+        d.infer = [](const attributes& a, type_list in, int output) -> inferred {
+            return output == 3
+                       ? inferred(in[0])
+                       : layer_norm_op::infer(decode<layer_norm_op::attributes>(a), type_list(in.begin(), 3), output);
+        };
+        return d;
+    }();
+    static const op_definition plus = [&] {
+        op_definition d = planned(definition_of<layer_norm_gradient_op>(), "layer_norm_gradient_plus");
+        d.infer = [](const attributes& a, type_list in, int output) -> inferred {
+            return layer_norm_gradient_op::infer(decode<layer_norm_op::attributes>(a), type_list(in.begin(), 5),
+                                                 output);
+        };
+        return d;
+    }();
+    const element_types floats =
+        no_elements.with(element_type::float32).with(element_type::float64); // those of 16 bits would not be rounded
+    register_joined_ops(definition_of<layer_norm_op>(), {&of_sum, nullptr, floats});
+    register_joined_ops(definition_of<layer_norm_gradient_op>(), {nullptr, &plus, floats});
+    return true;
+}
+[[maybe_unused]] inline const bool layer_norm_is_joined = join_layer_norm();
+
+} // namespace detail
 
 TENON_INLINE void layer_norm_op::gradient(gradient_context& g) {
     if (!g.output_gradient(0).node()) return; // the statistics are the gradient's own
@@ -144,34 +183,44 @@ TENON_INLINE void layer_norm_gradient_op::gradient(gradient_context& g) {
 
 namespace detail {
 
+// Of layer_norm, and of layer_norm_of_sum.
 template <class T> struct layer_norm_kernel final : kernel {
     explicit layer_norm_kernel(const kernel_setup& s) :
         n(s.inputs[1].extents[0].size),
         rows(s.outputs[1].extents.elements()),
-        epsilon(s.attrs.get<double>("epsilon")) {}
+        epsilon(s.attrs.get<double>("epsilon")),
+        inputs(s.inputs.size()) {}
     void run(const kernel_run& r) override {
-        layer_norm(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.output<T>(0), r.output<T>(1), r.output<T>(2), rows, n,
-                   epsilon, r.pool);
+        row_sum<T> sum;
+        if (inputs > 3) sum = {r.input<T>(3), inputs > 4 ? r.input<T>(4) : nullptr, r.output<T>(3)};
+        layer_norm(r.input<T>(0), sum, r.input<T>(1), r.input<T>(2), r.output<T>(0), r.output<T>(1), r.output<T>(2),
+                   rows, n, epsilon, r.pool);
     }
-    double cost() const override { return 30 + static_cast<double>(rows) * (15 + 0.3 * static_cast<double>(n)); }
-    bool may_share(int i, int o) const override { return i == 0 && o == 0; }
+    double cost() const override {
+        return 30 + static_cast<double>(rows) * (15 + (inputs > 3 ? 0.45 : 0.3) * static_cast<double>(n));
+    }
+    bool may_share(int i, int o) const override { return (i == 0 || i == 3) && (o == 0 || o == 3); }
     std::int64_t n, rows;
     double epsilon;
+    int inputs;
 };
 
+// Of layer_norm_gradient, and of layer_norm_gradient_plus.
 template <class T> struct layer_norm_gradient_kernel final : kernel {
     explicit layer_norm_gradient_kernel(const kernel_setup& s) :
-        n(s.inputs[1].extents[0].size), rows(s.inputs[3].extents.elements()) {}
+        n(s.inputs[1].extents[0].size), rows(s.inputs[3].extents.elements()), is_plus(s.inputs.size() > 5) {}
     void run(const kernel_run& r) override {
-        layer_norm_backward(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.input<T>(3), r.input<T>(4), r.output<T>(0),
-                            r.output<T>(1), r.output<T>(2), reinterpret_cast<T*>(r.scratch), rows, n, r.pool);
+        layer_norm_backward(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.input<T>(3), r.input<T>(4),
+                            is_plus ? r.input<T>(5) : nullptr, r.output<T>(0), r.output<T>(1), r.output<T>(2),
+                            reinterpret_cast<T*>(r.scratch), rows, n, r.pool);
     }
     std::size_t scratch_bytes() const override {
         return static_cast<std::size_t>(layer_norm_partials(rows) * 2 * n) * sizeof(T);
     }
     double cost() const override { return 30 + static_cast<double>(rows) * (15 + 0.5 * static_cast<double>(n)); }
-    bool may_share(int i, int o) const override { return (i == 0 || i == 2) && o == 0; }
+    bool may_share(int i, int o) const override { return (i == 0 || i == 2 || i == 5) && o == 0; }
     std::int64_t n, rows;
+    bool is_plus;
 };
 
 } // namespace detail

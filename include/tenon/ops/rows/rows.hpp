@@ -44,16 +44,22 @@ std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, 
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool);
 
-/// mean[r] = mean of x[r, .], factor[r] = 1 / sqrt(mean of (x[r, .] - mean)^2 + epsilon),
-/// y[r, c] = (x[r, c] - mean[r]) factor[r] gamma[c] + beta[c]. Any result may be null.
+/// What is added to rows before they are normalised; nothing where `y` is null.
+template <class T> struct row_sum {
+    const T* y = nullptr;
+    const T* bias = nullptr; ///< of a row, added to y first; may be null
+    T* sum = nullptr;        ///< where the sums go; may be null
+};
+/// Of x + sum: mean[r] = mean of x[r, .], factor[r] = 1 / sqrt(mean of (x[r, .] - mean)^2 + epsilon),
+/// y[r, c] = (x[r, c] - mean[r]) factor[r] gamma[c] + beta[c]. Any result may be null, but not both y and the sums where there are some.
 template <class T>
-void layer_norm(const T* x, const T* gamma, const T* beta, T* y, T* mean, T* factor, std::int64_t rows, std::int64_t n,
-                double epsilon, thread_pool* pool);
-/// The gradients of x, gamma and beta. Any may be null. `partial` has room for layer_norm_partials(rows) * 2 * n
+void layer_norm(const T* x, const row_sum<T>& sum, const T* gamma, const T* beta, T* y, T* mean, T* factor,
+                std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool);
+/// The gradients of x, gamma and beta, that of x with `more` added, which may be null. Any may be null. `partial` has room for layer_norm_partials(rows) * 2 * n
 /// numbers.
 template <class T>
-void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, T* dx, T* dgamma,
-                         T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool);
+void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, const T* more, T* dx,
+                         T* dgamma, T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool);
 /// The number of parts in which the gradients of gamma and beta are summed.
 constexpr std::int64_t layer_norm_partials(std::int64_t rows) noexcept {
     return rows < 32 ? 1 : rows < 512 ? rows / 32 : 16;

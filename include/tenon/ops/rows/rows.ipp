@@ -79,16 +79,16 @@ void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, st
              [&](std::int64_t begin, std::int64_t end) { f(x, p, loss, dx, begin, end, classes); });
 }
 template <class T>
-void layer_norm(const T* x, const T* gamma, const T* beta, T* y, T* mean, T* factor, std::int64_t rows, std::int64_t n,
-                double epsilon, thread_pool* pool) {
+void layer_norm(const T* x, const row_sum<T>& sum, const T* gamma, const T* beta, T* y, T* mean, T* factor,
+                std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_rows<T>);
     for_rows(pool, rows, row_grain(n, 3), [&](std::int64_t begin, std::int64_t end) {
-        f(x, gamma, beta, y, mean, factor, begin, end, n, static_cast<T>(epsilon));
+        f(x, sum, gamma, beta, y, mean, factor, begin, end, n, static_cast<T>(epsilon));
     });
 }
 template <class T>
-void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, T* dx, T* dgamma,
-                         T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool) {
+void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, const T* more, T* dx,
+                         T* dgamma, T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_backward_rows<T>);
     const std::int64_t parts = layer_norm_partials(rows);
     // As many sums as there are parts, whatever the threads: they are added up in order below.
@@ -96,8 +96,8 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
         for (std::int64_t k = begin; k < end; ++k) {
             T* sums = partial + k * 2 * n;
             for (std::int64_t i = 0; i < 2 * n; ++i) sums[i] = 0;
-            f(x, gamma, dy, mean, factor, dx, dgamma ? sums : nullptr, dbeta ? sums + n : nullptr, rows * k / parts,
-              rows * (k + 1) / parts, n);
+            f(x, gamma, dy, mean, factor, more, dx, dgamma ? sums : nullptr, dbeta ? sums + n : nullptr,
+              rows * k / parts, rows * (k + 1) / parts, n);
         }
     });
     for (std::int64_t i = 0; i < n && (dgamma || dbeta); ++i) {
@@ -112,15 +112,15 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
 }
 
 #if !TENON_HEADER_ONLY
-#define TENON_ROWS_INSTANCES(T)                                                                               \
-    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                       \
-    template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);    \
-    template std::int64_t sparse_cross_entropy<T>(const T*, label_list, T*, T*, std::int64_t, std::int64_t,   \
-                                                  thread_pool*);                                              \
-    template void cross_entropy<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, thread_pool*);     \
-    template void layer_norm<T>(const T*, const T*, const T*, T*, T*, T*, std::int64_t, std::int64_t, double, \
-                                thread_pool*);                                                                \
-    template void layer_norm_backward<T>(const T*, const T*, const T*, const T*, const T*, T*, T*, T*, T*,    \
+#define TENON_ROWS_INSTANCES(T)                                                                                      \
+    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                              \
+    template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);           \
+    template std::int64_t sparse_cross_entropy<T>(const T*, label_list, T*, T*, std::int64_t, std::int64_t,          \
+                                                  thread_pool*);                                                     \
+    template void cross_entropy<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, thread_pool*);            \
+    template void layer_norm<T>(const T*, const row_sum<T>&, const T*, const T*, T*, T*, T*, std::int64_t,           \
+                                std::int64_t, double, thread_pool*);                                                 \
+    template void layer_norm_backward<T>(const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, T*, \
                                          std::int64_t, std::int64_t, thread_pool*);
 TENON_ROWS_INSTANCES(float)
 TENON_ROWS_INSTANCES(double)

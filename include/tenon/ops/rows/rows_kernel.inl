@@ -191,12 +191,22 @@ inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int6
 
 // Layer normalisation. Means and factors are kept in the type that is computed in.
 
-/// mean[r] over the row, factor[r] = 1 / sqrt(mean of (x - mean)^2 + epsilon), y = (x - mean) factor gamma + beta.
+/// mean[r] over the row, factor[r] = 1 / sqrt(mean of (x - mean)^2 + epsilon), y = (x - mean) factor gamma + beta, of x or of a sum with it,
+/// which is in the cache when it is read again.
 template <class T>
-inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, T* mean, T* factor, std::int64_t begin,
-                            std::int64_t end, std::int64_t n, T epsilon) {
+inline void layer_norm_rows(const T* x, const tenon::detail::row_sum<T>& added, const T* gamma, const T* beta, T* y,
+                            T* mean, T* factor, std::int64_t begin, std::int64_t end, std::int64_t n, T epsilon) {
     for (std::int64_t r = begin; r < end; ++r) {
         const T* in = x + r * n;
+        if (added.y) {
+            T* const to = (added.sum ? added.sum : y) + r * n;
+            for_packs(n, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
+                pack<T> more = load_some(added.y + r * n + j, count);
+                if (added.bias) more = more + load_some(added.bias + j, count);
+                store_some(to + j, load_some(in + j, count) + more, count);
+            });
+            in = to;
+        }
         pack<T> sums[4] = {};
         std::int64_t i = 0;
         for (; i + 4 * lanes <= n; i += 4 * lanes)
@@ -229,11 +239,12 @@ inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, T* 
     }
 }
 
-/// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z); adds dy z to dgamma and dy
-/// to dbeta. Any of the three may be null.
+/// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z) + more; adds dy z to dgamma and dy
+/// to dbeta. Any of the three, and `more`, may be null.
 template <class T>
-inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, T* dx,
-                                     T* dgamma, T* dbeta, std::int64_t begin, std::int64_t end, std::int64_t n) {
+inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor,
+                                     const T* more, T* dx, T* dgamma, T* dbeta, std::int64_t begin, std::int64_t end,
+                                     std::int64_t n) {
     for (std::int64_t r = begin; r < end; ++r) {
         const T *in = x + r * n, *g = dy + r * n;
         const pack<T> center = broadcast<T>(mean[r]), scale = broadcast<T>(factor[r]);
@@ -253,7 +264,8 @@ inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, co
         for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             const pack<T> z = (load_some(in + i, count) - center) * scale;
             const pack<T> h = load_some(g + i, count) * load_some(gamma + i, count);
-            store_some(dx + r * n + i, scale * ((h - mean_h) - z * mean_hz), count);
+            const pack<T> d = scale * ((h - mean_h) - z * mean_hz);
+            store_some(dx + r * n + i, more ? d + load_some(more + r * n + i, count) : d, count);
         });
     }
 }

@@ -176,3 +176,39 @@ TEST_CASE("rewrite: a view that nobody reads keeps nothing") {
     CHECK(m.program.value(unread).view_of == y);
     CHECK(m.left() == 1); // z and y are one
 }
+
+TEST_CASE(
+    "rewrite: what a pass would store of an input, or twice, is read where it is; sums, and what is ordered, are not") {
+    tn::tape t;
+    const auto f = tn::element_type::float32;
+    const int x = t.emit_input(t.add_input(f)), e = t.emit(opcode::exp, f, x);
+    t.add_input(f); // gives sizes alone
+    t.add_output(x, f);
+    t.add_output(e, f);
+    t.add_output(e, f);
+    t.add_output(x, f, 1);
+    for (const bool is_awaited : {false, true}) {
+        maker m;
+        const int fed = m.feed({3, 4}), like = m.feed({4}), first = m.fused(t, {fed, like});
+        const auto outputs = m.item_of(first).outputs;
+        if (is_awaited) m.fetch(m.fused(opcode::sin, {like}, {.after = {m.number_of(first)}}));
+        const std::size_t before = m.program.fetches.size();
+        for (const int v : outputs) m.fetch(v);
+        rewrite(m.program, m.options);
+        const std::vector<int> fetched(m.program.fetches.begin() + static_cast<std::ptrdiff_t>(before),
+                                       m.program.fetches.end());
+        if (is_awaited) CHECK(fetched == std::vector<int>(outputs.begin(), outputs.end()));
+        else {
+            CHECK(fetched == std::vector<int>{fed, outputs[1], outputs[1], outputs[3]});
+            CHECK(m.item_of(outputs[1]).outputs.size() == 2);
+        }
+    }
+    tn::tape copy;
+    copy.add_output(copy.emit_input(copy.add_input(f)), f);
+    maker m;
+    const int fed = m.feed();
+    m.fetch(m.fused(copy, {fed}));
+    rewrite(m.program, m.options);
+    CHECK(m.left() == 0);
+    CHECK(m.program.fetches == std::vector<int>{fed});
+}

@@ -170,28 +170,6 @@ inline const std::shared_ptr<const tape>& tape_of(const program_item& i) {
     return i.attributes.get<std::shared_ptr<const tape>>("tape");
 }
 
-// A result of a fused item that is one of its operands, as the gradient of a sum has them, is that operand.
-inline void forward_copies(program& p) {
-    const uses_of uses(p);
-    replacements r(p.values.size());
-    for (std::size_t n = 0; n < p.items.size(); ++n) {
-        const program_item& i = p.items[n];
-        if (i.removed || i.op != &fused_definition || !i.predecessors.empty() || uses.awaited[n]) continue;
-        const tape& t = *tape_of(i);
-        if (static_cast<int>(i.outputs.size()) != t.output_count) continue; // some are merged
-        for (int o = 0; o < t.output_count; ++o) {
-            const instruction& from = t.code[t.outputs[o].reg];
-            if (from.op != opcode::input) continue;
-            const int to = i.outputs[static_cast<std::size_t>(o)], v = i.inputs[static_cast<std::size_t>(from.a)];
-            if (p.value(to).type == p.value(v).type && broadcast_of(p, i.inputs) == p.value(v).type.extents)
-                r.replace(to, r.of(v));
-        }
-    }
-    r.apply(p);
-    for (program_value& v : p.values)
-        if (v.view_of >= 0) v.view_of = r.of(v.view_of);
-}
-
 // A fused item reads a repeated tensor from where it is not repeated yet.
 inline void look_through_broadcasts(program& p) {
     for (std::size_t n = 0; n < p.items.size(); ++n) {
@@ -278,9 +256,9 @@ public:
         return e.joined;
     }
     // A compiled kernel is worth about a memory pass for each four of its instructions.
-    static bool is_lost(const tape& producer, const tape& consumer) {
+    template <class... Tape> static bool is_lost(const Tape&... tapes) {
         int instructions = 0;
-        for (const tape* t : {&producer, &consumer})
+        for (const tape* t : {&tapes...})
             if (tenon::detail::find_compiled_tape(*t)) instructions += t->length - t->input_count;
         return instructions > 4;
     }
@@ -402,6 +380,42 @@ inline void fuse_elementwise(program& p) {
     }
 }
 
+// The input that a register is; -1: it is none.
+inline int input_of(const tape& t, int r) { return t.code[r].op == opcode::input ? t.code[r].a : -1; }
+
+// What a fused item stores that is one of its inputs, or stored twice, is read where it is.
+inline void forward_copies(program& p) {
+    const uses_of uses(p);
+    replacements r(p.values.size());
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        const program_item& i = p.items[n];
+        if (i.removed || i.op != &fused_definition || !i.predecessors.empty() || uses.awaited[n]) continue;
+        const tape& t = *tape_of(i);
+        if (static_cast<int>(i.outputs.size()) != t.output_count) continue; // some are merged
+        for (int out = 0; out < t.output_count; ++out) {
+            const int v = i.outputs[static_cast<std::size_t>(out)];
+            const tensor_type& type = p.value(v).type;
+            if (!(broadcast_of(p, i.inputs) == type.extents)) continue; // it is summed up
+            int reg = t.outputs[out].reg;
+            while (t.code[reg].op == opcode::cast && t.code[reg].type == type.element) reg = t.code[reg].a;
+            const int k = input_of(t, reg), from = k < 0 ? -1 : i.inputs[static_cast<std::size_t>(k)];
+            if (from >= 0 && p.value(from).type == type) {
+                r.replace(v, r.of(from));
+                continue;
+            }
+            for (int before = 0; before < out; ++before) {
+                const int other = i.outputs[static_cast<std::size_t>(before)];
+                if (t.outputs[before].reg != t.outputs[out].reg || p.value(other).type != type) continue;
+                r.replace(v, r.of(other));
+                break;
+            }
+        }
+    }
+    r.apply(p);
+    for (program_value& v : p.values)
+        if (v.view_of >= 0) v.view_of = r.of(v.view_of);
+}
+
 // What was cut rounds what it sends, and widens what it receives.
 inline void make_conversions(program& p) {
     for (program_item& i : p.items) {
@@ -438,6 +452,7 @@ TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
 } // namespace tenon::runtime
 
 #include <tenon/runtime/plan/rewrite/rewrite_products.inl>
+#include <tenon/runtime/plan/rewrite/rewrite_rows.inl>
 
 namespace tenon::runtime {
 
@@ -451,11 +466,16 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
         detail::share_sums(p, o);
         detail::fuse_gelu(p, o);
         detail::fuse_steps(p, o);
-        detail::fuse_row_sums(p, o);
+        detail::fuse_bias_gradients(p, o);
         detail::look_through_broadcasts(p);
     }
     detail::drop_unread(p, o.fuse);
-    if (o.fuse) detail::fuse_elementwise(p);
+    if (!o.fuse) return;
+    detail::fuse_addends(p, o);
+    detail::forward_copies(p);
+    detail::drop_unread(p, true);
+    detail::fuse_elementwise(p);
+    detail::fuse_row_sums(p, o);
 }
 
 } // namespace tenon::runtime

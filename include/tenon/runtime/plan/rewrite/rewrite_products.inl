@@ -316,7 +316,7 @@ inline int summing_product(const program& p, const uses_of& uses, const plan_opt
 
 // The gradient of a bias, which sums the rows of what flows into a layer, is made in the pass of the product that sums over the same rows:
 // the gradient of the layer's weights.
-inline void fuse_row_sums(program& p, const plan_options& o) {
+inline void fuse_bias_gradients(program& p, const plan_options& o) {
     uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         if (p.items[n].removed || p.items[n].op != &fused_definition || !p.items[n].predecessors.empty() ||
