@@ -91,19 +91,28 @@ struct lt_state {
 };
 
 struct numbers {
-    cudaDataType_t element, result;
+    cudaDataType_t a, b, result;
     cublasComputeType_t computed_in;
     cudaDataType_t scale;
 };
-numbers numbers_of(element_type e, bool tf32) {
-    switch (e) {
-    case element_type::float64: return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
-    case element_type::float16: return {CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case element_type::bfloat16: return {CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case element_type::int8: return {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I};
-    default: return {CUDA_R_32F, CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
+numbers numbers_of(const gemm_description& d, bool tf32) {
+    const auto alike = [](cudaDataType_t e, cublasComputeType_t in, cudaDataType_t scale) {
+        return numbers{e, e, e, in, scale};
+    };
+    numbers n = alike(CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    switch (d.element) {
+    case element_type::float64: n = alike(CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F); break;
+    case element_type::float16: n = alike(CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F); break;
+    case element_type::bfloat16: n = alike(CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F); break;
+    case element_type::int8: n = {CUDA_R_8I, CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I}; break;
+    default: break;
     }
+    if (!d.float8) return n;
+    const auto of = [](float8_format f) { return f == float8_format::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2; };
+    return {of(d.format_a), of(d.format_b), n.result, CUBLAS_COMPUTE_32F, CUDA_R_32F};
 }
+// Of a and of b.
+std::size_t operand_bytes(const gemm_description& d) { return d.float8 ? 1 : size_of(d.element); }
 
 // A factor of a product, in the type that it is scaled in.
 struct factor {
@@ -150,10 +159,10 @@ bool is_worth(const gemm_description& d, int batched) {
 
 // What all addresses of an operand are multiples of, when the first one is a multiple of `first`.
 std::uint32_t alignment_of(std::size_t first, const gemm_description& d, int batched, std::int64_t gemm_batch::*step,
-                           element_type element) {
+                           std::size_t element_bytes) {
     auto bytes = static_cast<std::uint64_t>(first);
     for (int i = 0; i < d.dimensions; ++i)
-        if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * size_of(element);
+        if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * element_bytes;
     return static_cast<std::uint32_t>(bytes & (~bytes + 1)); // the lowest bit of all
 }
 
@@ -171,8 +180,17 @@ bool has_epilogue_of(const gemm_description& d) {
 }
 
 std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
-    std::vector<std::int64_t> key{
-        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, epilogue_of(d), tf32};
+    std::vector<std::int64_t> key{static_cast<std::int64_t>(d.element),
+                                  d.m,
+                                  d.n,
+                                  d.k,
+                                  d.transpose_a,
+                                  d.transpose_b,
+                                  epilogue_of(d),
+                                  tf32,
+                                  d.float8,
+                                  static_cast<std::int64_t>(d.format_a),
+                                  static_cast<std::int64_t>(d.format_b)};
     for (int i = 0; i < d.dimensions; ++i)
         key.insert(key.end(), {d.batch[i].size, d.batch[i].step_a, d.batch[i].step_b, d.batch[i].step_c});
     return key;
@@ -205,7 +223,7 @@ std::string text_of(const gemm_description& d) {
         return transposed ? "[" + c + ", " + r + "] transposed" : "[" + r + ", " + c + "]";
     };
     std::string text = "the product " + matrix(d.m, d.k, d.transpose_a) + " x " + matrix(d.k, d.n, d.transpose_b) +
-                       " of " + name_of(d.element);
+                       " of " + name_of(d.element) + (d.float8 ? ", of operands of 8 bits" : "");
     if (d.bias) text += d.relu ? " with bias and relu" : d.gelu ? " with bias and gelu" : " with bias";
     if (d.sums_a || d.sums_b) text += " with sums of rows";
     if (d.addend) text += " added to another";
@@ -230,8 +248,14 @@ bool has_int8_product(const gemm_description& d) {
     return d.transpose_b && !d.transpose_a && d.n % 4 == 0 && d.k % 4 == 0 && !d.bias && d.k < least_wrapping;
 }
 
+bool has_float8_product(const gemm_description& d, int capability) {
+    return capability >= 89 && !d.transpose_a && d.transpose_b && d.m % 16 == 0 && d.n % 16 == 0 && d.k % 16 == 0 &&
+           (d.format_a == float8_format::e4m3 || d.format_b == float8_format::e4m3);
+}
+
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
-    const bool has_type = is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
+    const bool has_type = d.float8 ? has_float8_product(d, on.capability)
+                                   : is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
     if (!has_type || !has_epilogue_of(d) || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() ||
         !lt_functions() || !on.has_products_of(d.element))
         return nullptr;
@@ -247,7 +271,7 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     on.use();
     lt_state& shared = on.state<lt_state>();
     handle_ = shared.handle;
-    const numbers n = numbers_of(d.element, tf32);
+    const numbers n = numbers_of(d, tf32);
 
     cublasLtMatmulDesc_t operation = nullptr;
     check(f.cublasLtMatmulDescCreate(&operation, n.computed_in, n.scale), "cublasLtMatmulDescCreate", asked_);
@@ -278,8 +302,8 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
                                                  sizeof stride),
               "cublasLtMatrixLayoutSetAttribute", asked_);
     };
-    layout(layout_b_, n.element, d.transpose_b ? d.k : d.n, d.transpose_b ? d.n : d.k, &gemm_batch::step_b);
-    layout(layout_a_, n.element, d.transpose_a ? d.m : d.k, d.transpose_a ? d.k : d.m, &gemm_batch::step_a);
+    layout(layout_b_, n.b, d.transpose_b ? d.k : d.n, d.transpose_b ? d.n : d.k, &gemm_batch::step_b);
+    layout(layout_a_, n.a, d.transpose_a ? d.m : d.k, d.transpose_a ? d.k : d.m, &gemm_batch::step_a);
     layout(layout_c_, n.result, d.n, d.m, &gemm_batch::step_c);
 
     const std::vector<std::int64_t> key = key_of(d, tf32);
@@ -297,13 +321,16 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     found_ = at->second;
 }
 
-void lt_product::point_at(const void* vector, void* kept) {
+void lt_product::point_at(const void* vector, void* kept, const void* scale_a, const void* scale_b) {
     const auto set = [&](cublasLtMatmulDescAttributes_t which, const void* address) {
         check(lt_functions()->cublasLtMatmulDescSetAttribute(operation_.get(), which, &address, sizeof address),
               "cublasLtMatmulDescSetAttribute", asked_);
     };
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+    if (has_epilogue()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
     if (d_.keeps_input) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kept);
+    if (!d_.float8) return;
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale_b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale_a);
 }
 
 std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int capability) {
@@ -319,17 +346,17 @@ std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int 
     // Parts of a sum are never rounded to 16 bits. All other results are of the type that is computed in.
     if (size_of(d_.element) == 2)
         prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-    const auto all = [&](std::int64_t gemm_batch::*step, element_type of) {
-        return alignment_of(operands, d_, batched_, step, of);
+    const auto all = [&](std::int64_t gemm_batch::*step, std::size_t bytes) {
+        return alignment_of(operands, d_, batched_, step, bytes);
     };
-    const std::uint32_t align_c = all(&gemm_batch::step_c, result_of(d_.element));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, all(&gemm_batch::step_b, d_.element));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, all(&gemm_batch::step_a, d_.element));
+    const std::uint32_t align_c = all(&gemm_batch::step_c, size_of(result_of(d_.element)));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, all(&gemm_batch::step_b, operand_bytes(d_)));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, all(&gemm_batch::step_a, operand_bytes(d_)));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
-    if (has_epilogue()) { // of the addresses that will come the library looks at the alignment now
+    if (has_addresses()) { // of the addresses that will come the library looks at the alignment now
         auto* const somewhere = reinterpret_cast<void*>(operands);
-        point_at(somewhere, somewhere);
+        point_at(somewhere, somewhere, somewhere, somewhere);
     }
     cublasLtMatmulHeuristicResult_t result{};
     int count = 0;
@@ -345,7 +372,7 @@ std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int 
 }
 
 bool lt_product::run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace,
-                     void* stream) {
+                     void* stream, const float* scales) {
     const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
     const auto bits =
         address(a) | address(b) | address(c) | (d_.bias || d_.addend ? address(added) : 0) | address(beside);
@@ -353,12 +380,12 @@ bool lt_product::run(const void* a, const void* b, const void* added, void* c, v
     const algorithm& by = bits % best_alignment == 0 ? found_->well_aligned : found_->any;
     const functions& f = *lt_functions();
     std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
-    if (has_epilogue()) {
+    if (has_addresses()) {
         lock.lock();
-        point_at(d_.bias ? added : beside, beside);
+        point_at(d_.bias ? added : beside, beside, scales, scales ? scales + 1 : nullptr);
     }
     const factor of_product(d_.factor), of_addend(d_.addend ? 1 : 0);
-    const std::size_t bytes = size_of(d_.element), bytes_c = size_of(result_of(d_.element));
+    const std::size_t bytes = operand_bytes(d_), bytes_c = size_of(result_of(d_.element));
     std::array<std::int64_t, std::size(gemm_description{}.batch)> at{};
     for (;;) {
         std::int64_t from_a = 0, from_b = 0, to = 0;

@@ -43,6 +43,10 @@ template <class Pointer> using owned = std::unique_ptr<std::remove_pointer_t<Poi
 /// 4, no bias. And k < 131072: it does not say what becomes of a sum that passes the range of int32, which is to wrap around.
 bool has_int8_product(const gemm_description& d);
 
+/// Whether a GPU's cuBLASLt has products of numbers of 8 bits, as its documentation says: from 8.9 on, a not transposed and b so, all sizes
+/// multiples of 16, not both e5m2.
+bool has_float8_product(const gemm_description& d, int capability);
+
 /// Products of one description, which run one after another for a batch's dimensions beyond one. Made when a plan is.
 class lt_product {
 public:
@@ -57,9 +61,10 @@ public:
         return std::max(found_->well_aligned.workspace_bytes, found_->any.workspace_bytes);
     }
     /// Gives the stream the products. `added`: the bias or the addend; `beside`: what gelu keeps, or the sums. True where that was done; false
-    /// where an operand does not lie as was promised to the library when it chose: aligned to `alignment` bytes. Thread-safe.
-    bool run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace,
-             void* stream);
+    /// where an operand does not lie as was promised to the library when it chose: aligned to `alignment` bytes. `scales`: of numbers of 8
+    /// bits, on the GPU, what a's and b's are multiplied by. Thread-safe.
+    bool run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace, void* stream,
+             const float* scales = nullptr);
 
     /// How a plan lays out what it computes with.
     static constexpr std::size_t alignment = 64;
@@ -78,8 +83,9 @@ public:
 private:
     lt_product(gpu_context& on, const gemm_description& d, bool tf32);
     bool has_epilogue() const { return d_.bias || d_.sums_a || d_.sums_b; }
-    // Tells the descriptor where an epilogue's operand, a vector or what gelu keeps, lies.
-    void point_at(const void* vector, void* kept);
+    bool has_addresses() const { return has_epilogue() || d_.float8; }
+    // Tells the descriptor where an epilogue's operand, a vector or what gelu keeps, lies; and the scales of a and b.
+    void point_at(const void* vector, void* kept, const void* scale_a, const void* scale_b);
     // The heuristic's first for operands that are so aligned.
     std::optional<algorithm> find(std::size_t operands, int capability);
 
@@ -90,7 +96,7 @@ private:
     lt::owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
     int batched_ = -1; // the dimension of the batch that cuBLASLt goes through by itself
     std::optional<algorithms> found_;
-    std::mutex guard_; // of the descriptor, which has addresses of what an epilogue reads and writes
+    std::mutex guard_; // of the descriptor, which has addresses
 };
 
 } // namespace tenon::cuda

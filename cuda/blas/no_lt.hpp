@@ -12,6 +12,8 @@
 
 namespace tenon::cuda {
 
+inline bool has_float8_product(const gemm_description&, int) { return false; }
+
 class lt_product {
 public:
     static std::unique_ptr<lt_product> make(gpu_context&, const gemm_description&, bool) {
@@ -23,8 +25,11 @@ public:
         return nullptr;
     }
     std::size_t workspace_bytes() const noexcept { return 0; }
-    bool run(const void*, const void*, const void*, void*, void*, std::byte*, void*) { return false; }
+    bool run(const void*, const void*, const void*, void*, void*, std::byte*, void*, const float* = nullptr) {
+        return false;
+    }
 
+    static constexpr std::size_t alignment = 64;
     static constexpr std::size_t workspace_alignment = 256;
 };
 

@@ -8,6 +8,7 @@
 #include <tenon/nn/flatten.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
@@ -43,6 +44,26 @@ TEST_CASE("a dense layer is activation(x kernel + bias)") {
             for (int i = 0; i < 3; ++i) sum += fed(b, i) * v[0].data<double>()[i * 2 + u];
             CHECK(out(b, u) == doctest::Approx(std::max(0.0, sum)));
         }
+}
+
+TEST_CASE("a dense layer's product is of 8 bits where that is asked for") {
+    const tn::graph_scope scope{tn::graph()};
+    auto x = tn::placeholder<tn::bfloat16, tn::shape<batch, 3>>("x");
+    const auto layer = nn::dense<2>(nn::relu, {.kernel = tn::uniform(-1, 1, 7), .float8 = true});
+    const auto y = layer(x);
+    const auto wanted =
+        tn::untyped::relu(tn::untyped::add(tn::untyped::matmul_float8(x, layer.kernel()), layer.bias()));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    tn::array<tn::bfloat16, tn::shape<tn::dyn, 3>> fed(4);
+    for (std::int64_t i = 0; i < fed.size(); ++i) fed[i] = static_cast<tn::bfloat16>(0.37F * static_cast<float>(i) - 1);
+    const auto [got, expected] =
+        s.callable(tn::feeds(x), tn::fetches(y, tn::as<tn::bfloat16, tn::shape<batch, 2>>(wanted)))(fed);
+    for (std::int64_t i = 0; i < got.size(); ++i)
+        CHECK(static_cast<float>(got[i]) == doctest::Approx(static_cast<float>(expected[i])).epsilon(0.01));
+    auto wide = tn::placeholder<double, tn::shape<batch, 3>>("wide");
+    CHECK_THROWS_WITH_AS(nn::dense<2>({.float8 = true})(wide), doctest::Contains("not of double"),
+                         tn::invalid_argument_error);
 }
 
 TEST_CASE("a dense layer works along the last dimension of any tensor, and without a bias") {

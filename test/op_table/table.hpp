@@ -124,6 +124,7 @@ struct entry {
     std::string no_gradient = {}; ///< why none flows
     bool one_order = false;       ///< its gradient is not differentiated again
     int slopes = -1;              ///< through how many outputs gradients flow; -1: all that are floating
+    std::string steps = {};       ///< why differences do not tell its gradient, and where that is tested
     double tolerance = 1;         ///< how many times the usual error of rounding is allowed
     bool cpu_only = false;        ///< GPUs have no kernel
     std::string apart = {};       ///< why there are no samples, and where it is tested

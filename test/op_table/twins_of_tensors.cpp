@@ -16,6 +16,8 @@ TEST_CASE("typed and untyped: products and reductions") {
     const auto b = t.given<bool, matrix>({1, 0, 1, 1, 1, 1, 1});
     t.same("matmul", matmul(x, w), untyped::matmul(x, w));
     t.same("matmul", matmul<transpose_a>(x, x), untyped::matmul(x, x, true));
+    t.same("matmul_float8", matmul_float8(x, w), untyped::matmul_float8(x, w));
+    t.same("matmul_float8", matmul_float8<transpose_a>(x, x), untyped::matmul_float8(x, x, true));
     t.same("sum", sum<1>(x), untyped::sum(x, 1));
     t.same("sum", sum(x), untyped::sum(x));
     t.same("mean", mean<0>(x, keepdims), untyped::mean(x, 0, true));

@@ -1,8 +1,8 @@
-// The result types of tenon::matmul.
+// The result types of tenon::matmul and matmul_float8.
 
 #include <type_traits>
 
-#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/matmul_float8.hpp>
 
 using namespace tenon;
 
@@ -65,6 +65,12 @@ constexpr bool is_refused(element_type e) {
 static_assert(is_refused(element_type::boolean) && is_refused(element_type::string));
 static_assert(is_refused(element_type::int16) && is_refused(element_type::uint8) && is_refused(element_type::uint16));
 static_assert(is_refused(element_type::uint32) && is_refused(element_type::uint64));
+
+template <class A, class B> using product_float8 = decltype(matmul_float8(std::declval<A>(), std::declval<B>()));
+static_assert(std::is_same_v<product_float8<t<bfloat16, shape<batch, 2, 3>>, t<bfloat16, shape<3, width>>>,
+                             t<bfloat16, shape<batch, 2, width>>>);
+static_assert(std::is_same_v<decltype(matmul_float8<transpose_a>(t<half, shape<3, 4>>(), t<half, shape<3, dyn>>())),
+                             t<half, shape<4, dyn>>>);
 
 // A bias is of the product's type, and int8 has none in the same pass.
 constexpr fault fault_with_bias(element_type e, element_type bias) {

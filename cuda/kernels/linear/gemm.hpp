@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/float8.hpp>
 
 /// Products of matrices by a kernel of our own: for the types that cuBLASLt has not, and for all where it is missing.
 
@@ -26,11 +27,13 @@ struct gemm_description {
     std::int64_t m = 0, n = 0, k = 0;
     bool transpose_a = false, transpose_b = false;
     bool bias = false, relu = false;
-    bool addend = false; ///< without bias and relu
-    double factor = 1;   ///< 1 where there is no addend
+    bool addend = false;                    ///< without bias and relu
+    double factor = 1;                      ///< 1 where there is no addend
     bool gelu = false, keeps_input = false; ///< with bias; and whether x is kept
     bool sums_a = false, sums_b = false;    ///< of one product alone
-    int dimensions = 0;                     ///< of the batch
+    bool float8 = false; ///< a and b are bytes, of these formats; `element` is that of c. cuBLASLt's alone
+    float8_format format_a = float8_format::e4m3, format_b = float8_format::e4m3;
+    int dimensions = 0; ///< of the batch
     gemm_batch batch[8];
 };
 

@@ -1,12 +1,18 @@
 // Products of matrices: by cuBLASLt where it has them, else by a kernel of our own.
 
 #include <algorithm>
+#include <utility>
+
+#include <cuda_runtime_api.h>
 
 #include <cuda/blas/lt.hpp>
+#include <cuda/device/error.hpp>
 #include <cuda/kernels/linear/convolution.hpp>
+#include <cuda/kernels/linear/float8.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/op/attributes.hpp>
 #include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/matmul_float8.hpp>
 
 namespace tenon::cuda {
 
@@ -148,6 +154,99 @@ kernel_pointer prepare_matmul_row_sums(const kernel_setup& s) {
     return std::make_unique<product_kernel>(s, d);
 }
 
+// Of operands that are rounded to 8 bits first: as bytes where the library has their products, else as floats, whose products have the same
+// terms.
+class float8_kernel final : public kernel {
+public:
+    float8_kernel(const kernel_setup& s, const matmul_float8_op::attributes& t) :
+        element_(s.outputs[0].element), elements_(s.outputs[0].extents.elements()) {
+        const auto operand = [](const extents& e, bool transposed, float8_format f) {
+            const std::int64_t rows = e[e.rank() - 2].size, columns = e[e.rank() - 1].size, matrix = rows * columns;
+            return float8_operand{nullptr,    nullptr, matrix == 0 ? 0 : e.elements() / matrix, rows, columns,
+                                  transposed, f};
+        };
+        operands_[0] = operand(s.inputs[0].extents, t.transpose_a, t.format_a());
+        operands_[1] = operand(s.inputs[1].extents, !t.transpose_b, t.format_b());
+        d_ = describe(s, t.transpose_a, t.transpose_b);
+        gemm_description asked = describe(s, t.transpose_a, t.transpose_b);
+        asked.transpose_a = false; // as they lie when they are rounded
+        asked.transpose_b = true;
+        asked.float8 = true;
+        asked.format_a = t.format_a();
+        asked.format_b = t.format_b();
+        library_ = lt_product::make(*s.gpu, asked, false);
+        bytes_ = library_ != nullptr;
+        if (bytes_) return;
+        for (float8_operand& x : operands_) x.transposed = false;
+        d_.element = element_type::float32;
+        library_ = lt_product::make(*s.gpu, d_, true); // TF32 has all fractions of 8 bits
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || elements_ == 0) return;
+        std::byte* at = aligned(r.scratch);
+        const auto take = [&at](std::size_t bytes) { return std::exchange(at, at + padded(bytes)); };
+        auto* const scales = reinterpret_cast<float8_scales*>(take(sizeof(float8_scales)));
+        float8_operand operands[2] = {operands_[0], operands_[1]};
+        for (int i = 0; i < 2; ++i) {
+            operands[i].from = r.in[i];
+            operands[i].to = take(operand_bytes(i));
+        }
+        void* const result = take(result_bytes());
+        std::byte* const workspace = library_ ? take(library_->workspace_bytes()) : nullptr;
+        round_to_float8(element_, operands, bytes_, scales, r.stream);
+        if (bytes_) {
+            const auto run = [&](void* to) {
+                return library_->run(operands[0].to, operands[1].to, nullptr, to, nullptr, workspace, r.stream,
+                                     scales->back);
+            };
+            if (run(r.out[0])) return;
+            (void)run(result); // an output that lies within another one
+            cuda::check(cudaMemcpyAsync(r.out[0], result, result_bytes(), cudaMemcpyDeviceToDevice,
+                                        static_cast<cudaStream_t>(r.stream)),
+                        "cudaMemcpyAsync");
+            return;
+        }
+        if (!library_ || !library_->run(operands[0].to, operands[1].to, nullptr, result, nullptr, workspace, r.stream))
+            gemm(d_, operands[0].to, operands[1].to, nullptr, result, r.stream);
+        scale_back(element_, static_cast<const float*>(result), r.out[0], elements_, scales, r.stream);
+    }
+    std::size_t scratch_bytes() const override {
+        return lt_product::workspace_alignment + padded(sizeof(float8_scales)) + padded(operand_bytes(0)) +
+               padded(operand_bytes(1)) + padded(result_bytes()) + (library_ ? padded(library_->workspace_bytes()) : 0);
+    }
+    double cost() const override {
+        return 10000 + 2.0 * static_cast<double>(elements_) * static_cast<double>(d_.k) * 1e-4;
+    }
+
+private:
+    static constexpr std::size_t padded(std::size_t bytes) {
+        constexpr std::size_t to = lt_product::workspace_alignment;
+        return (bytes + to - 1) / to * to;
+    }
+    static std::byte* aligned(std::byte* p) {
+        constexpr auto to = std::uintptr_t{lt_product::workspace_alignment};
+        return p + (to - reinterpret_cast<std::uintptr_t>(p) % to) % to;
+    }
+    std::size_t operand_bytes(int i) const {
+        const float8_operand& x = operands_[i];
+        return static_cast<std::size_t>(x.count * x.rows * x.columns) * (bytes_ ? 1 : sizeof(float));
+    }
+    std::size_t result_bytes() const {
+        return static_cast<std::size_t>(elements_) * (bytes_ ? size_of(element_) : sizeof(float));
+    }
+
+    const element_type element_; // of operands and results
+    const std::int64_t elements_;
+    float8_operand operands_[2];
+    gemm_description d_;
+    std::unique_ptr<lt_product> library_; // of bytes, or of floats; nullptr: our own kernel, of floats
+    bool bytes_ = false;
+};
+
+kernel_pointer prepare_matmul_float8(const kernel_setup& s) {
+    return std::make_unique<float8_kernel>(s, decode<matmul_float8_op::attributes>(s.attrs));
+}
+
 } // namespace
 
 void register_matmul() {
@@ -155,7 +254,8 @@ void register_matmul() {
            {matmul_op::with_bias, prepare_matmul_bias},
            {"matmul_add", prepare_matmul_add},
            {"matmul_gelu", prepare_matmul_gelu},
-           {"matmul_row_sums", prepare_matmul_row_sums}});
+           {"matmul_row_sums", prepare_matmul_row_sums},
+           {matmul_float8_op::name, prepare_matmul_float8}});
 }
 
 } // namespace tenon::cuda

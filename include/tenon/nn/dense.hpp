@@ -1,8 +1,9 @@
 #pragma once
 
+#include <tenon/core/error.hpp>
 #include <tenon/nn/activation.hpp>
 #include <tenon/nn/layer.hpp>
-#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/matmul_float8.hpp>
 
 /// The fully connected layer.
 ///
@@ -15,6 +16,7 @@ struct dense_options {
     initializer kernel = glorot_uniform();
     initializer bias = zeros();
     bool use_bias = true;
+    bool float8 = false;        ///< the product is matmul_float8: of float, half or bfloat16
     std::string name = "dense"; ///< its variables are NAME/kernel and NAME/bias; a used name gets a number
 };
 
@@ -53,9 +55,18 @@ public:
             constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
             const first_call names(kernel_, options_.name);
             const auto kernel = kernel_.template get<T, shape<inputs, Units>>("kernel", options_.kernel);
-            if (!options_.use_bias) return detail::as_tensor(activation_(matmul(x, kernel)));
+            const auto product = [&] {
+                if constexpr (std::is_same_v<T, double>) {
+                    if (options_.float8)
+                        throw invalid_argument_error(
+                            "layer " + options_.name +
+                            ": products of 8 bits are of float, half or bfloat16, not of double");
+                } else if (options_.float8) return matmul_float8(x, kernel);
+                return matmul(x, kernel);
+            }();
+            if (!options_.use_bias) return detail::as_tensor(activation_(product));
             const auto bias = bias_.template get<T, shape<Units>>("bias", options_.bias);
-            return detail::as_tensor(activation_(matmul(x, kernel) + bias));
+            return detail::as_tensor(activation_(product + bias));
         }
     }
 

@@ -56,6 +56,15 @@ template <class T> cublasStatus_t set(T& to, const void* from, std::size_t bytes
     return CUBLAS_STATUS_SUCCESS;
 }
 
+// Products of 8 bits come with 8.9.
+bool has_types_on(int card, const layout& a) {
+    if (!is_float8(a.type)) return true;
+    int major = 0, minor = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, card) == cudaSuccess &&
+           cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, card) == cudaSuccess &&
+           major * 10 + minor >= 89;
+}
+
 // A number for all that an algorithm depends on.
 std::uint64_t number_of(const operation& o, std::initializer_list<const layout*> layouts) {
     std::uint64_t h = 1469598103934665603ull;
@@ -104,7 +113,7 @@ void reset() {
     const std::lock_guard lock(s.guard);
     s.any = s.with_epilogue = true;
     s.workspace = 0;
-    s.counted.heuristics = s.counted.products = s.counted.with_gelu = s.counted.with_row_sums = 0;
+    s.counted.heuristics = s.counted.products = s.counted.of_float8 = s.counted.with_gelu = s.counted.with_row_sums = 0;
     s.counted.largest_limit = 0;
 }
 void fail(const std::string& function, cublasStatus_t status, std::uint64_t after, std::uint64_t times) {
@@ -182,6 +191,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMa
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return set(o->bias, from, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: return set(o->bias_stride, from, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: return set(o->bias_type, from, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return set(o->scale_a, from, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return set(o->scale_b, from, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return set(o->aux, from, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return set(o->aux_leading, from, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE: return set(o->aux_stride, from, bytes);
@@ -245,7 +256,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preferred, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[], int* found) {
     TENON_REFUSE(cublasLtMatmulAlgoGetHeuristic);
-    if (!known<context>(handle, kind::context)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    const context* const h = known<context>(handle, kind::context);
+    if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
     const preference* const f = known<preference>(preferred, kind::preference);
     if (!of(op) || !of(a) || !of(b) || !of(c) || !of(d) || !f || wanted <= 0 || !results || !found)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -257,6 +269,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     product_sizes sizes{};
     const cublasStatus_t verdict = judge(*of(op), *of(a), *of(b), *of(c), *of(d), sizes);
     if (verdict != CUBLAS_STATUS_SUCCESS) return verdict;
+    if (!has_types_on(h->card, *of(a))) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!s.any || (!s.with_epilogue && of(op)->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (of(op)->compute_type == CUBLAS_COMPUTE_32I)
@@ -301,6 +314,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
     matmul m{*of(op), *of(a), *of(b), *of(c), *of(d), {}, 0, 0, A, B, C, D, workspace, workspace_bytes};
     const cublasStatus_t verdict = judge(m.o, m.la, m.lb, m.lc, m.ld, m.sizes);
     if (verdict != CUBLAS_STATUS_SUCCESS) return verdict;
+    if (!has_types_on(h->card, m.la)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (C == D && (m.lc.leading != m.ld.leading || m.lc.stride != m.ld.stride)) return CUBLAS_STATUS_INVALID_VALUE;
     int card = 0;
     if (cudaGetDevice(&card) != cudaSuccess || card != h->card) return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -327,6 +341,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
         library_state& s = the_library();
         const std::lock_guard lock(s.guard);
         ++s.counted.products;
+        s.counted.of_float8 += is_float8(m.la.type);
         s.counted.with_gelu += is_gelu(m.o);
         s.counted.with_row_sums += sums_rows(m.o);
     }

@@ -24,7 +24,7 @@ void needs_workspace(std::size_t bytes);
 struct counts {
     std::size_t handles, operations, layouts, preferences; ///< that live
     std::uint64_t heuristics, products;                    ///< since reset()
-    std::uint64_t with_gelu, with_row_sums;                ///< of the products
+    std::uint64_t of_float8, with_gelu, with_row_sums;     ///< of the products
     std::uint64_t largest_limit;                           ///< of a workspace, that a heuristic was given since then
 };
 counts count();

@@ -19,6 +19,7 @@ bool adds_bias(const operation& o) {
     return o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
            o.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS || o.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
 }
+bool is_float8(std::uint32_t type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
 bool sums_rows(const operation& o) {
     return o.epilogue == CUBLASLT_EPILOGUE_BGRADA || o.epilogue == CUBLASLT_EPILOGUE_BGRADB;
 }
@@ -35,11 +36,23 @@ bool has_types(const operation& o, std::uint32_t a, std::uint32_t b, std::uint32
     case CUBLAS_COMPUTE_64F: return o.scale_type == CUDA_R_64F && a == CUDA_R_64F && b == a && c == a;
     case CUBLAS_COMPUTE_32F_FAST_TF32: return o.scale_type == CUDA_R_32F && a == CUDA_R_32F && b == a && c == a;
     case CUBLAS_COMPUTE_32F:
+        if (is_float8(a) || is_float8(b))
+            return o.scale_type == CUDA_R_32F && is_float8(a) && is_float8(b) &&
+                   (a == CUDA_R_8F_E4M3 || b == CUDA_R_8F_E4M3) &&
+                   (c == CUDA_R_16F || c == CUDA_R_16BF || c == CUDA_R_32F);
         return o.scale_type == CUDA_R_32F && b == a &&
                ((a == CUDA_R_32F && c == a) || ((a == CUDA_R_16F || a == CUDA_R_16BF) && (c == a || c == CUDA_R_32F)));
     case CUBLAS_COMPUTE_32I: return o.scale_type == CUDA_R_32I && a == CUDA_R_8I && b == a && c == CUDA_R_32I;
     default: return false;
     }
+}
+
+// What products of 8 bits ask for: A transposed and B not, as cards of 8.9 and 9.0 have them, and sizes in sixteens.
+bool has_float8_product(const operation& o, std::initializer_list<const layout*> layouts, const product_sizes& sizes) {
+    for (const layout* l : layouts)
+        if (l->order != CUBLASLT_ORDER_COL || l->leading % 16 != 0) return false;
+    return o.transpose_a == CUBLAS_OP_T && o.transpose_b == CUBLAS_OP_N && sizes.m % 16 == 0 && sizes.n % 16 == 0 &&
+           sizes.k % 16 == 0 && o.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 // What products of integers ask for in column-major order: A transposed and B not, leading dimensions, m and k multiples of 4, no
@@ -63,6 +76,17 @@ void write(std::uint32_t type, void* to, std::int64_t at, double value) {
     default: static_cast<float*>(to)[at] = static_cast<float>(value);
     }
 }
+// The number with these bits: a sign, an exponent that is `bias` for 1, and a fraction.
+double from_8_bits(std::uint8_t bits, int fraction_bits, int bias) {
+    const int magnitude = bits & 0x7f, exponent = magnitude >> fraction_bits,
+              fraction = magnitude & ((1 << fraction_bits) - 1);
+    const int all = 0x7f >> fraction_bits;
+    double x = exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                             : std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
+    if (fraction_bits == 3 ? magnitude == 0x7f : exponent == all) // e5m2 has infinities, e4m3 has not
+        x = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    return bits & 0x80 ? -x : x;
+}
 // A float with 10 bits of fraction.
 double rounded_to_tf32(double x) {
     if (!std::isfinite(x) || x == 0) return x;
@@ -79,6 +103,8 @@ double read(std::uint32_t type, const void* from, std::int64_t at) {
     case CUDA_R_16F: return static_cast<double>(static_cast<float>(static_cast<const half*>(from)[at]));
     case CUDA_R_16BF: return static_cast<double>(static_cast<float>(static_cast<const bfloat16*>(from)[at]));
     case CUDA_R_8I: return static_cast<const std::int8_t*>(from)[at];
+    case CUDA_R_8F_E4M3: return from_8_bits(static_cast<const std::uint8_t*>(from)[at], 3, 7);
+    case CUDA_R_8F_E5M2: return from_8_bits(static_cast<const std::uint8_t*>(from)[at], 2, 15);
     case CUDA_R_32I: return static_cast<const std::int32_t*>(from)[at];
     default: return static_cast<double>(static_cast<const float*>(from)[at]);
     }
@@ -126,6 +152,8 @@ cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const
     if (adds_bias(o) && o.bias_type != -1 && static_cast<std::uint32_t>(o.bias_type) != d.type)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     sizes = {static_cast<std::int64_t>(m), static_cast<std::int64_t>(n), static_cast<std::int64_t>(k)};
+    if (is_float8(a.type) && !has_float8_product(o, {&a, &b, &c, &d}, sizes)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_float8(a.type) && (o.scale_a || o.scale_b)) return CUBLAS_STATUS_INVALID_VALUE;
     if (o.compute_type == CUBLAS_COMPUTE_32I && !has_integer_product(o, a, b, c, d, sizes))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return CUBLAS_STATUS_SUCCESS;
@@ -147,6 +175,8 @@ void matmul::compute() const {
                     sum += (ta ? element(la, a, p, l, i) : element(la, a, p, i, l)) *
                            (tb ? element(lb, b, p, j, l) : element(lb, b, p, l, j));
                 double x = alpha * sum;
+                for (const void* scale : {o.scale_a, o.scale_b})
+                    if (scale) x *= read(CUDA_R_32F, scale, 0);
                 if (beta != 0) x += beta * read(lc.type, c, p * lc.stride + lc.at(i, j));
                 if (adds_bias(o)) x += read(ld.type, o.bias, p * o.bias_stride + i);
                 if (clips(o) && !(x > 0)) x = 0; // of NaN, too

@@ -20,6 +20,7 @@ struct operation {
     std::int32_t bias_type = -1;
     void* aux = nullptr;
     std::int64_t aux_leading = 0, aux_stride = 0;
+    const void *scale_a = nullptr, *scale_b = nullptr; // of numbers of 8 bits, on the GPU
 };
 struct layout {
     kind is = kind::layout;
@@ -39,6 +40,7 @@ bool is_gelu(const operation& o);
 bool keeps_gelu_input(const operation& o);
 bool adds_bias(const operation& o);
 bool sums_rows(const operation& o); ///< of an operand, into where a bias would be
+bool is_float8(std::uint32_t type);
 
 struct product_sizes {
     std::int64_t m, n, k;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/matmul_float8.hpp>
 
 // Products of matrices.
 
@@ -13,6 +13,16 @@ double dot(std::int64_t k, const std::function<double(std::int64_t)>& term) {
     double sum = 0;
     for (std::int64_t l = 0; l < k; ++l) sum += term(l);
     return sum;
+}
+
+// x as matmul_float8 rounds it; ops/linear/matmul_float8.cpp has the rounding.
+plain in_8_bits(const plain& x, float8_format f) {
+    float most = 0;
+    for (const double v : x.values) most = std::fmax(most, std::fabs(static_cast<float>(v)));
+    const float scale = scale_of(f, most);
+    return each(x, [&](double v) {
+        return static_cast<double>(rounded_to(f, static_cast<float>(v) * scale)) / static_cast<double>(scale);
+    });
 }
 
 const element_types multiplied_alike = floating.with(element_type::int32).with(element_type::int64);
@@ -72,6 +82,26 @@ const add_entries products{
                                               }));
                       })};
                   }}}},
+    {.op = "matmul_float8",
+     .elements = element_types{}.with(element_type::float32).with(element_type::float16).with(element_type::bfloat16),
+     .samples = {{.operands = {x("m=3 k=4"), x("k n=5")},
+                  .attributes = matmul_float8_op::attributes{},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      const plain a = in_8_bits(in[0], float8_format::e4m3), b = in_8_bits(in[1], float8_format::e4m3);
+                      return {tabulate({at["m"], at["n"]}, [&](const index& i) {
+                          return dot(at["k"], [&](std::int64_t l) { return a(i[0], l) * b(l, i[1]); });
+                      })};
+                  }},
+                 {.about = "what flows in, by an operand that lies transposed, in a batch",
+                  .operands = {x("b=2 k=4 m=3"), x("n=5 k")},
+                  .attributes = matmul_float8_op::attributes{true, true, true, false},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      const plain a = in_8_bits(in[0], float8_format::e5m2), b = in_8_bits(in[1], float8_format::e4m3);
+                      return {tabulate({at["b"], at["m"], at["n"]}, [&](const index& i) {
+                          return dot(at["k"], [&](std::int64_t l) { return a(i[0], l, i[1]) * b(i[2], l); });
+                      })};
+                  }}},
+     .steps = "rounding has steps: ops/linear/matmul_float8.cpp"},
 };
 
 } // namespace
