@@ -63,7 +63,7 @@ names() {
     [ $built = no ] || echo build/training
     printf '%s\n' benchmarks/training compiled/op_table
     [ $built = no ] || echo build/benchmarks
-    printf '%s\n' benchmarks/bandwidth benchmarks/matmul
+    printf '%s\n' benchmarks/transformer benchmarks/bandwidth benchmarks/matmul
     test_files | grep '^tests/ops/'
     test_files | grep -vE '^tests/(ops/.*|session|recorded|op_table)$'
     printf '%s\n' sanitizer/memcheck/session tests/op_table benchmarks/{steps,kernel_time}
@@ -115,7 +115,7 @@ pack_programs() {
     local to=$build/programs file
     rm -rf "$to"
     for file in "$build"/test/cuda/{test_cuda_gpu,cuda_plans,cuda_endurance} "$build/test/random_graphs_gpu" \
-        "$build"/benchmarks/cuda/{training,bandwidth,matmul,steps,kernel_time,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
+        "$build"/benchmarks/cuda/{training,transformer,bandwidth,matmul,steps,kernel_time,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
         if ! [ -f "$file" ] || ! [ -x "$file" ]; then continue; fi
         mkdir -p "$to/$(dirname "${file#"$build"/}")"
         strip -s -o "$to/${file#"$build"/}" "$file" || return
@@ -158,7 +158,7 @@ run() {
     build/configure) configure ;;
     build/tests) compile test_cuda_gpu ;;
     build/training) compile benchmark_cuda_training ;;
-    build/benchmarks) compile benchmark_cuda_{bandwidth,matmul,steps,kernel_time,peer_rows} ;;
+    build/benchmarks) compile benchmark_cuda_{transformer,bandwidth,matmul,steps,kernel_time,peer_rows} ;;
     build/rest) compile tenon_gpu_tests tenon_examples ;;
     resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/cuda/libtenon_cuda.a" ;;
     tests/plans)
