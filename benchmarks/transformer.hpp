@@ -11,7 +11,7 @@ namespace models {
 namespace tn = tenon;
 
 /// h = x + attention(norm(x)), then h + mlp(norm(h)) (R. Xiong et al., On layer normalization in the transformer architecture, ICML 2020);
-/// attention is causal, the mlp is four times as wide within, with GELU.
+/// attention is causal, the mlp is four times as wide within, with GELU by tanh.
 template <int Heads, int Width> class pre_norm_block {
 public:
     template <tn::OperandOrIllShaped X> auto operator()(const X& x) const {
@@ -27,8 +27,8 @@ private:
         return tn::layer_norm(x, gain, offset_[i].template get<T, tn::shape<Width>>("offset", tn::zeros()));
     }
     tn::nn::multi_head_attention_layer<Heads> attention_ = tn::nn::multi_head_attention<Heads>({.causal = true});
-    tn::nn::dense_layer<4 * Width, std::remove_const_t<decltype(tn::nn::gelu)>> wide_ =
-        tn::nn::dense<4 * Width>(tn::nn::gelu);
+    tn::nn::dense_layer<4 * Width, std::remove_const_t<decltype(tn::nn::gelu_tanh)>> wide_ =
+        tn::nn::dense<4 * Width>(tn::nn::gelu_tanh);
     tn::nn::dense_layer<Width> narrow_ = tn::nn::dense<Width>();
     tn::nn::parameter gain_[2], offset_[2];
 };

@@ -25,13 +25,13 @@ struct updates : maker {
         int variable, pass, assign;
     };
     one update(const tn::extents& shape = {4}, opcode op = opcode::exp, int device = gpu) {
-        return update_of(feed(shape), shape, op, device);
+        return update_of(identity(feed(shape), {.device = device}), shape, op, device);
     }
     one update_of(int x, const tn::extents& shape = {4}, opcode op = opcode::exp, int device = gpu) {
         const int v = variable(shape, {.device = device}), pass = fused(op, {x}, {.device = device});
         return {v, pass, assign(v, pass, {.device = device, .after = {}, .target = true})};
     }
-    void group() { rt::group_small_updates(program, options); }
+    void group() { rt::group_small_passes(program, options); }
     bool are_one(const one& a, const one& b) {
         return program.value(a.pass).producer == program.value(b.pass).producer;
     }
@@ -67,8 +67,8 @@ TEST_CASE("grouping: what is on the host, on another device, or large is left as
     m.update();
     m.update({4}, opcode::exp, 0);
     m.update({4}, opcode::exp, 0);
-    m.update({1024, 1024});
-    m.update({1024, 1024});
+    m.update({2048, 4096});
+    m.update({2048, 4096});
     m.group();
     CHECK(m.groups() == 0);
 }
@@ -100,7 +100,19 @@ TEST_CASE("grouping: what somebody else reads, waits for or fetches is left as i
     }
 }
 
-TEST_CASE("grouping: what comes after another of them, by data or by control, is none of the group") {
+TEST_CASE(
+    "grouping: what comes after another of them, by data, by control or by their variable, is none of the group") {
+    SUBCASE("by their variable") {
+        updates m;
+        const auto a = m.update(), b = m.update();
+        const int set = m.assign(a.variable, m.feed(), {.device = gpu}),
+                  c = m.fused(opcode::exp, {set}, {.device = gpu});
+        m.assign(a.variable, c, {.device = gpu, .after = {}, .target = true});
+        bind_variables(m.program, m.options);
+        m.group();
+        CHECK(m.are_one(a, b));
+        CHECK(m.program.value(c).producer != m.program.value(a.pass).producer);
+    }
     SUBCASE("by data") {
         updates m;
         const auto a = m.update(), b = m.update();
@@ -117,6 +129,23 @@ TEST_CASE("grouping: what comes after another of them, by data or by control, is
         CHECK(m.are_one(a, b));
         CHECK(!m.are_one(a, c));
     }
+}
+
+TEST_CASE("grouping: what is computed of variables and constants alone is one item, whoever reads it") {
+    updates m;
+    const int a = m.variable({4}, {.device = gpu}), b = m.variable({3}, {.device = gpu}),
+              c = m.variable({5}, {.device = gpu});
+    const int of_a = m.fused(opcode::exp, {a}, {.device = gpu}), of_b = m.fused(opcode::exp, {b}, {.device = gpu});
+    const int later = m.fused(opcode::exp, {of_a}, {.device = gpu}), set = m.assign(c, m.feed({5}), {.device = gpu}),
+              of_new_c = m.fused(opcode::exp, {set}, {.device = gpu});
+    for (const int read : {of_a, of_b, later, of_new_c})
+        m.fused(opcode::sin, {read}, {.device = gpu, .after = {}, .target = true});
+    m.group();
+    CHECK(m.groups() == 1);
+    const int group = m.program.value(of_a).producer;
+    CHECK(m.program.value(of_b).producer == group);
+    CHECK(m.program.value(later).producer != group);
+    CHECK(m.program.value(of_new_c).producer != group);
 }
 
 TEST_CASE("grouping: where numbers are checked, or nodes timed, each pass is by itself") {

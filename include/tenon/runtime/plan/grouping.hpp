@@ -4,10 +4,11 @@
 
 namespace tenon::runtime {
 
-/// Where a device works on its own, what small passes of one tape give to updates is computed by one item (fused_group_op) for all variables
-/// there: a pass over few numbers takes less time than giving it does. Such as no other of them comes after, and nobody else reads or
-/// waits for.
-void group_small_updates(program& p, const plan_options& o);
+/// Where a device works on its own, small passes of one tape there are computed by one item (fused_group_op): those that give updates their
+/// values, and those that read variables and constants alone, as roundings of float variables do. A pass over few numbers takes less
+/// time than giving it does. None of a group comes after another, is fetched, or is waited for by control; who reads updates' values is
+/// nobody else.
+void group_small_passes(program& p, const plan_options& o);
 
 } // namespace tenon::runtime
 

@@ -11,29 +11,32 @@ namespace tenon::runtime {
 
 namespace detail {
 
-class update_groups {
+class pass_groups {
 public:
-    update_groups(program& p, const plan_options& o) : p_(p), o_(o) {}
+    pass_groups(program& p, const plan_options& o) : p_(p), o_(o) {}
 
     void group() {
         for (int n = 0; n < static_cast<int>(p_.items.size()); ++n)
             if (is_small_pass(n)) small_.push_back(n);
         if (small_.size() < 2) return;
         find_readers();
-        std::erase_if(small_, [&](int n) { return !is_for_updates(n); });
-        drop_those_after_others();
-        std::map<std::pair<int, const tape*>, number_list> groups; // by device and tape, which are shared
-        for (const int n : small_) groups[{p_.item(n).device, tape_of(n)}].push_back(n);
-        for (const auto& [key, members] : groups)
-            if (members.size() > 1) join(members);
+        std::erase_if(small_, [&](int n) { return awaited_[static_cast<std::size_t>(n)] || is_fetched(n); });
+        const auto updates =
+            std::stable_partition(small_.begin(), small_.end(), [&](int n) { return is_of_variables(n); });
+        std::vector<int> for_updates(updates, small_.end());
+        small_.erase(updates, small_.end());
+        join_alike(small_, true);
+        std::erase_if(for_updates, [&](int n) { return !is_for_updates(n); });
+        drop_those_after_others(for_updates);
+        join_alike(for_updates, false);
     }
 
 private:
     const tape* tape_of(int n) const { return p_.item(n).attributes.get<std::shared_ptr<const tape>>("tape").get(); }
 
-    // Less than memory moves while a pass is given.
+    // Of whose time giving it is a good part: a card moves so much in 10 us.
     bool is_small_pass(int n) const {
-        constexpr std::int64_t most_bytes = std::int64_t{4} << 20;
+        constexpr std::int64_t most_bytes = std::int64_t{32} << 20;
         const program_item& i = p_.item(n);
         if (i.removed || i.op != &fused_definition || i.target || !i.predecessors.empty() ||
             !o_.device(i.device).streams())
@@ -48,13 +51,18 @@ private:
                std::all_of(i.outputs.begin(), i.outputs.end(), [&](int o) { return p_.value(o).fetch < 0; });
     }
 
-    // Of each item: who reads it, and who waits for it.
+    // Of each item: who reads it, who waits for it, and of updates the next one of the variable.
     void find_readers() {
         after_.resize(p_.items.size());
         awaited_.resize(p_.items.size());
+        std::map<const variable_resource*, int> latest; // updates
         for (int n = 0; n < static_cast<int>(p_.items.size()); ++n) {
             const program_item& i = p_.item(n);
             if (i.removed && i.predecessors.empty()) continue;
+            if (!i.removed && i.op->is(op_flags::updates)) {
+                const auto [at, is_first] = latest.try_emplace(p_.value(i.outputs[0]).variable, n);
+                if (!is_first) after_[static_cast<std::size_t>(std::exchange(at->second, n))].push_back(n);
+            }
             for (const int a : i.predecessors) {
                 after_[static_cast<std::size_t>(a)].push_back(n);
                 awaited_[static_cast<std::size_t>(a)] = true;
@@ -67,19 +75,30 @@ private:
         for (const int f : p_.fetches) fetched_[static_cast<std::size_t>(p_.root(f))] = true;
     }
 
+    bool is_fetched(int n) const {
+        const program_item& i = p_.item(n);
+        return std::any_of(i.outputs.begin(), i.outputs.end(),
+                           [&](int o) { return p_.value(o).fetch >= 0 || fetched_[static_cast<std::size_t>(o)]; });
+    }
+    // All that it reads is there when the step begins: values of variables, and constants. So none of them comes after another.
+    bool is_of_variables(int n) const {
+        const program_item& i = p_.item(n);
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) {
+            const program_value& v = p_.value(p_.root(i.inputs[k]));
+            if (i.read[k] && v.producer >= 0 && (v.current || !p_.item(v.producer).op->is(op_flags::variable)))
+                return false;
+        }
+        return true;
+    }
     bool is_for_updates(int n) const {
         const number_list& readers = after_[static_cast<std::size_t>(n)];
-        const program_item& i = p_.item(n);
-        return !awaited_[static_cast<std::size_t>(n)] && !readers.empty() &&
-               std::all_of(readers.begin(), readers.end(),
-                           [&](int r) { return p_.item(r).op->is(op_flags::replaces); }) &&
-               std::none_of(i.outputs.begin(), i.outputs.end(),
-                            [&](int o) { return fetched_[static_cast<std::size_t>(o)]; });
+        return !readers.empty() && std::all_of(readers.begin(), readers.end(),
+                                               [&](int r) { return p_.item(r).op->is(op_flags::replaces); });
     }
 
-    void drop_those_after_others() {
+    void drop_those_after_others(std::vector<int>& all) const {
         std::vector<bool> seen(p_.items.size());
-        std::vector<int> open(small_.begin(), small_.end());
+        std::vector<int> open = all;
         while (!open.empty()) {
             const int n = open.back();
             open.pop_back();
@@ -89,14 +108,19 @@ private:
                     open.push_back(a);
                 }
         }
-        std::erase_if(small_, [&](int n) { return seen[static_cast<std::size_t>(n)]; });
+        std::erase_if(all, [&](int n) { return seen[static_cast<std::size_t>(n)]; });
     }
 
-    // The last of them becomes the group.
-    void join(const number_list& members) {
+    // `first`: the first of each group becomes it; else the last.
+    void join_alike(const std::vector<int>& all, bool first) {
+        std::map<std::pair<int, const tape*>, number_list> groups; // by device and tape, which are shared
+        for (const int n : all) groups[{p_.item(n).device, tape_of(n)}].push_back(n);
+        for (const auto& [key, members] : groups)
+            if (members.size() > 1) join(members, first ? members[0] : members.back());
+    }
+    void join(const number_list& members, int group) {
         fused_group_op::attributes a{.tape = nullptr, .constants = {}, .members = static_cast<int>(members.size())};
         number_list inputs, outputs;
-        const int group = members.back();
         for (const int m : members) {
             program_item& i = p_.item(m);
             const auto of = decode<fused_attributes>(i.attributes);
@@ -127,8 +151,8 @@ private:
 } // namespace detail
 
 // What is checked, or timed, is so node by node.
-TENON_INLINE void group_small_updates(program& p, const plan_options& o) {
-    if (o.fuse && o.has_streams() && !o.check_numerics && !o.measure) detail::update_groups(p, o).group();
+TENON_INLINE void group_small_passes(program& p, const plan_options& o) {
+    if (o.fuse && o.has_streams() && !o.check_numerics && !o.measure) detail::pass_groups(p, o).group();
 }
 
 } // namespace tenon::runtime

@@ -33,7 +33,7 @@ TENON_INLINE executable::executable(program&& placed, const plan_options& o) :
     bind_variables(whole, o);
     rewrite(whole, o);
     insert_transfers(whole, o);
-    group_small_updates(whole, o);
+    group_small_passes(whole, o);
     scheduled = schedule(whole, o);
     make_operations(o);
     if (check_numerics) find_sources();
