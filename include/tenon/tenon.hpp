@@ -81,7 +81,11 @@
 #include <tenon/nn/flatten.hpp>          // images to rows
 #include <tenon/nn/dropout.hpp>          // noise while training
 #include <tenon/nn/sequential.hpp>       // layers one after another
+#include <tenon/nn/residual.hpp>         // and added to their input
+#include <tenon/nn/normalization.hpp>    // layer, RMS, batch, group and instance norm
+#include <tenon/nn/embedding.hpp>        // a learned row for each of many things
 #include <tenon/nn/attention.hpp>        // attention, of one head and of many
+#include <tenon/nn/transformer.hpp>      // the block that transformers are made of
 #include <tenon/nn/mixed_precision.hpp>  // models that compute in 16 bits, of float variables
 #include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
 #include <tenon/nn/losses.hpp>           // losses and accuracy

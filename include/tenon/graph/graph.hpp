@@ -68,6 +68,9 @@ inline constexpr const char* global_variables = "variables";
 inline constexpr const char* trainable_variables = "trainable_variables";
 /// And the one of those in parts, each as the tensor that its parts are joined to (ops/shape/partition.hpp).
 inline constexpr const char* partitioned_variables = "partitioned_variables";
+/// And the one of updates that training steps make beside those of variables, of what the model has computed on the way (moving averages),
+/// each before a parameter of its layer.
+inline constexpr const char* forward_updates = "forward_updates";
 /// And the one of queues that have threads which fill them (queue_runner).
 inline constexpr const char* queue_runners = "queue_runners";
 

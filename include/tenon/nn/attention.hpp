@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <tenon/nn/layer.hpp>
+#include <tenon/nn/dense.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/rows/attention.hpp>
@@ -106,7 +106,7 @@ public:
     explicit multi_head_attention_layer(attention_options o = {}) :
         causal_(o.causal),
         name_(o.name),
-        projections_{projection(o, "query"), projection(o, "key"), projection(o, "value"), projection(o, "output")} {}
+        projections_{of(o, "query/"), of(o, "key/"), of(o, "value/"), of(o, "output/")} {}
 
     /// Of x to itself.
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
@@ -132,23 +132,7 @@ public:
     }
 
 private:
-    struct projection {
-        projection(const attention_options& o, const char* called) :
-            name(called), kernel_how(o.kernel), bias_how(o.bias), use_bias(o.use_bias) {}
-
-        template <int Units, class X> auto operator()(const X& x) const {
-            using T = typename X::element_type;
-            constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
-            const auto w = kernel.template get<T, shape<inputs, Units>>(name + "/kernel", kernel_how);
-            if (!use_bias) return detail::as_tensor(matmul(x, w));
-            const auto b = bias.template get<T, shape<Units>>(name + "/bias", bias_how);
-            return detail::as_tensor(matmul(x, w) + b);
-        }
-        std::string name;
-        initializer kernel_how, bias_how;
-        bool use_bias;
-        parameter kernel, bias;
-    };
+    static projection of(const attention_options& o, const char* name) { return {name, o.kernel, o.bias, o.use_bias}; }
 
     template <class X, class Y, class... L> auto attend(const X& x, const Y& source, const L&... lengths) const {
         constexpr auto width = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);

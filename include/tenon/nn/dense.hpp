@@ -37,6 +37,32 @@ struct dense_rule {
     }
 };
 
+/// x kernel + bias, for layers whose number of units follows from their input: of its variables' names the first part is given.
+class projection {
+public:
+    projection(std::string prefix, initializer of_kernel, initializer of_bias, bool use_bias) :
+        prefix_(std::move(prefix)),
+        how_kernel_(std::move(of_kernel)),
+        how_bias_(std::move(of_bias)),
+        use_bias_(use_bias) {}
+
+    template <int Units, class X> auto operator()(const X& x) const {
+        using T = typename X::element_type;
+        constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
+        const auto w = kernel.template get<T, shape<inputs, Units>>(prefix_ + "kernel", how_kernel_);
+        if (!use_bias_) return detail::as_tensor(matmul(x, w));
+        const auto b = bias.template get<T, shape<Units>>(prefix_ + "bias", how_bias_);
+        return detail::as_tensor(matmul(x, w) + b);
+    }
+
+    parameter kernel, bias;
+
+private:
+    std::string prefix_;
+    initializer how_kernel_, how_bias_;
+    bool use_bias_;
+};
+
 /// activation(x kernel + bias) along the last dimension: [..., n] -> [..., Units]. kernel: [n, Units], bias: [Units].
 template <int Units, class Activation = linear_activation> class dense_layer {
     static_assert(Units > 0, "tenon::nn::dense: the number of units must be positive");

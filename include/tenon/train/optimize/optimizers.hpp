@@ -51,6 +51,11 @@ private:
     any_tensor tensor_;
 };
 
+namespace detail {
+/// Those of the graph's forward_updates that are computed of what the gradients depend on.
+std::vector<operation> forward_updates_of(const std::vector<gradient_and_variable>& gradients);
+} // namespace detail
+
 struct minimize_options {
     /// The variables to change; empty: all trainable variables of the graph that the loss depends on.
     std::vector<any_tensor> variables{};

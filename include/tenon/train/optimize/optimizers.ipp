@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -221,6 +222,31 @@ TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
            number_attribute(n.attributes, "value").as_double() == 0;
 }
 
+TENON_INLINE std::vector<operation> forward_updates_of(const std::vector<gradient_and_variable>& gradients) {
+    std::vector<operation> found;
+    const std::vector<any_tensor> all = graph(gradients.front().variable.node()->graph).collection(forward_updates);
+    if (all.empty()) return found;
+    std::unordered_set<const node*> before;
+    std::vector<const node*> open;
+    const auto visit = [&](const node* n) {
+        if (before.insert(n).second) open.push_back(n);
+    };
+    for (const gradient_and_variable& g : gradients) visit(g.gradient.node());
+    while (!open.empty()) {
+        const node* const n = open.back();
+        open.pop_back();
+        for (const node_output& i : n->inputs) visit(i.node);
+    }
+    for (std::size_t u = 0; u + 1 < all.size(); u += 2) {
+        const std::vector<node_output>& of = all[u].node()->inputs[1].node->inputs;
+        if (before.contains(all[u + 1].node()) && std::any_of(of.begin(), of.end(), [&](const node_output& i) {
+                return !i.node->op->is(op_flags::variable) && before.contains(i.node);
+            }))
+            found.push_back(all[u].operation());
+    }
+    return found;
+}
+
 } // namespace detail
 
 TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const any_tensor& loss,
@@ -276,6 +302,7 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
     setup.enter_slots();
     if (o.scale) setup.operations().push_back(o.scale->next(finite, setup.guard_of(o.scale->value(), any_tensor())));
     if (o.advance_global_step) setup.increment(global_step());
+    for (const operation& update : detail::forward_updates_of(all)) setup.operations().push_back(update);
     return group(setup.operations(), o.name);
 }
 

@@ -179,7 +179,9 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
                                  ledger.leave(why, true), ledger.discard(no_step), ledger.discard(over), why,
                                  held(o.name + "/attends", ledger.attend()),
                                  held(o.name + "/is_paused", ledger.pause())});
-    return group({token.step.operation()}, o.name);
+    std::vector<operation> step{token.step.operation()};
+    for (const operation& update : detail::forward_updates_of(gradients)) step.push_back(update);
+    return group(step, o.name);
 }
 
 } // namespace tenon

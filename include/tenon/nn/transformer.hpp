@@ -1,0 +1,80 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <tenon/nn/activation.hpp>
+#include <tenon/nn/attention.hpp>
+#include <tenon/nn/dense.hpp>
+#include <tenon/nn/dropout.hpp>
+#include <tenon/nn/normalization.hpp>
+
+/// The block that transformers are made of.
+///
+///     auto h = tn::nn::transformer_block<8, 2048>({.causal = true})(x, phase);      // [batch, time, 512] -> the same
+///     auto e = tn::nn::transformer_block<8, 2048>(tn::nn::relu)(x);
+
+namespace tenon::nn {
+
+struct transformer_block_options {
+    bool causal = false; ///< position i sees positions 0 .. i only
+    double dropout = 0;  ///< of what attention and network add, in training
+    std::uint64_t seed = 0;
+    double epsilon = 1e-5; ///< of the normalisations
+    std::string name = "transformer_block";
+};
+
+/// x + attention(norm(x)), and of that y: y + network(norm(y)), where the network has one hidden layer of Hidden units. The norm is layer_norm,
+/// before each, as in A. Radford et al., Language models are unsupervised multitask learners, 2019; the rest is A. Vaswani et al.'s. Its
+/// variables are NAME/attention/.., NAME/hidden/.., NAME/output/.., NAME/attention_norm/.., NAME/network_norm/...
+template <int Heads, int Hidden, class Activation = gelu_tanh_activation, int KeyHeads = Heads>
+class transformer_block_layer {
+    static_assert(Hidden > 0, "tenon::nn::transformer_block: the number of hidden units must be positive");
+    using attending = multi_head_attention_layer<Heads, KeyHeads>;
+
+public:
+    template <class X> using judged = typename attending::template judged<X>;
+
+    explicit transformer_block_layer(Activation a = {}, const transformer_block_options& o = {}) :
+        activation_(std::move(a)),
+        name_(o.name),
+        attention_({.causal = o.causal}),
+        hidden_("hidden/", glorot_uniform(), zeros(), true),
+        output_("output/", glorot_uniform(), zeros(), true),
+        attention_norm_({.epsilon = o.epsilon, .name = "attention_norm"}),
+        network_norm_({.epsilon = o.epsilon, .name = "network_norm"}),
+        dropped_(o.dropout, o.seed) {}
+
+    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference) const {
+        static_assert(judged<X>::agree, "tenon: shapes do not agree");
+        if constexpr (!judged<X>::fits) return ill_shaped{};
+        else {
+            constexpr auto width = static_cast<int>(detail::features_of<X>);
+            const first_call names(hidden_.kernel, name_);
+            const auto in = detail::as_tensor(x);
+            const auto attended = detail::as_tensor(in + dropped_(attention_(attention_norm_(in)), p));
+            const auto spread =
+                detail::as_tensor(activation_(hidden_.template operator()<Hidden>(network_norm_(attended))));
+            return detail::as_tensor(attended + dropped_(output_.template operator()<width>(spread), p));
+        }
+    }
+
+private:
+    Activation activation_;
+    std::string name_;
+    attending attention_;
+    projection hidden_, output_;
+    layer_norm attention_norm_, network_norm_;
+    dropout dropped_;
+};
+
+template <int Heads, int Hidden, int KeyHeads = Heads, class Activation>
+    requires(!std::is_same_v<Activation, transformer_block_options>)
+auto transformer_block(Activation a, const transformer_block_options& o = {}) {
+    return transformer_block_layer<Heads, Hidden, Activation, KeyHeads>(std::move(a), o);
+}
+template <int Heads, int Hidden, int KeyHeads = Heads> auto transformer_block(const transformer_block_options& o = {}) {
+    return transformer_block_layer<Heads, Hidden, gelu_tanh_activation, KeyHeads>({}, o);
+}
+
+} // namespace tenon::nn
