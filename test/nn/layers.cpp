@@ -62,8 +62,11 @@ TEST_CASE("a dense layer's product is of 8 bits where that is asked for") {
     for (std::int64_t i = 0; i < got.size(); ++i)
         CHECK(static_cast<float>(got[i]) == doctest::Approx(static_cast<float>(expected[i])).epsilon(0.01));
     auto wide = tn::placeholder<double, tn::shape<batch, 3>>("wide");
+    const auto variables = [] { return tn::graph::current().collection(tn::trainable_variables).size(); };
+    const auto before = variables();
     CHECK_THROWS_WITH_AS(nn::dense<2>({.float8 = true})(wide), doctest::Contains("not of double"),
                          tn::invalid_argument_error);
+    CHECK(variables() == before);
 }
 
 TEST_CASE("a dense layer works along the last dimension of any tensor, and without a bias") {

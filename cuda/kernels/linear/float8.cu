@@ -78,7 +78,7 @@ template <class T>
 __global__ void scaled_back(const float* c, T* to, std::int64_t elements, const float8_scales* scales) {
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
     for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += all)
-        to[i] = narrow<T>(c[i] * scales->back[0] * scales->back[1]);
+        to[i] = narrow<T>(tenon::scaled_back(c[i], scales->back[0], scales->back[1]));
 }
 
 template <class F> void with_rounded_type(element_type e, F&& f) {

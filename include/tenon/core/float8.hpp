@@ -57,4 +57,10 @@ constexpr float scale_of(float8_format f, float most) noexcept {
     return scale > 0x1p126F ? 0x1p126F : scale;
 }
 
+/// A sum of products of operands that were scaled, times the reciprocals of both scales: by the smaller one first, since with the other
+/// one a result that is a float could pass through what is none.
+constexpr float scaled_back(float sum, float back_a, float back_b) noexcept {
+    return back_a < back_b ? sum * back_a * back_b : sum * back_b * back_a;
+}
+
 } // namespace tenon

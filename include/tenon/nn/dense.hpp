@@ -79,15 +79,15 @@ public:
         else {
             using T = typename X::element_type;
             constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
+            if constexpr (std::is_same_v<T, double>)
+                if (options_.float8) // before it has variables
+                    throw invalid_argument_error("layer " + options_.name +
+                                                 ": products of 8 bits are of float, half or bfloat16, not of double");
             const first_call names(kernel_, options_.name);
             const auto kernel = kernel_.template get<T, shape<inputs, Units>>("kernel", options_.kernel);
             const auto product = [&] {
-                if constexpr (std::is_same_v<T, double>) {
-                    if (options_.float8)
-                        throw invalid_argument_error(
-                            "layer " + options_.name +
-                            ": products of 8 bits are of float, half or bfloat16, not of double");
-                } else if (options_.float8) return matmul_float8(x, kernel);
+                if constexpr (!std::is_same_v<T, double>)
+                    if (options_.float8) return matmul_float8(x, kernel);
                 return matmul(x, kernel);
             }();
             if (!options_.use_bias) return detail::as_tensor(activation_(product));

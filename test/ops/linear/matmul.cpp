@@ -326,4 +326,12 @@ TEST_CASE("matmul: the gradient of a matrix that a whole batch is multiplied wit
     CHECK(db.node()->op->name == std::string("matmul"));
     CHECK(run(db, fed_value{a, random_array<float>({0, 3, 4})}, fed_value{b, random_array<float>({4, 5})}).elements() ==
           20);
+    for (const extents& sizes : {extents(2, 0, 0), extents(0, 0, 0), extents(2, 3, 0)}) {
+        const any_tensor x = untyped::placeholder(element_type::float32, {extent{}, extent{}, extent{}}),
+                         w = untyped::placeholder(element_type::float32, {0, 5});
+        const any_tensor dw = untyped::gradients(untyped::sum(untyped::matmul(x, w)), {w})[0];
+        CHECK(run(dw, fed_value{x, any_array(element_type::float32, sizes)},
+                  fed_value{w, any_array(element_type::float32, {0, 5})})
+                  .extents() == extents(0, 5));
+    }
 }

@@ -124,7 +124,8 @@ public:
                          c + static_cast<std::int64_t>(i) * l_.batch * l_.m * l_.n, r.pool);
         T* const to = r.output<T>(0);
         in_parts(l_.elements_c, r.pool, [=](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(c[i] * (1 / scale_a) * (1 / scale_b));
+            for (std::int64_t i = begin; i < end; ++i)
+                to[i] = static_cast<T>(scaled_back(c[i], 1 / scale_a, 1 / scale_b));
         });
     }
     std::size_t scratch_bytes() const override {

@@ -244,9 +244,9 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
         result[unknown] = from / to;
     } else if (x.is_static()) { // without elements
         bool empty = false;
-        for (int i = 0; i < result.rank(); ++i) empty = empty || (i != unknown && result[i] == extent(0));
+        for (const extent& e : result) empty = empty || e == extent(0);
         if (unknown < 0) return empty ? inferred(in[0].element, result) : fault::element_counts_differ;
-        if (empty) return fault::size_not_divisible; // any size would do
+        if (to == 0) return fault::size_not_divisible; // any size would do
         result[unknown] = 0;
     } else if (unknown >= 0) {
         if (count.open_axis >= 0 && from == to && !result[unknown].is_named()) result[unknown] = x[count.open_axis];
