@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// Floating numbers of 8 bits, in which products are made (P. Micikevicius et al., FP8 formats for deep learning, arXiv 2209.05433).
 
 namespace tenon {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 /// The numbers of gelu_tanh(x) = x sigmoid(x (linear + cubic x^2)), which the formula, the planner and kernels share.
 
 namespace tenon::detail {
