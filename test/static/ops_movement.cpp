@@ -100,10 +100,12 @@ static_assert(fault_of<reshape_op>(detail::reshape_attributes(extents(0, extent{
               fault::size_not_divisible);
 // What is copied cancels, also where it is 0, and what is left over is 0 elements in rows of no size that is 0.
 static_assert(reshape_op::infer({{reshape_op::deduced, reshape_op::copied(2)}, {}},
-                                type_list(std::array{tensor_type{element_type::float32, extents(2, 0, 0)}}.data(), 1), 0)
+                                type_list(std::array{tensor_type{element_type::float32, extents(2, 0, 0)}}.data(), 1),
+                                0)
                   .type.extents == extents(0, 0));
 static_assert(reshape_op::infer({{reshape_op::deduced, reshape_op::copied(2)}, {}},
-                                type_list(std::array{tensor_type{element_type::float32, extents(2, 3, 0)}}.data(), 1), 0)
+                                type_list(std::array{tensor_type{element_type::float32, extents(2, 3, 0)}}.data(), 1),
+                                0)
                   .type.extents == extents(6, 0));
 static_assert(fault_of<transpose_op>({{0, 0}}, {extents(2, 3)}) == fault::axes_are_not_a_permutation);
 static_assert(fault_of<transpose_op>({{0}}, {extents(2, 3)}) == fault::axes_are_not_a_permutation);

@@ -93,9 +93,8 @@ TEST_CASE_TEMPLATE("matmul_float8 is the product of operands that are scaled and
 
 TEST_CASE("matmul_float8 of the largest and the smallest floats keeps their products") {
     std::mt19937_64 random(12);
-    for (const auto& [scale_a, scale_b] :
-         {std::pair(1e-38F, 1e30F), std::pair(1e30F, 1e-30F), std::pair(1e36F, 1e-37F), std::pair(1e37F, 1e-37F),
-          std::pair(1e-37F, 1e37F)}) {
+    for (const auto& [scale_a, scale_b] : {std::pair(1e-38F, 1e30F), std::pair(1e30F, 1e-30F), std::pair(1e36F, 1e-37F),
+                                           std::pair(1e37F, 1e-37F), std::pair(1e-37F, 1e37F)}) {
         const tn::graph_scope scope{tn::graph()};
         const any_array a = drawn<float>(extents(4, 8), random, scale_a),
                         b = drawn<float>(extents(8, 4), random, scale_b);
