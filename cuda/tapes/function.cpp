@@ -27,11 +27,13 @@ way wanted_way() {
     throw invalid_argument_error("TENON_CUDA_TAPES=" + std::string(wish) + " is not one of compiled, interpreted");
 }
 
-function::function(kernel_source source, const kernel_setup& s, way how) :
-    source_(std::move(source)), node_(s.node.name), gpu_(*s.gpu) {
+function::function(function_ref<kernel_source()> write, const kernel_setup& s, way how) :
+    node_(s.node.name), gpu_(*s.gpu) {
     if (how == way::interpreted) return;
+    const kernel_source source = write();
+    name_ = source.name;
     try {
-        code_ = compiler::of_process().ask(source_, gpu_.capability);
+        code_ = compiler::of_process().ask(source, gpu_.capability);
     } catch (const unavailable_error& e) {
         if (how == way::compiled) throw;
         say_once(e.what());
@@ -42,7 +44,7 @@ function::function(kernel_source source, const kernel_setup& s, way how) :
 }
 
 const void* function::load(const std::shared_ptr<const std::string>& image) {
-    const void* found = gpu_.state<loaded_kernels>().find(source_.name, image);
+    const void* found = gpu_.state<loaded_kernels>().find(name_, image);
     found_ = found;
     return found;
 }

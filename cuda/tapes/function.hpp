@@ -6,6 +6,7 @@
 #include <string>
 
 #include <cuda/tapes/compiler.hpp>
+#include <tenon/core/function_ref.hpp>
 #include <tenon/op/kernel.hpp>
 
 /// A node's kernels from sources.
@@ -20,8 +21,8 @@ way wanted_way();
 /// A kernel that is compiled beside what runs. Thread-safe.
 class function {
 public:
-    /// Waits for it where `how`, or that its runs are timed, asks for that. way::interpreted: it never is there.
-    function(kernel_source source, const kernel_setup& s, way how);
+    /// Waits for it where `how`, or that its runs are timed, asks for that. way::interpreted: it never is there, and `write` is not called.
+    function(function_ref<kernel_source()> write, const kernel_setup& s, way how);
 
     /// What cudaLaunchKernel takes; nullptr: it is not there yet, or will never be. Throws what the compiler threw.
     const void* find();
@@ -29,12 +30,11 @@ public:
     bool is_settled();
     /// Whether it is compiled, or will be.
     bool is_compiled() const;
-    const std::string& text() const noexcept { return source_.text; }
 
 private:
     const void* load(const std::shared_ptr<const std::string>& image);
 
-    const kernel_source source_;
+    std::string name_; // of the kernel
     const std::string node_;
     gpu_context& gpu_;
     mutable std::mutex guard_; // of code_, once this is made

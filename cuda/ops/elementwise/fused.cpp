@@ -28,7 +28,7 @@ public:
         pass_(std::move(p)),
         schedule_(schedule_of(pass_, s.gpu->multiprocessors)),
         constants_(a.constants),
-        function_(write_kernel(pass_.code, pass_.shape), s, how),
+        function_([&] { return write_kernel(pass_.code, pass_.shape); }, s, how),
         sums_(pass_.shape.count(fate::summed, pass_.code)),
         totals_(pass_.shape.count(fate::totalled, pass_.code)) {
         if (!function_.find())
@@ -38,7 +38,7 @@ public:
     std::string shown() const {
         return (function_.is_compiled() ? "CUDA C++, with the functions of kernels/tape before it:\n"
                                         : "the interpreter of tapes; compiled it would be this CUDA C++:\n") +
-               function_.text();
+               write_kernel(pass_.code, pass_.shape).text;
     }
     std::size_t scratch_bytes() const {
         const std::int64_t doubles =

@@ -30,9 +30,9 @@ public:
             member own{
                 static_cast<std::size_t>(m), std::move(make_passes(*a.tape, in).front()), {}, a.member(m).constants};
             own.how = schedule_of(own.of, s.gpu->multiprocessors);
-            kernel_source source = write_group_kernel(own.of);
+            const kernel_source source = write_group_kernel(own.of);
             const auto [at, is_new] = known.emplace(source.name, alike_.size());
-            if (is_new) alike_.push_back(std::make_unique<batch>(std::move(source), s, how));
+            if (is_new) alike_.push_back(std::make_unique<batch>(source, s, how));
             alike_[at->second]->members.push_back(std::move(own));
         }
     }
@@ -60,7 +60,8 @@ public:
         std::string text;
         for (const auto& b : alike_)
             text += "CUDA C++ for " + std::to_string(b->members.size()) +
-                    " variables at a time, with the functions of kernels/tape before it:\n" + b->code.text();
+                    " variables at a time, with the functions of kernels/tape before it:\n" +
+                    write_group_kernel(b->members[0].of).text;
         return text;
     }
 
@@ -72,7 +73,7 @@ private:
         std::vector<std::int64_t> constants;
     };
     struct batch {
-        batch(kernel_source source, const kernel_setup& s, way how) : code(std::move(source), s, how) {}
+        batch(const kernel_source& source, const kernel_setup& s, way how) : code([&] { return source; }, s, how) {}
         function code;
         std::vector<member> members;
     };

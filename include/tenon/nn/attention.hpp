@@ -132,7 +132,9 @@ public:
     }
 
 private:
-    static projection of(const attention_options& o, const char* name) { return {name, o.kernel, o.bias, o.use_bias}; }
+    static projection of(const attention_options& o, const char* prefix) {
+        return projection({.kernel = o.kernel, .bias = o.bias, .use_bias = o.use_bias}, prefix);
+    }
 
     template <class X, class Y, class... L> auto attend(const X& x, const Y& source, const L&... lengths) const {
         constexpr auto width = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);

@@ -37,30 +37,34 @@ struct dense_rule {
     }
 };
 
-/// x kernel + bias, for layers whose number of units follows from their input: of its variables' names the first part is given.
+/// activation(x kernel + bias), for layers whose number of units may follow from their input. Of the options' name it is no matter.
 class projection {
 public:
-    projection(std::string prefix, initializer of_kernel, initializer of_bias, bool use_bias) :
-        prefix_(std::move(prefix)),
-        how_kernel_(std::move(of_kernel)),
-        how_bias_(std::move(of_bias)),
-        use_bias_(use_bias) {}
+    /// Before the names of its variables stands `prefix`.
+    explicit projection(dense_options o = {}, std::string prefix = {}) :
+        options_(std::move(o)), prefix_(std::move(prefix)) {}
 
-    template <int Units, class X> auto operator()(const X& x) const {
+    template <int Units, class X, class Activation = linear_activation>
+    auto operator()(const X& x, const Activation& activation = {}) const {
         using T = typename X::element_type;
         constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
-        const auto w = kernel.template get<T, shape<inputs, Units>>(prefix_ + "kernel", how_kernel_);
-        if (!use_bias_) return detail::as_tensor(matmul(x, w));
-        const auto b = bias.template get<T, shape<Units>>(prefix_ + "bias", how_bias_);
-        return detail::as_tensor(matmul(x, w) + b);
+        const auto w = kernel.template get<T, shape<inputs, Units>>(prefix_ + "kernel", options_.kernel);
+        const auto product = [&] {
+            if constexpr (!std::is_same_v<T, double>)
+                if (options_.float8) return matmul_float8(x, w);
+            return matmul(x, w);
+        }();
+        if (!options_.use_bias) return detail::as_tensor(activation(product));
+        const auto b = bias.template get<T, shape<Units>>(prefix_ + "bias", options_.bias);
+        return detail::as_tensor(activation(product + b));
     }
+    const dense_options& options() const noexcept { return options_; }
 
     parameter kernel, bias;
 
 private:
+    dense_options options_;
     std::string prefix_;
-    initializer how_kernel_, how_bias_;
-    bool use_bias_;
 };
 
 /// activation(x kernel + bias) along the last dimension: [..., n] -> [..., Units]. kernel: [n, Units], bias: [Units].
@@ -71,39 +75,28 @@ public:
     template <class X>
     using judged = judgement<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>, X>;
 
-    explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), options_(std::move(o)) {}
+    explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), map_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
-            using T = typename X::element_type;
-            constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
-            if constexpr (std::is_same_v<T, double>)
-                if (options_.float8) // before it has variables
-                    throw invalid_argument_error("layer " + options_.name +
+            if constexpr (std::is_same_v<typename X::element_type, double>)
+                if (map_.options().float8) // before it has variables
+                    throw invalid_argument_error("layer " + map_.options().name +
                                                  ": products of 8 bits are of float, half or bfloat16, not of double");
-            const first_call names(kernel_, options_.name);
-            const auto kernel = kernel_.template get<T, shape<inputs, Units>>("kernel", options_.kernel);
-            const auto product = [&] {
-                if constexpr (!std::is_same_v<T, double>)
-                    if (options_.float8) return matmul_float8(x, kernel);
-                return matmul(x, kernel);
-            }();
-            if (!options_.use_bias) return detail::as_tensor(activation_(product));
-            const auto bias = bias_.template get<T, shape<Units>>("bias", options_.bias);
-            return detail::as_tensor(activation_(product + bias));
+            const first_call names(map_.kernel, map_.options().name);
+            return map_.template operator()<Units>(x, activation_);
         }
     }
 
     /// The variables; empty handles before the first call.
-    const any_tensor& kernel() const noexcept { return kernel_.variable(); }
-    const any_tensor& bias() const noexcept { return bias_.variable(); }
+    const any_tensor& kernel() const noexcept { return map_.kernel.variable(); }
+    const any_tensor& bias() const noexcept { return map_.bias.variable(); }
 
 private:
     Activation activation_;
-    dense_options options_;
-    parameter kernel_, bias_;
+    projection map_;
 };
 
 template <int Units, class Activation> dense_layer<Units, Activation> dense(Activation a, const dense_options& o = {}) {

@@ -95,8 +95,22 @@ template <int N, class F> auto with_axes(const F& f) { return f(std::make_intege
 
 namespace tenon::nn {
 
+/// What most of them learn: a factor and an addend for each feature.
+class gamma_and_beta {
+public:
+    const any_tensor& gamma() const noexcept { return gamma_.variable(); }
+    const any_tensor& beta() const noexcept { return beta_.variable(); }
+
+protected:
+    template <class T, class X, class Options> auto get(const Options& o) const {
+        using along = shape<detail::features_of<X>>;
+        return std::pair{gamma_.template get<T, along>("gamma", o.gamma), beta_.template get<T, along>("beta", o.beta)};
+    }
+    parameter gamma_, beta_;
+};
+
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis (ops/rows/normalization.hpp).
-class layer_norm {
+class layer_norm : public gamma_and_beta {
     using rule = normalization_rule<"layer_norm", 1>;
 
 public:
@@ -107,20 +121,14 @@ public:
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
-            using T = typename X::element_type;
-            using along = shape<detail::features_of<X>>;
             const first_call names(gamma_, options_.name.empty() ? "layer_norm" : options_.name);
-            const auto gamma = gamma_.template get<T, along>("gamma", options_.gamma);
-            const auto beta = beta_.template get<T, along>("beta", options_.beta);
+            const auto [gamma, beta] = get<typename X::element_type, X>(options_);
             return detail::as_tensor(tenon::layer_norm(x, gamma, beta, options_.epsilon));
         }
     }
-    const any_tensor& gamma() const noexcept { return gamma_.variable(); }
-    const any_tensor& beta() const noexcept { return beta_.variable(); }
 
 private:
     normalization_options options_;
-    parameter gamma_, beta_;
 };
 
 /// x / sqrt(mean of squares + epsilon) * gamma over the last axis. B. Zhang, R. Sennrich, Root mean square layer normalization, NeurIPS 2019.
@@ -154,7 +162,7 @@ private:
 /// In training, each feature with the mean and variance (divided by n) that it has over all else of the batch; in inference with moving
 /// averages of those, which every training step updates: minimize() and apply_gradients() see to it. S. Ioffe, C. Szegedy, Batch
 /// normalization, ICML 2015.
-class batch_norm {
+class batch_norm : public gamma_and_beta {
     using rule = normalization_rule<"batch_norm", 2>;
 
 public:
@@ -170,8 +178,8 @@ public:
             using C = detail::normalized_in<T>;
             using along = shape<detail::features_of<X>>;
             const first_call names(gamma_, options_.name);
-            const auto gamma = gamma_.template get<C, along>("gamma", options_.gamma);
-            const auto beta = beta_.template get<C, along>("beta", options_.beta);
+            const auto parameters = get<C, X>(options_);
+            const auto &gamma = parameters.first, &beta = parameters.second;
             const auto moving_mean = mean_.template get<C, along>("moving_mean", zeros(), {.trainable = false});
             const auto moving_variance =
                 variance_.template get<C, along>("moving_variance", ones(), {.trainable = false});
@@ -188,19 +196,17 @@ public:
             return result(m, v);
         }
     }
-    const any_tensor& gamma() const noexcept { return gamma_.variable(); }
-    const any_tensor& beta() const noexcept { return beta_.variable(); }
     const any_tensor& moving_mean() const noexcept { return mean_.variable(); }
     const any_tensor& moving_variance() const noexcept { return variance_.variable(); }
 
 private:
     batch_norm_options options_;
-    parameter gamma_, beta_, mean_, variance_;
+    parameter mean_, variance_;
 };
 
 /// Each example's groups of features with the mean and variance that they have over all its positions; Groups = 0: each feature is a
 /// group. Y. Wu, K. He, Group normalization, ECCV 2018; D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance normalization, 2016.
-template <int Groups> class group_norm_layer {
+template <int Groups> class group_norm_layer : public gamma_and_beta {
     static_assert(Groups >= 0, "tenon::nn::group_norm: the number of groups must be positive");
     using rule =
         std::conditional_t<Groups == 0, normalization_rule<"instance_norm", 3>, normalization_rule<"group_norm", 2>>;
@@ -216,10 +222,8 @@ public:
         else {
             using T = typename X::element_type;
             using C = detail::normalized_in<T>;
-            using along = shape<detail::features_of<X>>;
-            const first_call names(gamma_, options_.name.empty() ? rule::name : options_.name);
-            const auto gamma = gamma_.template get<C, along>("gamma", options_.gamma);
-            const auto beta = beta_.template get<C, along>("beta", options_.beta);
+            const first_call names(this->gamma_, options_.name.empty() ? rule::name : options_.name);
+            const auto [gamma, beta] = this->template get<C, X>(options_);
             const auto wide = detail::widened_to<C>(detail::as_tensor(x));
             constexpr int rank = static_cast<int>(X::shape_type::rank);
             const auto standard = detail::with_axes<rank - 1>([&]<int... Axes>(std::integer_sequence<int, Axes...>) {
@@ -239,12 +243,9 @@ public:
             return detail::narrowed_to<T>(standard * gamma + beta);
         }
     }
-    const any_tensor& gamma() const noexcept { return gamma_.variable(); }
-    const any_tensor& beta() const noexcept { return beta_.variable(); }
 
 private:
     normalization_options options_;
-    parameter gamma_, beta_;
 };
 
 template <int Groups> group_norm_layer<Groups> group_norm(const normalization_options& o = {}) {

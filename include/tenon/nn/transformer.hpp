@@ -39,8 +39,8 @@ public:
         activation_(std::move(a)),
         name_(o.name),
         attention_({.causal = o.causal}),
-        hidden_("hidden/", glorot_uniform(), zeros(), true),
-        output_("output/", glorot_uniform(), zeros(), true),
+        hidden_({}, "hidden/"),
+        output_({}, "output/"),
         attention_norm_({.epsilon = o.epsilon, .name = "attention_norm"}),
         network_norm_({.epsilon = o.epsilon, .name = "network_norm"}),
         dropped_(o.dropout, o.seed) {}
@@ -53,8 +53,7 @@ public:
             const first_call names(hidden_.kernel, name_);
             const auto in = detail::as_tensor(x);
             const auto attended = detail::as_tensor(in + dropped_(attention_(attention_norm_(in)), p));
-            const auto spread =
-                detail::as_tensor(activation_(hidden_.template operator()<Hidden>(network_norm_(attended))));
+            const auto spread = hidden_.template operator()<Hidden>(network_norm_(attended), activation_);
             return detail::as_tensor(attended + dropped_(output_.template operator()<width>(spread), p));
         }
     }

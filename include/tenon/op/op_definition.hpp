@@ -81,6 +81,12 @@ struct op_definition {
     const op_definition& (*with_row_sums)() = nullptr;
     /// Of a product with a bias: the op that gives gelu_tanh of that and, where it has a second output, that.
     const op_definition& (*with_gelu)() = nullptr;
+    // The same, for any device.
+    /// Where input 0 is a sum: the op that adds, in the same pass, its first input after the other's to input 0, and to that before, where
+    /// there is one more, a vector along its last axis. The sum is its last output.
+    const op_definition& (*of_sum)() = nullptr;
+    /// Where others are added to output 0: the op that adds its last input, in the same pass.
+    const op_definition& (*plus)() = nullptr;
     /// Where output 0 is input 0 repeated: the sizes of input 0 with a 1 for each dimension that is repeated, so that
     /// they broadcast to those of the output.
     extents (*repeated)(const attributes&, const extents& input, const extents& output) = nullptr;
@@ -141,6 +147,8 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires { Op::with_bias; }) d.with_bias = Op::with_bias;
     if constexpr (requires { Op::with_addend(); }) d.with_addend = &Op::with_addend;
     if constexpr (requires { Op::with_gelu(); }) d.with_gelu = &Op::with_gelu;
+    if constexpr (requires { Op::of_sum(); }) d.of_sum = &Op::of_sum;
+    if constexpr (requires { Op::plus(); }) d.plus = &Op::plus;
     if constexpr (requires { Op::with_row_sums(); }) d.with_row_sums = &Op::with_row_sums;
     if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
         d.repeated = [](const attributes& a, const extents& input, const extents& output) -> extents {

@@ -43,6 +43,7 @@ struct layer_norm_op {
         sizes.erase(rank - 1);
         return inferred(compute_type(x.element), sizes);
     }
+    static const op_definition& of_sum(); ///< "layer_norm_of_sum"
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -65,6 +66,7 @@ struct layer_norm_gradient_op {
         }
         return output == 0 ? inferred(in[0]) : inferred(in[1]);
     }
+    static const op_definition& plus(); ///< "layer_norm_gradient_plus"
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -90,7 +92,6 @@ any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_te
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_normalization)
 
-#include <tenon/op/joined_ops.hpp>
 #include <tenon/op/widened.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
@@ -106,43 +107,34 @@ TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma,
 }
 } // namespace untyped
 
-namespace detail {
-
-// Of plans alone: layer_norm_of_sum has a tensor more that is added to x, may have a bias [n] that is added to that first, and has an output
-// more, the sum; layer_norm_gradient_plus has a tensor more, which is added to x's gradient. Both have the kernels of those without.
-inline bool join_layer_norm() {
-    const auto planned = [](op_definition d, const char* name) {
-        d.name = name;
+// Both have the kernels of those without.
+TENON_INLINE const op_definition& layer_norm_op::of_sum() {
+    static const op_definition made = [] {
+        op_definition d = definition_of<layer_norm_op>();
+        d.name = "layer_norm_of_sum";
+        d.outputs = [](const tenon::attributes&, int) -> int { return 4; };
+        d.infer = [](const tenon::attributes& a, type_list in, int output) -> inferred {
+            return output == 3 ? inferred(in[0]) : infer(decode<attributes>(a), type_list(in.begin(), 3), output);
+        };
         d.gradient = nullptr;
-        return d;
-    };
-    static const op_definition of_sum = [&] {
-        op_definition d = planned(definition_of<layer_norm_op>(), "layer_norm_of_sum");
-        d.outputs = [](const attributes&, int) -> int { return 4; };
-        d.infer = [](const attributes& a, type_list in, int output) -> inferred {
-            return output == 3
-                       ? inferred(in[0])
-                       : layer_norm_op::infer(decode<layer_norm_op::attributes>(a), type_list(in.begin(), 3), output);
-        };
+        d.of_sum = nullptr;
         return d;
     }();
-    static const op_definition plus = [&] {
-        op_definition d = planned(definition_of<layer_norm_gradient_op>(), "layer_norm_gradient_plus");
-        d.infer = [](const attributes& a, type_list in, int output) -> inferred {
-            return layer_norm_gradient_op::infer(decode<layer_norm_op::attributes>(a), type_list(in.begin(), 5),
-                                                 output);
-        };
-        return d;
-    }();
-    const element_types floats =
-        no_elements.with(element_type::float32).with(element_type::float64); // those of 16 bits would not be rounded
-    register_joined_ops(definition_of<layer_norm_op>(), {&of_sum, nullptr, floats});
-    register_joined_ops(definition_of<layer_norm_gradient_op>(), {nullptr, &plus, floats});
-    return true;
+    return made;
 }
-[[maybe_unused]] inline const bool layer_norm_is_joined = join_layer_norm();
-
-} // namespace detail
+TENON_INLINE const op_definition& layer_norm_gradient_op::plus() {
+    static const op_definition made = [] {
+        op_definition d = definition_of<layer_norm_gradient_op>();
+        d.name = "layer_norm_gradient_plus";
+        d.infer = [](const tenon::attributes& a, type_list in, int output) -> inferred {
+            return infer(decode<attributes>(a), type_list(in.begin(), 5), output);
+        };
+        d.gradient = nullptr;
+        d.plus = nullptr;
+        return d;
+    }();
+    return made;
+}
 
 TENON_INLINE void layer_norm_op::gradient(gradient_context& g) {
     if (!g.output_gradient(0).node()) return; // the statistics are the gradient's own

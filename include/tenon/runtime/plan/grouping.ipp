@@ -47,8 +47,7 @@ private:
         std::int64_t bytes = 0;
         for (const number_list* values : {&i.inputs, &i.outputs})
             for (const int v : *values) bytes += bytes_of(p_.value(v).type);
-        return bytes <= most_bytes &&
-               std::all_of(i.outputs.begin(), i.outputs.end(), [&](int o) { return p_.value(o).fetch < 0; });
+        return bytes <= most_bytes;
     }
 
     // Of each item: who reads it, who waits for it, and of updates the next one of the variable.

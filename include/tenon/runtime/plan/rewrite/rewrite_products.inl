@@ -148,7 +148,7 @@ inline int gelu_operand(const tape& t, int r) {
 // A tape that reads of its input `product` nothing but the sum with input `bias`, as one that reads the sum there; nullptr: it reads more.
 inline std::shared_ptr<const tape> reading_sum(const tape& t, int product, int bias) {
     tape made = t;
-    const auto is_input = [&](int r, int k) { return t.code[r].op == opcode::input && t.code[r].a == k; };
+    const auto is_input = [&](int r, int k) { return input_of(t, r) == k; };
     std::int16_t stands_for[max_tape_length];
     const auto replace = [&](std::int16_t& r) {
         if (is_input(r, product)) return false;
@@ -190,13 +190,19 @@ inline void move_item(program& p, std::size_t from, std::size_t to) {
 
 // Whether the device's library does more in the pass of a product of 16 bits, which it rounds once, in the end.
 inline bool has_passes(const program& p, const plan_options& o, const program_item& product) {
+    if (!product.op->with_row_sums) return false;
     const element_type e = p.value(product.outputs[0]).type.element;
-    return product.op->with_row_sums && is_floating(e) && size_of(e) == 2 &&
-           o.device(product.device).kernel_of(product.op->with_row_sums(), e);
+    return is_floating(e) && size_of(e) == 2 && o.device(product.device).kernel_of(product.op->with_row_sums(), e);
+}
+
+inline bool any_has_passes(const program& p, const plan_options& o) {
+    return std::any_of(p.items.begin(), p.items.end(),
+                       [&](const program_item& i) { return !i.removed && has_passes(p, o, i); });
 }
 
 // Where all that reads a product adds a bias to it first, as a layer and its gradient do, the product's pass does.
 inline void share_sums(program& p, const plan_options& o) {
+    if (!any_has_passes(p, o)) return;
     uses_of uses(p);
     const auto share = [&](std::size_t first, int v, int b) {
         const op_definition* const with_bias = with_bias_of(p, uses, v, b, p.items[first].device);
@@ -317,6 +323,7 @@ inline int summing_product(const program& p, const uses_of& uses, const plan_opt
 // The gradient of a bias, which sums the rows of what flows into a layer, is made in the pass of the product that sums over the same rows:
 // the gradient of the layer's weights.
 inline void fuse_bias_gradients(program& p, const plan_options& o) {
+    if (!any_has_passes(p, o)) return;
     uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         if (p.items[n].removed || p.items[n].op != &fused_definition || !p.items[n].predecessors.empty() ||

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/op/joined_ops.hpp>
-
 namespace tenon::runtime::detail {
 
 // What a fused item is, when it is `x + y`, or `x + (y + bias)` where each sum is rounded to the type of all: the inputs.
@@ -52,11 +50,10 @@ inline bool may_depend(const program& p, int value, int item) {
     return false;
 }
 
-// Whether an item's device has a kernel of what it becomes.
-inline bool has_kernel(const plan_options& o, int device, const joined_ops& joined, const op_definition& op,
-                       element_type e) {
+// Whether an item's device has a kernel of what it becomes, in which sums are rounded as they are apart: not those of 16 bits by CPUs.
+inline bool has_kernel(const plan_options& o, int device, const op_definition& op, element_type e) {
     const kernel_factory make = o.device(device).kernel_of(op, e);
-    return make && (make != op.cpu || joined.on_cpus.has(e));
+    return make && (make != op.cpu || compute_type(e) == e);
 }
 
 // An op of rows of a sum adds up itself, and keeps the sum where others read it.
@@ -66,14 +63,12 @@ inline void fuse_row_sums(program& p, const plan_options& o) {
         program_item& i = p.items[n];
         if (i.removed || i.inputs.empty() || i.outputs.empty() || !i.predecessors.empty() || uses.awaited[n]) continue;
         const int v = i.inputs[0], maker = p.value(v).producer;
-        if (maker < 0 || p.item(maker).op != &fused_definition || uses[i.outputs[0]] == 0) continue;
-        const joined_ops joined = find_joined_ops(*i.op);
-        if (!joined.of_sum) continue;
+        if (!i.op->of_sum || maker < 0 || p.item(maker).op != &fused_definition || uses[i.outputs[0]] == 0) continue;
         program_item& from = p.item(maker);
         const tensor_type& type = p.value(v).type;
         sum_of_inputs s;
         if (from.device != i.device || !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(maker)] ||
-            !is_sum(*tape_of(from), s) || !has_kernel(o, i.device, joined, *joined.of_sum, type.element))
+            !is_sum(*tape_of(from), s) || !has_kernel(o, i.device, i.op->of_sum(), type.element))
             continue;
         const auto input = [&](int k) { return from.inputs[static_cast<std::size_t>(k)]; };
         const auto is_whole = [&](int k) { return p.value(input(k)).type == type; };
@@ -84,7 +79,7 @@ inline void fuse_row_sums(program& p, const plan_options& o) {
         bool is_circle = false; // where the rest is computed of the sum
         for (std::size_t k = 1; k < i.inputs.size(); ++k) is_circle = is_circle || may_depend(p, i.inputs[k], maker);
         if (is_circle) continue;
-        i.op = joined.of_sum;
+        i.op = &i.op->of_sum();
         i.inputs[0] = input(s.x);
         i.inputs.push_back(input(s.y));
         if (s.bias >= 0) i.inputs.push_back(input(s.bias));
@@ -143,9 +138,7 @@ inline int without_sum(const tape& t, int k, tape& made) {
 
 // What is added to an op's result is added by its kernel: gradients that flow into a sum and into what is normalised of it.
 inline void fuse_addends(program& p, const plan_options& o) {
-    const auto is_asked = [](const program_item& i) {
-        return !i.removed && i.op != &fused_definition && find_joined_ops(*i.op).plus;
-    };
+    const auto is_asked = [](const program_item& i) { return !i.removed && i.op->plus; };
     if (std::none_of(p.items.begin(), p.items.end(), is_asked) || !is_in_order(p)) return;
     const uses_of uses(p);
     for (program_item& c : p.items) {
@@ -155,10 +148,9 @@ inline void fuse_addends(program& p, const plan_options& o) {
             if (maker < 0 || uses[v] != 1) continue;
             program_item& from = p.item(maker);
             const tensor_type& type = p.value(v).type;
-            const joined_ops joined = find_joined_ops(*from.op);
-            if (!joined.plus || v != from.outputs[0] || from.device != c.device || !from.predecessors.empty() ||
+            if (!from.op->plus || v != from.outputs[0] || from.device != c.device || !from.predecessors.empty() ||
                 uses.awaited[static_cast<std::size_t>(maker)] ||
-                !has_kernel(o, from.device, joined, *joined.plus, type.element))
+                !has_kernel(o, from.device, from.op->plus(), type.element))
                 continue;
             auto a = decode<fused_op::attributes>(c.attributes);
             tape made;
@@ -170,7 +162,7 @@ inline void fuse_addends(program& p, const plan_options& o) {
             a.tape = share_tape(without_dead_code(made));
             c.attributes = encode(a);
             c.find_reads();
-            from.op = joined.plus;
+            from.op = &from.op->plus();
             from.inputs.push_back(addend);
             from.find_reads();
             ++p.fused;
