@@ -101,6 +101,7 @@ public:
     explicit receiving(const receive_op::attributes& a) : a_(a) {}
     void start(const step& in, completion& then) override {
         then_ = &then;
+        values.reserve(1); // what arrives needs no memory
         rendezvous_ = &rendezvous_of(in);
         rendezvous_->receive(a_.edge, *this);
     }
