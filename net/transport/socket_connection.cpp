@@ -320,7 +320,7 @@ bool socket_connection::write_once(std::unique_lock<std::mutex>& lock, std::size
         is_blocked_ = false; // it was told meanwhile
         return true;
     default: // the other side may have said why, before it went: what has come is still read
-        why_ = to.error();
+        if (!is_closing_.load()) why_ = to.error(); // who closed it has said why
         is_broken_ = true;
         owner_->sockets().tell_again(to.socket(), id_);
         return false;

@@ -104,12 +104,16 @@ private:
         std::vector<tn::tensor_type> in;
         for (const tn::node_output& i : n.inputs) {
             const auto at = known_.find(place_of(i));
-            in.push_back(at != known_.end() ? at->second.value->type()
-                                            : i.node->outputs[static_cast<std::size_t>(i.index)]);
+            const auto type = unknown_.find(place_of(i));
+            in.push_back(at != known_.end()       ? at->second.value->type()
+                         : type != unknown_.end() ? type->second
+                                                  : i.node->outputs[static_cast<std::size_t>(i.index)]);
         }
-        for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o)
-            if (!n.op->infer(n.attributes, {in.data(), static_cast<int>(in.size())}, o))
-                end_.errors.insert(tn::error_code::invalid_argument);
+        for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) {
+            const tn::inferred type = n.op->infer(n.attributes, {in.data(), static_cast<int>(in.size())}, o);
+            if (type) unknown_.insert_or_assign(place{&n, o}, type.type);
+            else end_.errors.insert(tn::error_code::invalid_argument);
+        }
     }
 
     bool comes_after_update(const tn::node& n) const {
@@ -343,6 +347,8 @@ private:
     updates updates_;
     std::map<place, result> known_;
     std::map<const tn::node*, std::map<place, result>> anew_; // by the update before which it was evaluated
+    std::map<place, tn::tensor_type>
+        unknown_; // of what failed for want of a value, as far as its sizes follow from others
     std::map<const tn::node*, result> known_made_; // what updates made, also where something else is fed for it
     std::set<const tn::node*> failed_;
     bool computes_anew_ = false; // or has failed to
