@@ -1,8 +1,7 @@
 #include <cuda/tapes/form.hpp>
 
 #include <algorithm>
-
-#include <tenon/expr/fused_layout.hpp>
+#include <utility>
 
 namespace tenon::cuda::tapes {
 
@@ -36,12 +35,19 @@ struct merged_dimension {
 
 std::vector<merged_dimension> merge(const fused_layout& l, const tape& t, std::uint32_t kept) {
     std::vector<std::uint32_t> operands{kept};
-    for (int i = 0; i < t.input_count; ++i)
-        if (t.loads(i)) operands.push_back(dimensions_of(l, i));
+    std::vector<int> parts; // which have gaps
+    for (int i = 0; i < t.input_count; ++i) {
+        if (!t.loads(i)) continue;
+        operands.push_back(dimensions_of(l, i));
+        if (!l.operands[i].dense) parts.push_back(i);
+    }
     std::vector<merged_dimension> dims;
     for (int d = 0; d < l.rank; ++d) {
-        const bool joins = d > 0 && std::all_of(operands.begin(), operands.end(), [&](std::uint32_t has) {
-                               return (has >> d & 1U) == (has >> (d - 1) & 1U);
+        const bool joins = d > 0 &&
+                           std::all_of(operands.begin(), operands.end(),
+                                       [&](std::uint32_t has) { return (has >> d & 1U) == (has >> (d - 1) & 1U); }) &&
+                           std::all_of(parts.begin(), parts.end(), [&](int i) {
+                               return l.operands[i].read[d - 1] == l.operands[i].read[d] * l.sizes[d];
                            });
         if (joins) dims.back().size *= l.sizes[d], dims.back().last = d;
         else dims.push_back({l.sizes[d], d, (kept >> d & 1U) != 0});
@@ -96,13 +102,15 @@ pass make_pass(const fused_layout& l, const tape& merged, const std::vector<int>
         (d.kept ? p.kept : p.summed) *= d.size;
     }
 
-    std::vector<std::uint32_t> groups;
+    std::vector<std::pair<std::uint32_t, std::vector<std::int64_t>>> groups; // dimensions, and strides of those
     const auto group_for = [&](std::uint32_t has, const std::int64_t* strides) {
-        const auto found = std::find(groups.begin(), groups.end(), has);
+        std::pair<std::uint32_t, std::vector<std::int64_t>> key{has, {}};
+        for (const merged_dimension& d : dims) key.second.push_back(strides[d.last]);
+        const auto found = std::find(groups.begin(), groups.end(), key);
         if (found != groups.end()) return static_cast<std::int8_t>(found - groups.begin());
         f.along[groups.size()] = (has >> fastest & 1U) != 0;
-        groups.push_back(has);
-        for (const merged_dimension& d : dims) p.strides.push_back(strides[d.last]);
+        p.strides.insert(p.strides.end(), key.second.begin(), key.second.end());
+        groups.push_back(std::move(key));
         return static_cast<std::int8_t>(groups.size() - 1);
     };
     std::int64_t dense[max_rank], step = 1;
@@ -112,7 +120,8 @@ pass make_pass(const fused_layout& l, const tape& merged, const std::vector<int>
     for (int i = 0; i < p.code.input_count; ++i) {
         const std::uint32_t has = dimensions_of(l, i);
         f.group_of[i] = -1;
-        if (p.code.loads(i) && has != 0) f.group_of[i] = group_for(has, l.operands[i].strides);
+        if (p.code.loads(i) && has != 0) f.group_of[i] = group_for(has, l.operands[i].read);
+        p.firsts[i] = l.operands[i].first;
     }
     f.groups = static_cast<int>(groups.size());
     for (int o = 0; o < p.code.output_count; ++o) {
@@ -126,13 +135,17 @@ pass make_pass(const fused_layout& l, const tape& merged, const std::vector<int>
     const bool flat = f.dims == 1 && !p.sums(); // what is left over comes behind the packs
     const std::int64_t run = f.columns ? p.sizes[static_cast<std::size_t>(f.kept - 1)] : p.sizes.back();
     p.whole_packs = flat || run % f.width == 0;
+    for (int i = 0; i < p.code.input_count; ++i) // rows of parts begin anywhere
+        for (const merged_dimension& d : dims)
+            if (!l.operands[i].dense && d.last != fastest)
+                p.whole_packs = p.whole_packs && l.operands[i].read[d.last] % f.width == 0;
     return p;
 }
 
 } // namespace
 
-std::vector<pass> make_passes(const tape& merged, type_list inputs) {
-    const fused_layout l = detail::make_layout(inputs);
+std::vector<pass> make_passes(const tape& merged, type_list inputs, const std::vector<detail::operand_part>& parts) {
+    const fused_layout l = detail::make_layout(inputs, parts);
     const std::uint32_t all = (std::uint32_t{1} << l.rank) - 1;
     std::vector<int> stored, totals;
     std::vector<std::pair<std::uint32_t, std::vector<int>>> sums; // by the dimensions that are kept

@@ -5,6 +5,7 @@
 
 #include <tenon/core/fault.hpp>
 #include <tenon/expr/fused_call.hpp>
+#include <tenon/expr/fused_layout.hpp>
 #include <tenon/tape/tape.hpp>
 
 /// What a tape's kernel on a GPU depends on beside the tape, and the numbers that it is called with.
@@ -47,7 +48,9 @@ struct pass {
     std::vector<std::int64_t> sizes;
     std::vector<std::int64_t> strides; ///< [groups][dims]
     std::int64_t kept = 1, summed = 1; ///< elements
-    bool whole_packs = false;          ///< no pack goes beyond the end of the fastest dimension
+    bool whole_packs =
+        false; ///< no pack goes beyond the end of the fastest dimension, and each begins at a multiple of a pack
+    std::int64_t firsts[max_tape_inputs]{}; ///< the element of each input that is read first
 
     std::int64_t elements() const noexcept { return kept * summed; }
     bool sums() const noexcept { return shape.kept < shape.dims; }
@@ -55,7 +58,8 @@ struct pass {
 
 /// The passes for a tape whose outputs are merged (with_merged_outputs) on inputs of these sizes, with at least one element. The last
 /// one stores what is not summed: outputs may lie where inputs lie.
-std::vector<pass> make_passes(const tape& merged, type_list inputs);
+std::vector<pass> make_passes(const tape& merged, type_list inputs,
+                              const std::vector<detail::operand_part>& parts = {});
 
 /// What divides n < 2^31 by `size` in device code.
 std::uint64_t divisor_of(std::int64_t size) noexcept;

@@ -14,6 +14,7 @@
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/op/shown_kernel.hpp>
+#include <tenon/ops/elementwise/fused_parts.hpp>
 
 namespace tenon::cuda {
 
@@ -50,7 +51,13 @@ public:
     /// True where what run() launches stays the same.
     bool is_settled() { return function_.is_settled(); }
 
-    void run(const kernel_run& r) {
+    void run(const kernel_run& whole) {
+        kernel_run r = whole;
+        const void* in[max_tape_inputs];
+        for (int i = 0; i < pass_.code.input_count; ++i)
+            in[i] =
+                whole.input<std::byte>(i) + pass_.firsts[i] * static_cast<std::int64_t>(size_of(pass_.code.inputs[i]));
+        r.in = in;
         double* partial[max_tape_outputs]{};
         partial_sum parts[max_tape_outputs];
         int counted = 0;
@@ -107,15 +114,15 @@ private:
 
 class fused_kernel final : public kernel, public shown_kernel {
 public:
-    fused_kernel(const kernel_setup& s, way how) {
-        const auto a = decode<fused_attributes>(s.attrs);
+    fused_kernel(const kernel_setup& s, const fused_attributes& a, way how,
+                 const std::vector<detail::operand_part>& parts = {}) {
         const tape merged = detail::with_merged_outputs(*a.tape, a.merge);
-        const detail::fused_layout l = detail::make_layout(s.inputs);
+        const detail::fused_layout l = detail::make_layout(s.inputs, parts);
         may_share_.resize(static_cast<std::size_t>(merged.input_count));
         for (int i = 0; i < merged.input_count; ++i)
             for (int o = 0; o < merged.output_count; ++o) {
                 const int like = merged.outputs[o].like;
-                const bool stored = like < 0 || l.operands[like].full;
+                const bool stored = parts.empty() && (like < 0 || l.operands[like].full);
                 may_share_[static_cast<std::size_t>(i)].push_back(stored && merged.loads(i) && l.operands[i].full &&
                                                                   size_of(merged.inputs[i]) ==
                                                                       size_of(merged.outputs[o].type));
@@ -134,7 +141,7 @@ public:
                                    static_cast<std::int64_t>(size_of(s.outputs[o].element)));
             return;
         }
-        for (pass& p : make_passes(merged, s.inputs))
+        for (pass& p : make_passes(merged, s.inputs, parts))
             passes_.push_back(std::make_unique<pass_kernel>(std::move(p), s, a, how));
     }
 
@@ -173,10 +180,17 @@ private:
 
 } // namespace
 
-kernel_pointer prepare_fused(const kernel_setup& s, way how) { return std::make_unique<fused_kernel>(s, how); }
+kernel_pointer prepare_fused(const kernel_setup& s, way how) {
+    return std::make_unique<fused_kernel>(s, decode<fused_attributes>(s.attrs), how);
+}
 
 void register_fused() {
-    enter({{"fused", [](const kernel_setup& s) { return prepare_fused(s, wanted_way()); }}});
+    enter({{"fused", [](const kernel_setup& s) { return prepare_fused(s, wanted_way()); }},
+           {"fused_parts", [](const kernel_setup& s) -> kernel_pointer {
+                const auto a = decode<fused_parts_op::attributes>(s.attrs);
+                return std::make_unique<fused_kernel>(detail::setup_of_operands(s, a.types), a.fused(), wanted_way(),
+                                                      detail::parts_in(a));
+            }}});
 }
 
 } // namespace tenon::cuda

@@ -9,7 +9,7 @@
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/graph/gradient_context.hpp>
-#include <tenon/graph/graph.hpp>
+#include <tenon/graph/body.hpp>
 #include <tenon/tape/vjp.hpp>
 
 namespace tenon {
@@ -187,8 +187,9 @@ TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std
     a.tape = std::move(t);
     a.constants = std::move(constants);
     if (inputs.empty() || !inputs[0].node()) return add<fused_op>(a, std::move(inputs));
-    // An expression becomes a node of its operands' graph wherever it was written.
-    const home_scope theirs{graph(inputs[0].node()->graph)};
+    // An expression becomes a node of its operands' graph wherever it was written, but in a body of control flow, of that.
+    const graph theirs(inputs[0].node()->graph);
+    const home_scope home{is_around_body(theirs) ? graph::current() : theirs};
     return add<fused_op>(a, std::move(inputs));
 }
 

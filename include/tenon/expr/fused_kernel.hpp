@@ -16,8 +16,9 @@ namespace tenon::detail {
 
 class fused_kernel final : public kernel, public shown_kernel {
 public:
-    /// Without `use_compiled` the interpreter runs the tape in any case.
-    fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled = true);
+    /// Without `use_compiled` the interpreter runs the tape in any case. `parts`: as of make_layout().
+    fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled = true,
+                 const std::vector<operand_part>& parts = {});
 
     void run(const kernel_run& r) override;
     std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -79,9 +80,10 @@ private:
     std::unique_ptr<interpreter> fast_, careful_; // careful_: for outputs that lie where inputs lie; may be nullptr
     std::vector<std::int64_t> into_;
     std::uint32_t wide_ = 0, added_ = 0;
-    bool plain_ = true;    // all inputs and outputs lie densely: one stretch
-    bool summed_ = false;  // some output is summed
-    bool by_rows_ = false; // chunks are rows, else columns
+    bool plain_ = true;      // all inputs and outputs lie densely: one stretch
+    bool summed_ = false;    // some output is summed
+    bool has_parts_ = false; // some input is a part of a tensor
+    bool by_rows_ = false;   // chunks are rows, else columns
     int chunks_ = 1;
     std::int64_t block_rows_ = 1; // of a stretch: several whole rows, or a part of one
     std::int64_t block_cols_ = 1;

@@ -34,8 +34,9 @@ TENON_INLINE double fused_kernel::estimate(const tape& t) const {
     return 12 + each * static_cast<double>(layout_.elements()) + bytes * (bytes > 1e6 ? 0.05 : 0.01);
 }
 
-TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled) :
-    tape_(a.tape), layout_(make_layout(s.inputs)), constants_(a.constants) {
+TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled,
+                                        const std::vector<operand_part>& parts) :
+    tape_(a.tape), layout_(make_layout(s.inputs, parts)), constants_(a.constants) {
     const simd::isa which = simd::best_isa();
     const fused_layout& l = layout_;
     find_function(a, which, use_compiled);
@@ -47,7 +48,8 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         if (!t.loads(i)) continue;
         in.bytes = static_cast<std::uint32_t>(size_of(t.inputs[i]));
         in.how = reading::in_place;
-        if (!l.operands[i].full) plain_ = false;
+        if (!l.operands[i].full || !l.operands[i].dense) plain_ = false;
+        has_parts_ = has_parts_ || !l.operands[i].dense;
     }
     outputs_.resize(static_cast<std::size_t>(t.output_count));
     bool may_be_unwanted = false;
@@ -97,11 +99,11 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
     const std::int64_t buffered = longest < stretch_elements ? longest : stretch_elements;
     for (int i = 0; i < t.input_count; ++i) {
         input& in = inputs_[static_cast<std::size_t>(i)];
-        if (in.how == reading::unread || l.operands[i].full) continue;
+        if (in.how == reading::unread || (l.operands[i].full && l.operands[i].dense)) continue;
         if (block_rows_ == 1 && !l.repeats_cols(i)) continue;
         in.how = reading::filled;
         in.once = true;
-        for (int d = 0; d + 1 < l.rank; ++d) in.once = in.once && l.operands[i].strides[d] == 0;
+        for (int d = 0; d + 1 < l.rank; ++d) in.once = in.once && l.operands[i].read[d] == 0;
         in.buffer = chunk_bytes_;
         chunk_bytes_ += rounded(in.bytes * static_cast<std::size_t>(buffered));
     }
@@ -151,6 +153,7 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
 
 TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
     const input& in = inputs_[static_cast<std::size_t>(i)];
+    if (has_parts_) return false; // one may be of the same tensor
     if (in.how != reading::in_place || !layout_.operands[i].full) return false;
     for (const output& out : outputs_)
         if (out.target == o && out.into < 0) return !out.summed && size_of(out.stored) == in.bytes;
@@ -254,7 +257,7 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
                     return from + static_cast<std::size_t>(element) * x.bytes;
                 };
                 if (x.how == reading::in_place) {
-                    in[i] = place((operand.full ? row * l.cols : l.row_offset(i, row)) + col);
+                    in[i] = place((operand.full && operand.dense ? row * l.cols : l.read_offset(i, row)) + col);
                     continue;
                 }
                 in[i] = scratch + x.buffer;
@@ -263,7 +266,7 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
                 std::byte* to = scratch + x.buffer;
                 const std::size_t row_bytes = static_cast<std::size_t>(cols) * x.bytes;
                 for (std::int64_t k = 0; k < rows; ++k, to += row_bytes) {
-                    const std::byte* source = place(l.row_offset(i, row + k));
+                    const std::byte* source = place(l.read_offset(i, row + k));
                     if (l.repeats_cols(i)) fill_elements(to, source, x.bytes, cols);
                     else std::memcpy(to, source, row_bytes);
                 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,10 @@ public:
     // Names of its nodes' sizes, and what holds those that do not live for ever.
     std::unordered_map<const char*, std::shared_ptr<const char>> size_names;
     std::vector<std::shared_ptr<const void>> attachments; // what nodes refer to by number: data sets
+    // While it is made as a body of control flow (graph/body.hpp), by the thread that makes it: the graph around it, and what gives a tensor
+    // of that as one of this.
+    graph_state* around = nullptr;
+    std::function<any_tensor(const any_tensor&)> take_from_around;
 
     // The caller holds `guard`.
     std::string unique_name(const std::string& wanted) {

@@ -2,6 +2,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
+#include <tenon/graph/body.hpp>
 #include <tenon/nn/layer.hpp>
 
 namespace tenon::nn {
@@ -25,7 +26,7 @@ TENON_INLINE any_tensor parameter::make(const tensor_type& type, const std::stri
         throw invalid_argument_error("a layer whose " + made_->name() + " is " + to_string(made_->type()) +
                                      " is called with an input for which it would be " + to_string(type) +
                                      "; make another layer for it");
-    if (!(graph(made_->node()->graph) == graph::current()))
+    if (!(graph(made_->node()->graph) == detail::outermost_graph()))
         throw invalid_argument_error("a layer whose " + made_->name() +
                                      " belongs to another graph is called; make another layer for this graph");
     return detail::variable_here(*made_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/body.hpp>
 #include <tenon/nn/split_parameter.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/indexing.hpp>
@@ -59,7 +60,7 @@ TENON_INLINE std::vector<any_tensor> split_parameter::make(const tensor_type& pa
         throw invalid_argument_error("a layer whose " + first.name() + " is " + to_string(first.type()) +
                                      " is called with an input for which it would be " + to_string(part) +
                                      "; make another layer for it");
-    if (!(graph(first.node()->graph) == graph::current()))
+    if (!(graph(first.node()->graph) == detail::outermost_graph()))
         throw invalid_argument_error("a layer whose " + first.name() +
                                      " belongs to another graph is called; make another layer for this graph");
     std::vector<any_tensor> here;

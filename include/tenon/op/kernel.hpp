@@ -17,6 +17,7 @@ class file_access;
 class gpu_context; // what a GPU library's kernels know of their device: its own business
 class step;
 class memory_payer;
+class body_planner;
 struct node;
 
 /// What a kernel is prepared for. All sizes are numbers, but those of ops that wait that only a value will tell.
@@ -37,6 +38,7 @@ struct kernel_setup {
     /// Is asked for what the kernel holds of the host's memory from here on (paid_memory.hpp), before it is made; outlives the kernel.
     /// nullptr: it is not counted.
     memory_payer* memory = nullptr;
+    const body_planner* bodies = nullptr; ///< plans bodies of control flow for the same device
 };
 
 /// What a kernel is given in a step.

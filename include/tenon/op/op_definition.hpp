@@ -43,6 +43,12 @@ constexpr op_flags operator|(op_flags a, op_flags b) {
 }
 constexpr bool has(op_flags set, op_flags f) { return (static_cast<unsigned>(set) & static_cast<unsigned>(f)) != 0; }
 
+/// Elements that lie regularly in a dense tensor: the one of index i at first + the sum of i[d] * strides[d], counted in elements.
+struct regular_part {
+    std::int64_t first = 0;
+    index_list strides;
+};
+
 struct op_definition {
     const char* name = nullptr;
     op_flags flags = op_flags::none;
@@ -90,6 +96,9 @@ struct op_definition {
     /// Where output 0 is input 0 repeated: the sizes of input 0 with a 1 for each dimension that is repeated, so that
     /// they broadcast to those of the output.
     extents (*repeated)(const attributes&, const extents& input, const extents& output) = nullptr;
+
+    /// Where output 0 is elements of input 0 that lie regularly: where.
+    regular_part (*part)(const attributes&, const extents& input, const extents& output) = nullptr;
 
     bool is(op_flags f) const noexcept { return has(flags, f); }
     bool reads(const attributes& a, int input) const { return !needs_value || needs_value(a, input); }
@@ -153,6 +162,10 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
         d.repeated = [](const attributes& a, const extents& input, const extents& output) -> extents {
             return Op::repeated(decode<A>(a), input, output);
+        };
+    if constexpr (requires(const A& a, const extents& e) { Op::part(a, e, e); })
+        d.part = [](const attributes& a, const extents& input, const extents& output) -> regular_part {
+            return Op::part(decode<A>(a), input, output);
         };
     return d;
 }

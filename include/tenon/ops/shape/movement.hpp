@@ -28,6 +28,14 @@ struct transpose_op {
         for (const std::int64_t axis : order) result.push_back(x[detail::axis_of(axis, x.rank())]);
         return inferred(in[0].element, result);
     }
+    static constexpr regular_part part(const attributes& a, const extents& x, const extents&) {
+        regular_part p;
+        std::int64_t strides[max_rank]{}, stride = 1;
+        for (int d = x.rank(); d-- > 0; stride *= x[d].size) strides[d] = stride;
+        for (const std::int64_t axis : complete(a.axes, x.rank()))
+            p.strides.push_back(strides[detail::axis_of(axis, x.rank())]);
+        return p;
+    }
     /// The permutation that no axes stand for.
     static constexpr index_list complete(const index_list& axes, int rank) {
         if (axes.count > 0) return axes;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/graph/body.hpp>
 #include <tenon/graph/graph_state.inl>
 #include <tenon/ops/state/state_parts.inl>
 #include <tenon/resources/resources.hpp>
@@ -91,6 +92,7 @@ TENON_INLINE any_tensor initial_value(any_array value, const any_tensor& variabl
 
 TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const initializer& how,
                                      const variable_options& o) {
+    const outside_of_bodies outside;
     const std::string called(name);
     check_initializer(called, how, type.element); // before there is a node that nothing begins
     if (const std::int64_t parts = parts_for(called, type, o); parts > 1)
@@ -104,6 +106,7 @@ TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& t
 }
 TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const any_tensor& initial,
                                      const variable_options& o) {
+    const outside_of_bodies outside;
     const std::string called(name);
     if (const std::int64_t parts = parts_for(called, type, o); parts > 1) {
         const any_tensor all = checked_as(initial, type);
@@ -116,6 +119,7 @@ TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& t
     return v;
 }
 TENON_INLINE any_tensor new_variable(std::string_view name, any_array initial, const variable_options& o) {
+    const outside_of_bodies outside;
     const any_tensor v = add_variable(std::string(name), initial.type(), o);
     set_initial_value(v, initial_value(std::move(initial), v), o);
     return v;

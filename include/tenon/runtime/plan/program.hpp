@@ -7,6 +7,7 @@
 
 #include <tenon/core/short_list.hpp>
 #include <tenon/graph/add_node.hpp>
+#include <tenon/op/prepared_body.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/plan/prepared_memory.hpp>
 #include <tenon/runtime/plan/sizes.hpp>
@@ -98,6 +99,10 @@ struct program {
     }
 };
 
+struct plan_options;
+using body_planning = std::unique_ptr<prepared_body> (*)(const std::shared_ptr<const body>& of, type_list arguments,
+                                                         int device, const plan_options& o);
+
 struct plan_options {
     int threads = 1;
     int side_by_side = 1; ///< nodes that may run at the same time
@@ -113,7 +118,8 @@ struct plan_options {
     /// Where what is sent is copied on its way to other tasks, so that a variable's value can be sent as it lies: what keeps the
     /// memory of the devices while it is on its way. nullptr: what is sent is what arrives.
     std::shared_ptr<void> lender = nullptr;
-    int kept_segments = 64; ///< plans of a segment that are kept, each for some sizes that were known late
+    body_planning plan_body = nullptr; ///< of kernels that run bodies of control flow
+    int kept_segments = 64;            ///< plans of a segment that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched. nullptr: another process's, of which only what is described is known.
     std::vector<tenon::device*> devices;

@@ -41,6 +41,22 @@ inline std::string listed(type_list types) {
 
 } // namespace detail
 
+namespace detail {
+// For the device of one item.
+class item_bodies final : public body_planner {
+public:
+    item_bodies(int device, const plan_options& o) : device_(device), o_(o) {}
+    std::unique_ptr<prepared_body> plan(const std::shared_ptr<const body>& of, type_list arguments) const override {
+        if (!o_.plan_body) throw internal_error("these plans cannot have control flow");
+        return o_.plan_body(of, arguments, device_, o_);
+    }
+
+private:
+    int device_;
+    const plan_options& o_;
+};
+} // namespace detail
+
 TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, const plan_options& o) {
     const detail::item_types types(p, i);
     const type_list in = types.inputs(), out = types.outputs();
@@ -51,6 +67,7 @@ TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, co
         throw invalid_argument_error(place_of(*i.origin, d) + ": op " + i.op->name + " has no kernel for " +
                                      d.full_name().type.str() + " devices");
     if (!p.prepared) p.prepared = std::make_shared<prepared_memory>(o.device(0));
+    const detail::item_bodies bodies(i.device, o);
     const kernel_setup s{.node = *i.origin,
                          .attrs = i.attributes,
                          .inputs = in,
@@ -63,7 +80,8 @@ TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, co
                          .gpu = d.gpu(),
                          .allow_tf32 = o.allow_tf32,
                          .timed = o.measure,
-                         .memory = p.prepared.get()};
+                         .memory = p.prepared.get(),
+                         .bodies = &bodies};
     const auto who = [&] {
         return "preparing " + place_of(*i.origin, d) + ", of " + detail::listed(in) + " to " + detail::listed(out);
     };

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/body/plan_body.hpp>
 #include <tenon/runtime/session/options.hpp>
 
 /// What a session's options mean to the planner, wherever a step is planned.
@@ -22,6 +22,7 @@ inline plan_options planning_of(const session_options& s, int threads, bool meas
     o.kept_segments = s.kept_plans;
     o.wire_type = s.wire_type;
     o.allow_tf32 = s.allow_tf32;
+    o.plan_body = &plan_body;
     return o;
 }
 

@@ -2,6 +2,7 @@
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/elementwise/fused_group.hpp>
+#include <tenon/ops/elementwise/fused_parts.hpp>
 
 // The one elementwise op. What its instructions do is in ../instructions.cpp.
 
@@ -42,6 +43,27 @@ const add_entries fused{
                                    [&](const index& i) { return in[0].at(i) * in[1](i[1]) + in[0].at(i); }),
                           tabulate({at["k"]}, [&](const index& i) { return in[2].at(i) * in[3].at(i) + in[2].at(i); })};
                   }}},
+     .no_gradient = "the planner makes it, of nodes that have theirs"},
+    {.op = "fused_parts",
+     .elements = numeric,
+     .samples = {{.operands = {x("4 7"), x("m=5")}, // of the first, from [1, 1] on
+                  .attributes =
+                      [](const setting& at) {
+                          const fused_op::attributes a = program(at);
+                          return fused_parts_op::attributes{
+                              a.tape,
+                              {},
+                              {},
+                              {{a.tape->inputs[0], {3, at["m"]}}, {a.tape->inputs[1], {at["m"]}}},
+                              {1, 8, 7, 1, 0}};
+                      },
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({3, at["m"]}, [&](const index& i) {
+                          const double a = in[0](i[0] + 1, i[1] + 1);
+                          return a * in[1](i[1]) + a;
+                      })};
+                  },
+                  .numbers_only = "*"}},
      .no_gradient = "the planner makes it, of nodes that have theirs"},
 };
 

@@ -453,6 +453,7 @@ TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
 
 #include <tenon/runtime/plan/rewrite/rewrite_products.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_rows.inl>
+#include <tenon/runtime/plan/rewrite/rewrite_parts.inl>
 
 namespace tenon::runtime {
 
@@ -476,6 +477,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::drop_unread(p, true);
     detail::fuse_elementwise(p);
     detail::fuse_row_sums(p, o);
+    detail::read_parts_in_place(p, o);
 }
 
 } // namespace tenon::runtime

@@ -1,0 +1,231 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/body.hpp>
+#include <tenon/graph/graph_state.inl>
+#include <tenon/graph/json.hpp>
+#include <tenon/op/attribute.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+// What each argument says of named sizes: by name, the size that stands for it.
+class argument_sizes {
+public:
+    void bind(const extents& declared, const extents& actual) {
+        for (int d = 0; d < declared.rank() && d < actual.rank(); ++d)
+            if (declared[d].is_named() && !find(declared[d].name)) known_.emplace_back(declared[d].name, actual[d]);
+    }
+    const extent* find(const char* name) const {
+        for (const auto& [known, size] : known_)
+            if (std::strcmp(known, name) == 0) return &size;
+        return nullptr;
+    }
+    extents known(extents e) const {
+        for (int d = 0; d < e.rank(); ++d)
+            if (e[d].is_named())
+                if (const extent* size = find(e[d].name)) e[d] = *size;
+        return e;
+    }
+
+private:
+    std::vector<std::pair<const char*, extent>> known_;
+};
+
+inline void require_only_computes(const graph& g, const std::vector<any_tensor>& arguments) {
+    argument_sizes named;
+    for (const any_tensor& a : arguments) named.bind(a.extents(), a.extents());
+    const auto refuse = [](const node& n, const std::string& why) {
+        throw invalid_argument_error("a body of control flow cannot have node " + n.name + " (" + shown_op(n) +
+                                     "): " + why);
+    };
+    const auto is_argument = [&](const node& n) {
+        return std::any_of(arguments.begin(), arguments.end(), [&](const any_tensor& a) { return a.node() == &n; });
+    };
+    for (std::int64_t i = 0; i < g.size(); ++i) {
+        const node& n = *g.at(i);
+        const auto is = [&](op_flags f) { return n.op->is(f); };
+        if (is(op_flags::fed) && !is_argument(n)) refuse(n, "what is fed is made outside, and used in it");
+        if (is(op_flags::stateful) || is(op_flags::resource) || is(op_flags::updates) || is(op_flags::uses) ||
+            is(op_flags::waits))
+            refuse(n, "it computes and nothing else; make variables and random numbers outside, as many as all steps "
+                      "need, and use "
+                      "them in it");
+        if (!n.controls.empty()) refuse(n, "it waits for nothing but its inputs; close control_dependencies around it");
+        for (const tensor_type& t : n.outputs) {
+            if (t.element == element_type::string) refuse(n, "texts stay outside");
+            for (const extent& e : t.extents)
+                if (e.is_named() && !named.find(e.name))
+                    refuse(n, "its size [" + std::string(e.name) +
+                                  "] is one of none of the tensors that the body is given");
+        }
+    }
+}
+
+} // namespace detail
+
+TENON_INLINE body::body(graph of, std::vector<any_tensor> arguments, std::vector<any_tensor> results) :
+    graph_(std::move(of)), arguments_(std::move(arguments)), results_(std::move(results)) {
+    detail::require_only_computes(graph_, arguments_);
+}
+
+TENON_INLINE body body::copy_of_text(const std::string& text) {
+    const graph g = graph_from_json(text);
+    std::vector<any_tensor> arguments = g.collection("arguments");
+    for (const any_tensor& a : arguments)
+        if (!a.node()->op->is(op_flags::fed))
+            throw invalid_argument_error("a body's argument " + a.name() + " is no placeholder");
+    return {g, std::move(arguments), g.collection("results")};
+}
+
+TENON_INLINE std::shared_ptr<const body> body::of_text(const std::string& text) {
+    constexpr std::size_t most = 256;
+    static std::mutex guard;
+    static std::unordered_map<std::string, std::shared_ptr<const body>> kept; // by text; under the guard
+    {
+        const std::lock_guard lock(guard);
+        if (const auto at = kept.find(text); at != kept.end()) return at->second;
+    }
+    auto made = std::make_shared<const body>(copy_of_text(text));
+    const std::lock_guard lock(guard);
+    if (kept.size() >= most) kept.clear();
+    return kept.emplace(text, std::move(made)).first->second;
+}
+
+TENON_INLINE std::string body::text() const { return to_json(graph_); }
+
+TENON_INLINE std::vector<tensor_type> body::result_types(type_list given) const {
+    if (static_cast<std::size_t>(given.size()) != arguments_.size())
+        throw invalid_argument_error("a body of " + std::to_string(arguments_.size()) + " arguments is given " +
+                                     std::to_string(given.size()));
+    std::unordered_map<const node*, std::vector<tensor_type>> types;
+    detail::argument_sizes sizes;
+    for (int k = 0; k < given.size(); ++k) {
+        const any_tensor& a = arguments_[static_cast<std::size_t>(k)];
+        if (given[k].element != a.element() || equal_shapes(given[k].extents, a.extents()).what != fault::none) {
+            bool fits = given[k].element == a.element() && given[k].extents.rank() == a.rank();
+            for (int d = 0; fits && d < a.rank(); ++d) // a named size is any
+                fits =
+                    a.extents()[d].is_named() || equal_sizes(given[k].extents[d], a.extents()[d]).what == fault::none;
+            if (!fits)
+                throw invalid_argument_error("argument " + a.name() + " of a body is " + to_string(a.type()) +
+                                             ", and is given " + to_string(given[k]));
+        }
+        types[a.node()] = {given[k]};
+        sizes.bind(a.extents(), given[k].extents);
+    }
+    std::vector<tensor_type> in;
+    for (std::int64_t i = 0; i < graph_.size(); ++i) {
+        const node& n = *graph_.at(i);
+        if (types.contains(&n)) continue;
+        in.clear();
+        for (const node_output& o : n.inputs) in.push_back(types.at(o.node)[static_cast<std::size_t>(o.index)]);
+        const type_list list(in.data(), static_cast<int>(in.size()));
+        attributes now = n.attributes;
+        for (const auto& [name, a] : n.attributes)
+            if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) now.set(name.c_str(), sizes.known(*e));
+        std::vector<tensor_type>& out = types[&n];
+        for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) {
+            const inferred r = n.op->infer(now, list, o);
+            if (!r)
+                throw invalid_argument_error(fault_sentence(*n.op, r, list, now) + " [node " + n.name + " of a body]");
+            out.push_back({r.type.element, sizes.known(r.type.extents)});
+        }
+    }
+    std::vector<tensor_type> results;
+    for (const any_tensor& r : results_) results.push_back(types.at(r.node())[static_cast<std::size_t>(r.index())]);
+    return results;
+}
+
+namespace detail {
+
+TENON_INLINE body_builder::body_builder(captured_tensors& captured) : captured_(captured), around_(graph::current()) {
+    graph_state& g = *graph_.state();
+    g.around = around_.state();
+    g.take_from_around = [this](const any_tensor& t) { return here(t); };
+}
+TENON_INLINE body_builder::~body_builder() {
+    graph_.state()->around = nullptr;
+    graph_.state()->take_from_around = nullptr;
+}
+
+TENON_INLINE any_tensor body_builder::add_placeholder(const tensor_type& type, const char* name) {
+    node n;
+    n.op = &require_op("placeholder");
+    n.attributes.set("element", type.element);
+    n.attributes.set("shape", type.extents);
+    n.attributes = checked_attributes(*n.op, n.attributes);
+    {
+        const std::lock_guard lock(graph_.state()->guard);
+        n.name = graph_.state()->unique_name(name);
+    }
+    return any_tensor({restore_node(graph_, std::move(n)), 0});
+}
+
+TENON_INLINE any_tensor body_builder::add_argument(const tensor_type& type) {
+    return arguments_.emplace_back(add_placeholder(type, "argument"));
+}
+
+TENON_INLINE any_tensor body_builder::here(const any_tensor& t) {
+    require_node(t.node(), "what a body of control flow gives");
+    if (t.node()->graph == graph_.state()) return t;
+    any_tensor around = t;
+    if (t.node()->graph != around_.state() && around_.state()->take_from_around)
+        around = around_.state()->take_from_around(t);
+    if (around.node()->graph != around_.state()) return t; // of neither: who uses it says so
+    if (around.element() == element_type::string)
+        throw invalid_argument_error("a body of control flow cannot use " + t.name() + ", " + to_string(t.type()) +
+                                     ": texts stay outside");
+    const auto at = std::find_if(captured_.begin(), captured_.end(),
+                                 [&](const any_tensor& c) { return c.output() == around.output(); });
+    const auto place = static_cast<std::size_t>(at - captured_.begin());
+    if (at == captured_.end()) captured_.push_back(around);
+    captures_.resize(captured_.size());
+    if (!captures_[place].node()) captures_[place] = add_placeholder(around.type(), "captured");
+    return captures_[place];
+}
+
+TENON_INLINE body body_builder::finish(const std::vector<any_tensor>& results) {
+    captures_.resize(captured_.size());
+    std::vector<any_tensor> arguments = arguments_;
+    for (std::size_t c = 0; c < captured_.size(); ++c)
+        arguments.push_back(captures_[c].node() ? captures_[c] : add_placeholder(captured_[c].type(), "captured"));
+    for (const any_tensor& a : arguments) graph_.add_to_collection("arguments", a);
+    for (const any_tensor& r : results) graph_.add_to_collection("results", r);
+    return {graph_, std::move(arguments), results};
+}
+
+inline void enter_graph(scope_state& s, const graph& g) {
+    retain(g.state());
+    release(s.graph);
+    s.graph = g.state();
+    s.controls.clear();
+    s.colocated.clear();
+    s.follows = nullptr;
+}
+TENON_INLINE body_scope::body_scope(const body_builder& of) { enter_graph(state(), of.of()); }
+TENON_INLINE outside_of_bodies::outside_of_bodies() : scope_base(current_graph()->around != nullptr) {
+    if (current_graph()->around) enter_graph(state(), outermost_graph());
+}
+
+TENON_INLINE graph outermost_graph() {
+    graph_state* g = current_graph();
+    while (g->around) g = g->around;
+    return graph(g);
+}
+
+TENON_INLINE bool is_around_body(const graph& g) {
+    const graph_state* of = current_graph()->around;
+    while (of && of != g.state()) of = of->around;
+    return of != nullptr;
+}
+
+} // namespace detail
+} // namespace tenon

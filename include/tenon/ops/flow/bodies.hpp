@@ -1,0 +1,130 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tenon/graph/body.hpp>
+#include <tenon/graph/tensor.hpp>
+#include <tenon/op/prepared_body.hpp>
+
+/// What cond, while_loop and scan have in common: functions that become bodies, their results, and gradients of bodies.
+
+namespace tenon::detail {
+
+template <class R> inline constexpr bool is_several = false;
+template <class... T> inline constexpr bool is_several<std::tuple<T...>> = true;
+template <class A, class B> inline constexpr bool is_several<std::pair<A, B>> = true;
+
+/// What a function gives, a tensor, an expression, or several as std::tuple, as a tuple of tensors; made where it stands.
+template <class R> auto tensors_of(const R& r) {
+    if constexpr (is_several<R>) return std::apply([](const auto&... t) { return std::tuple(as_tensor(t)...); }, r);
+    else return std::tuple(as_tensor(r));
+}
+template <class Tuple> std::vector<any_tensor> untyped_of(const Tuple& t) {
+    return std::apply([](const auto&... x) { return std::vector<any_tensor>{x...}; }, t);
+}
+/// Tensors of the types that Tuple has, from t[first] on.
+template <class Tuple, std::size_t... I>
+Tuple typed_from(const std::vector<any_tensor>& t, std::size_t first, std::index_sequence<I...>) {
+    return Tuple(std::tuple_element_t<I, Tuple>::unchecked(t[first + I])...);
+}
+template <class Tuple> Tuple typed_from(const std::vector<any_tensor>& t, std::size_t first = 0) {
+    return typed_from<Tuple>(t, first, std::make_index_sequence<std::tuple_size_v<Tuple>>());
+}
+/// As it was asked for: alone where R is no tuple.
+template <class R, class Tuple> auto as_given(Tuple&& t) {
+    if constexpr (is_several<R>) return std::forward<Tuple>(t);
+    else return std::get<0>(std::forward<Tuple>(t));
+}
+/// A tuple of arguments of a body, of the types that Tuple has.
+template <class Tuple> Tuple arguments_like(body_builder& b) {
+    return std::apply(
+        [&](auto... t) {
+            return Tuple{decltype(t)::unchecked(b.add_argument(
+                {element_type_of<typename decltype(t)::element_type>, decltype(t)::shape_type::extents}))...};
+        },
+        Tuple());
+}
+
+template <class R> inline constexpr bool any_mistake = std::is_same_v<R, ill_shaped>;
+template <class... T> inline constexpr bool any_mistake<std::tuple<T...>> = (any_mistake<T> || ...);
+template <class A, class B> inline constexpr bool any_mistake<std::pair<A, B>> = any_mistake<A> || any_mistake<B>;
+
+// What a function gives to tensors of the types that a tuple has; a mistake where it does not take so many.
+template <class F, class Tuple> inline constexpr bool takes = false;
+template <class F, class... T>
+inline constexpr bool takes<F, std::tuple<T...>> = std::is_invocable_v<const F&, const T&...>;
+template <class F, class Tuple> struct applied { using type = ill_shaped; };
+template <class F, class... T>
+    requires takes<F, std::tuple<T...>>
+struct applied<F, std::tuple<T...>> {
+    using type = std::remove_cvref_t<std::invoke_result_t<const F&, const T&...>>;
+};
+template <class F, class Tuple> using applied_t = typename applied<F, Tuple>::type;
+
+/// Of several verdicts the first that does not fit, or one that does.
+template <class... Verdicts> struct first_mistake { using type = fitting; };
+template <class V, class... More> struct first_mistake<V, More...> {
+    using type = typename std::conditional_t<V::fits, first_mistake<More...>, std::type_identity<V>>::type;
+};
+
+/// What a body gives goes on as what it was given: the first is of the type that it keeps.
+template <class Of> struct carried_rule {
+    static constexpr const char* name = Of::name;
+    using attributes = no_attributes;
+    static constexpr char gives_another_type_than_it_is_given[] =
+        "the body gives another type than it is given, and is given it next: cast it, or declare the first value's "
+        "sizes dyn";
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in[0].element != in[1].element || !is_less_static(in[0].extents, in[1].extents))
+            return gives_another_type_than_it_is_given;
+        return in[0];
+    }
+};
+
+/// A body's gradient, on the way: a copy of the body, which takes more and gives other things.
+class body_gradient {
+public:
+    explicit body_gradient(const std::string& text) : of_(body::copy_of_text(text)) {}
+    const body& of() const noexcept { return of_; }
+    any_tensor add_argument(const tensor_type& type);
+    /// Of `ys`, into which `flowing` flow, with respect to `xs`.
+    std::vector<any_tensor> of(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& flowing,
+                               const std::vector<any_tensor>& xs) const;
+    any_tensor sum(const any_tensor& a, const any_tensor& b) const;
+    /// The body of these.
+    std::string text(const std::vector<any_tensor>& arguments, const std::vector<any_tensor>& results) const;
+
+private:
+    const body of_;
+};
+
+// Numbers of those that are floating: gradients flow through them alone.
+inline std::vector<std::size_t> floating_of(const std::vector<any_tensor>& t, std::size_t first, std::size_t count) {
+    std::vector<std::size_t> which;
+    for (std::size_t k = first; k < first + count; ++k)
+        if (is_floating(t[k].element())) which.push_back(k);
+    return which;
+}
+template <class T> void append(std::vector<T>& to, const std::vector<T>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+inline std::size_t bytes_in(const tensor_type& t) { return static_cast<std::size_t>(bytes_of(t)); }
+/// Bytes of a block in working memory.
+constexpr std::size_t block_of(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
+// The body of a text, planned with the kernel that runs it.
+std::unique_ptr<prepared_body> planned(const kernel_setup& s, const std::string& text, type_list arguments);
+// A loop may be long: it ends where nobody wants its result any more.
+void require_wanted(const kernel_run& r);
+
+} // namespace tenon::detail
+
+#if TENON_HEADER_ONLY
+#include <tenon/ops/flow/bodies.ipp>
+#endif

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/graph/json_write.hpp>
+#include <tenon/op/step.hpp>
+#include <tenon/ops/control/control.hpp>
+#include <tenon/ops/flow/bodies.hpp>
+#include <tenon/ops/gradients.hpp>
+
+namespace tenon::detail {
+
+TENON_INLINE any_tensor body_gradient::add_argument(const tensor_type& type) {
+    const graph_scope in(of_.of());
+    return tenon::add<placeholder_op>({type.element, type.extents}, {}, "argument");
+}
+
+TENON_INLINE std::vector<any_tensor> body_gradient::of(const std::vector<any_tensor>& ys,
+                                                       const std::vector<any_tensor>& flowing,
+                                                       const std::vector<any_tensor>& xs) const {
+    const graph_scope in(of_.of());
+    return add_gradients(ys, xs, flowing);
+}
+
+TENON_INLINE any_tensor body_gradient::sum(const any_tensor& a, const any_tensor& b) const {
+    const graph_scope in(of_.of());
+    return add_instruction(opcode::add, {a, b});
+}
+
+TENON_INLINE std::string body_gradient::text(const std::vector<any_tensor>& arguments,
+                                             const std::vector<any_tensor>& results) const {
+    // Without what only the body itself gave.
+    graph copy;
+    std::vector<node*> made(static_cast<std::size_t>(of_.of().size()));
+    std::vector<char> needed(made.size());
+    for (const any_tensor& t : arguments) needed[static_cast<std::size_t>(t.node()->number)] = 1;
+    for (const any_tensor& t : results) needed[static_cast<std::size_t>(t.node()->number)] = 1;
+    for (std::size_t n = made.size(); n-- > 0;)
+        if (needed[n])
+            for (const node_output& i : of_.of().at(static_cast<std::int64_t>(n))->inputs)
+                needed[static_cast<std::size_t>(i.node->number)] = 1;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (!needed[i]) continue;
+        const node& from = *of_.of().at(static_cast<std::int64_t>(i));
+        node n;
+        n.op = from.op;
+        n.name = from.name;
+        n.attributes = from.attributes;
+        for (const node_output& o : from.inputs)
+            n.inputs.push_back({made[static_cast<std::size_t>(o.node->number)], o.index});
+        made[i] = restore_node(copy, std::move(n));
+    }
+    const auto in_copy = [&](const any_tensor& t) {
+        return any_tensor({made[static_cast<std::size_t>(t.node()->number)], t.index()});
+    };
+    for (const any_tensor& a : arguments) copy.add_to_collection("arguments", in_copy(a));
+    for (const any_tensor& r : results) copy.add_to_collection("results", in_copy(r));
+    return to_json(copy);
+}
+
+TENON_INLINE std::unique_ptr<prepared_body> planned(const kernel_setup& s, const std::string& text,
+                                                    type_list arguments) {
+    if (!s.bodies)
+        throw failed_precondition_error(s.node.name + ": who prepares this kernel cannot plan bodies of control flow");
+    return s.bodies->plan(body::of_text(text), arguments);
+}
+
+TENON_INLINE void require_wanted(const kernel_run& r) {
+    if (r.step && (r.step->stopped() || r.step->late())) throw cancelled_error("the step was stopped");
+}
+
+} // namespace tenon::detail

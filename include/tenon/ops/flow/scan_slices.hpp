@@ -1,0 +1,430 @@
+#pragma once
+
+#include <tenon/core/function_ref.hpp>
+#include <tenon/graph/gradient_context.hpp>
+#include <tenon/ops/flow/bodies.hpp>
+
+/// A recurrence: a body that is run on the slices of tensors, one after another, and hands on what it carries.
+///
+///     // float[32, 64], and float[20, batch, 32] -> the last state, and all of them: float[20, batch, 64]
+///     const auto [last, all] = tn::scan([&](const auto& h, const auto& x) {
+///         const auto next = tanh(matmul(x, w) + matmul(h, u));
+///         return std::pair(next, next);
+///     }, start, inputs);
+
+namespace tenon {
+
+/// in: `carried` tensors c, `sliced` tensors x of as many slices along axis 0, and what each run is given besides. For each slice, the
+/// last first where `reversed`:  c, y = body(c, slice of each x, the rest).  out: the last c; each y, stacked along axis 0 where its x lay;
+/// the c that each run was given, stacked in the same way.
+struct scan_op {
+    static constexpr const char* name = "scan";
+    static constexpr element_types gpu_types = no_elements;
+    struct attributes {
+        std::string body; ///< body::text()
+        std::int64_t carried = 0, sliced = 0;
+        bool reversed = false;
+    };
+    static constexpr char there_is_a_tensor_to_go_through[] =
+        "there is one tensor at least whose slices it goes through";
+    static constexpr char slices_are_of_tensors_of_rank_1[] =
+        "what it goes through has an axis 0, of the same size in all";
+    static constexpr char the_body_gives_other_types_than_it_is_given[] =
+        "the body gives other types for what it carries than it is given";
+    static int outputs(const attributes& a, int inputs);
+    static inferred infer(const attributes& a, type_list in, int output);
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(scan_slices, scan);
+
+/// How tn::scan goes through its slices.
+struct slice_order {
+    bool reversed = false; ///< from the last slice to the first
+};
+
+namespace detail {
+/// What a body of scan gives: what it carries on, and what is stacked.
+struct carried_and_given {
+    std::vector<any_tensor> carried, given;
+};
+} // namespace detail
+
+namespace untyped {
+/// The last of what is carried, then what the body gives, stacked.
+std::vector<any_tensor> scan(function_ref<detail::carried_and_given(const std::vector<any_tensor>& carried,
+                                                                    const std::vector<any_tensor>& slices)>
+                                 f,
+                             const std::vector<any_tensor>& carried, const std::vector<any_tensor>& sliced,
+                             slice_order o = {});
+} // namespace untyped
+
+namespace detail {
+constexpr inferred slice_of(const tensor_type& x) {
+    if (x.extents.rank() < 1) return scan_op::slices_are_of_tensors_of_rank_1;
+    extents sizes;
+    for (int d = 1; d < x.extents.rank(); ++d) sizes.push_back(x.extents[d]);
+    return inferred(x.element, sizes);
+}
+constexpr inferred stack_of(const extent& count, const tensor_type& slice) {
+    extents sizes;
+    sizes.push_back(count);
+    for (const extent& e : slice.extents) sizes.push_back(e);
+    return inferred(slice.element, sizes);
+}
+// All that is gone through: slices of the first.
+struct sliced_rule {
+    static constexpr const char* name = scan_op::name;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        for (const tensor_type& t : in)
+            if (t.extents.rank() < 1 || equal_sizes(t.extents[0], in[0].extents[0]).what != fault::none)
+                return scan_op::slices_are_of_tensors_of_rank_1;
+        return slice_of(in[0]);
+    }
+};
+// One of them, and a slice of what is stacked.
+struct stacked_rule {
+    static constexpr const char* name = scan_op::name;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) { return stack_of(in[0].extents[0], in[1]); }
+};
+
+template <class Xs> struct slices_of;
+template <class... X> struct slices_of<std::tuple<X...>> {
+    using verdict = verdict_of<sliced_rule, without_attributes, operand_of_t<X>...>;
+    using type =
+        std::tuple<op_result_t<sliced_rule, without_attributes, 0, typename X::element_type, operand_of_t<X>>...>;
+};
+template <class Cs, class Given> struct carries_on;
+template <class... C, class... G> struct carries_on<std::tuple<C...>, std::tuple<G...>> {
+    using verdict = typename first_mistake<
+        verdict_of<carried_rule<scan_op>, without_attributes, operand_of_t<C>, operand_of_t<G>>...>::type;
+};
+template <class X, class Ys> struct stacks_of;
+template <class X, class... Y> struct stacks_of<X, std::tuple<Y...>> {
+    using type = std::tuple<op_result_t<stacked_rule, without_attributes, 0, typename Y::element_type, operand_of_t<X>,
+                                        operand_of_t<Y>>...>;
+};
+// Of tensors and expressions, one or a tuple.
+template <class X> using tensors_of_t = decltype(tensors_of(std::declval<const X&>()));
+template <class R> inline constexpr bool is_pair = false;
+template <class A, class B> inline constexpr bool is_pair<std::pair<A, B>> = true;
+template <class R> struct pair_of {
+    using first = ill_shaped;
+    using second = ill_shaped;
+};
+template <class A, class B> struct pair_of<std::pair<A, B>> {
+    using first = A;
+    using second = B;
+};
+// A body is called with what stands for one tensor, or for a tuple of them.
+template <class R, class Tuple>
+using given_as_t = std::conditional_t<is_several<R>, Tuple, std::tuple_element_t<0, Tuple>>;
+} // namespace detail
+
+/// Runs f(carry, slice) for each slice of xs along axis 0, in order: it gives std::pair(next carry, y). The result is std::pair(last carry,
+/// ys): ys are the y of all slices, stacked along axis 0. carry, xs and y are each a tensor, or several as std::tuple, which f is given and
+/// gives as tuples; what f gives as the next carry has the type of the first. Where there are no slices, the last carry is
+/// the first. f is called once, now, and builds a body; it computes and nothing else (variables it uses; they are made, and random
+/// numbers drawn, outside). One node whatever the number of slices, which may be known in the step only.
+///
+/// Gradients flow through all steps, second ones too. They are a scan backwards, which computes each step again from the carry
+/// that it was given: what is kept is a carry a slice.
+template <class F, class C, class X> auto scan(const F& f, const C& first, const X& xs, slice_order o = {}) {
+    if constexpr (detail::any_mistake<C> || detail::any_mistake<X>) return std::pair<ill_shaped, ill_shaped>{};
+    else {
+        using carried = detail::tensors_of_t<C>;
+        using sliced = detail::tensors_of_t<X>;
+        using slices = typename detail::slices_of<sliced>;
+        static_assert(slices::verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!slices::verdict::fits) return std::pair<ill_shaped, ill_shaped>{};
+        else {
+            using slice = typename slices::type;
+            using given =
+                detail::applied_t<F, std::tuple<detail::given_as_t<C, carried>, detail::given_as_t<X, slice>>>;
+            static_assert(detail::is_pair<given>, "tenon::scan: the function takes the carry and a slice, and gives "
+                                                  "std::pair(next carry, what is stacked)");
+            using next = typename detail::pair_of<given>::first;
+            using y = typename detail::pair_of<given>::second;
+            if constexpr (detail::any_mistake<next> || detail::any_mistake<y>)
+                return std::pair<ill_shaped, ill_shaped>{};
+            else {
+                static_assert(std::tuple_size_v<detail::tensors_of_t<next>> == std::tuple_size_v<carried>,
+                              "tenon::scan: the function carries on as many tensors as it is given");
+                using verdict = typename detail::carries_on<carried, detail::tensors_of_t<next>>::verdict;
+                static_assert(verdict::agree, "tenon: shapes do not agree");
+                if constexpr (!verdict::fits) return std::pair<ill_shaped, ill_shaped>{};
+                else {
+                    using stacks =
+                        typename detail::stacks_of<std::tuple_element_t<0, sliced>, detail::tensors_of_t<y>>::type;
+                    const std::vector<any_tensor> made = untyped::scan(
+                        [&](const std::vector<any_tensor>& c, const std::vector<any_tensor>& x) {
+                            const auto both = f(detail::as_given<C>(detail::typed_from<carried>(c)),
+                                                detail::as_given<X>(detail::typed_from<slice>(x)));
+                            return detail::carried_and_given{detail::untyped_of(detail::tensors_of(both.first)),
+                                                             detail::untyped_of(detail::tensors_of(both.second))};
+                        },
+                        detail::untyped_of(detail::tensors_of(first)), detail::untyped_of(detail::tensors_of(xs)), o);
+                    return std::pair(detail::as_given<C>(detail::typed_from<carried>(made)),
+                                     detail::as_given<y>(detail::typed_from<stacks>(made, std::tuple_size_v<carried>)));
+                }
+            }
+        }
+    }
+}
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_scan_slices)
+
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control/control.hpp>
+
+namespace tenon {
+
+namespace detail {
+// How many of each there are; counts from a file may be any.
+struct scan_counts {
+    scan_counts(const scan_op::attributes& a, std::size_t inputs, const body& b) :
+        carried(static_cast<std::size_t>(a.carried)), sliced(static_cast<std::size_t>(a.sliced)) {
+        const auto all = static_cast<std::int64_t>(inputs);
+        const auto results = static_cast<std::int64_t>(b.results().size());
+        fit =
+            a.carried >= 0 && a.sliced >= 1 && a.carried <= all && a.sliced <= all - a.carried && a.carried <= results;
+        if (fit) given = b.results().size() - carried;
+    }
+    std::size_t carried, sliced, given = 0;
+    bool fit;
+};
+} // namespace detail
+
+TENON_INLINE int scan_op::outputs(const attributes& a, int inputs) {
+    const detail::scan_counts n(a, static_cast<std::size_t>(inputs), *body::of_text(a.body));
+    return n.fit ? static_cast<int>(2 * n.carried + n.given) : 0;
+}
+
+TENON_INLINE inferred scan_op::infer(const attributes& a, type_list in, int output) {
+    const std::shared_ptr<const body> b = body::of_text(a.body);
+    const detail::scan_counts n(a, static_cast<std::size_t>(in.size()), *b);
+    if (!n.fit) return there_is_a_tensor_to_go_through;
+    const type_list sliced(in.begin() + n.carried, static_cast<int>(n.sliced));
+    if (const inferred r = detail::sliced_rule::infer({}, sliced, 0); !r) return r;
+    std::vector<tensor_type> given(in.begin(), in.end());
+    for (std::size_t k = 0; k < n.sliced; ++k)
+        given[n.carried + k] = detail::slice_of(sliced[static_cast<int>(k)]).type;
+    const std::vector<tensor_type> results = b->result_types({given.data(), static_cast<int>(given.size())});
+    for (std::size_t c = 0; c < n.carried; ++c)
+        if (results[c].element != given[c].element ||
+            equal_shapes(results[c].extents, given[c].extents).what != fault::none)
+            return the_body_gives_other_types_than_it_is_given;
+    extent count = sliced[0].extents[0];
+    for (const tensor_type& t : sliced) count = equal_sizes(count, t.extents[0]).size;
+    const auto o = static_cast<std::size_t>(output);
+    if (o < n.carried) return in[output];
+    if (o < n.carried + n.given) return detail::stack_of(count, results[o]);
+    return o < 2 * n.carried + n.given ? detail::stack_of(count, in[static_cast<int>(o - n.carried - n.given)])
+                                       : inferred(fault::none);
+}
+
+namespace untyped {
+TENON_INLINE std::vector<any_tensor> scan(function_ref<detail::carried_and_given(const std::vector<any_tensor>& carried,
+                                                                                 const std::vector<any_tensor>& slices)>
+                                              f,
+                                          const std::vector<any_tensor>& carried, const std::vector<any_tensor>& sliced,
+                                          slice_order o) {
+    detail::captured_tensors captured;
+    detail::body_builder b(captured);
+    std::vector<any_tensor> c, x;
+    for (const any_tensor& t : carried) c.push_back(b.add_argument(t.type()));
+    for (const any_tensor& t : sliced) {
+        const inferred slice = detail::slice_of(t.type());
+        if (!slice) throw invalid_argument_error("scan: " + t.name() + ": " + slice.words());
+        x.push_back(b.add_argument(slice.type));
+    }
+    std::vector<any_tensor> results;
+    {
+        const detail::body_scope in(b);
+        detail::carried_and_given both = f(c, x);
+        if (both.carried.size() != carried.size())
+            throw invalid_argument_error("scan: the function is given " + std::to_string(carried.size()) +
+                                         " tensors to carry on, and gives " + std::to_string(both.carried.size()));
+        detail::append(both.carried, both.given);
+        for (const any_tensor& t : both.carried) results.push_back(b.here(t));
+    }
+    const scan_op::attributes a{b.finish(results).text(), static_cast<std::int64_t>(carried.size()),
+                                static_cast<std::int64_t>(sliced.size()), o.reversed};
+    std::vector<any_tensor> inputs = carried;
+    detail::append(inputs, sliced);
+    detail::append(inputs, captured);
+    node* const n = add_node(definition_of<scan_op>(), std::move(inputs), encode(a));
+    std::vector<any_tensor> made;
+    for (std::size_t k = 0; k < results.size(); ++k) made.emplace_back(node_output{n, static_cast<int>(k)});
+    return made;
+}
+} // namespace untyped
+
+// A scan the other way round, whose body has the gradient of one step. It carries what flows into the carry, and the sums of what
+// flows into what all steps are given; it goes through the carries that were, the slices, and what flows into each stack.
+TENON_INLINE void scan_op::gradient(gradient_context& g) {
+    const auto a = g.attributes<attributes>();
+    detail::body_gradient b(a.body);
+    const detail::scan_counts n(a, static_cast<std::size_t>(g.inputs()), b.of());
+    const std::vector<any_tensor>&own = b.of().arguments(), &results = b.of().results();
+    const std::size_t rest = n.carried + n.sliced;
+    const std::vector<std::size_t> carried = detail::floating_of(own, 0, n.carried),
+                                   sliced = detail::floating_of(own, n.carried, n.sliced),
+                                   shared = detail::floating_of(own, rest, own.size() - rest);
+    const auto flowing_into = [&](std::size_t output) { return g.output_gradient(static_cast<int>(output)); };
+
+    std::vector<any_tensor> ys, flowing, xs, first, stacks, next_arguments, slice_arguments;
+    for (const std::size_t c : carried) {
+        ys.push_back(results[c]);
+        flowing.push_back(b.add_argument(own[c].type()));
+        const any_tensor last = g.output(static_cast<int>(c));
+        first.push_back(flowing_into(c).node() ? flowing_into(c) : untyped::zeros_like(last));
+    }
+    next_arguments = flowing;
+    std::vector<any_tensor> sums;
+    for (const std::size_t s : shared) {
+        sums.push_back(b.add_argument(own[s].type()));
+        first.push_back(untyped::zeros_like(g.input(static_cast<int>(s))));
+    }
+    detail::append(next_arguments, sums);
+    for (std::size_t c = 0; c < n.carried; ++c) {
+        stacks.push_back(g.output(static_cast<int>(n.carried + n.given + c)));
+        slice_arguments.push_back(own[c]);
+    }
+    for (std::size_t x = n.carried; x < rest; ++x) {
+        stacks.push_back(g.input(static_cast<int>(x)));
+        slice_arguments.push_back(own[x]);
+    }
+    for (std::size_t y = n.carried; y < n.carried + n.given; ++y)
+        if (flowing_into(y).node()) {
+            ys.push_back(results[y]);
+            flowing.push_back(b.add_argument(results[y].type()));
+            stacks.push_back(flowing_into(y));
+            slice_arguments.push_back(flowing.back());
+        }
+    if (ys.empty()) return;
+    for (const std::vector<std::size_t>* which : {&carried, &sliced, &shared})
+        for (const std::size_t k : *which) xs.push_back(own[k]);
+    std::vector<any_tensor> amounts = b.of(ys, flowing, xs);
+    for (std::size_t k = 0; k < carried.size(); ++k) // what flows into the carry by itself
+        if (const std::size_t stack = n.carried + n.given + carried[k]; flowing_into(stack).node()) {
+            slice_arguments.push_back(b.add_argument(own[carried[k]].type()));
+            stacks.push_back(flowing_into(stack));
+            amounts[k] = b.sum(amounts[k], slice_arguments.back());
+        }
+    std::vector<any_tensor> gives(amounts.begin(), amounts.begin() + static_cast<std::ptrdiff_t>(carried.size()));
+    for (std::size_t s = 0; s < shared.size(); ++s)
+        gives.push_back(b.sum(sums[s], amounts[carried.size() + sliced.size() + s]));
+    for (std::size_t x = 0; x < sliced.size(); ++x) gives.push_back(amounts[carried.size() + x]);
+
+    std::vector<any_tensor> inputs = first, arguments = next_arguments;
+    detail::append(inputs, stacks);
+    detail::append(arguments, slice_arguments);
+    for (std::size_t s = rest; s < own.size(); ++s) {
+        inputs.push_back(g.input(static_cast<int>(s)));
+        arguments.push_back(own[s]);
+    }
+    const attributes backwards{b.text(arguments, gives), static_cast<std::int64_t>(first.size()),
+                               static_cast<std::int64_t>(stacks.size()), !a.reversed};
+    node* const made = add_node(definition_of<scan_op>(), std::move(inputs), encode(backwards));
+    int output = 0;
+    for (const std::vector<std::size_t>* which : {&carried, &shared, &sliced})
+        for (const std::size_t k : *which) g.set(static_cast<int>(k), any_tensor({made, output++}));
+}
+
+namespace detail {
+// A carry lies, from one run to the next: where it was given; where its stack is, if that is read; or in one of two places in turn; the
+// last where its output is.
+struct scan_slices_kernel final : kernel {
+    explicit scan_slices_kernel(const kernel_setup& s) : reversed(s.attrs.get<std::int64_t>("reversed") != 0) {
+        const auto a = decode<scan_op::attributes>(s.attrs);
+        const std::shared_ptr<const body> b = body::of_text(a.body);
+        const scan_counts n(a, static_cast<std::size_t>(s.inputs.size()), *b);
+        std::vector<tensor_type> given(s.inputs.begin(), s.inputs.end());
+        steps = given[n.carried].extents[0].size;
+        for (std::size_t x = n.carried; x < n.carried + n.sliced; ++x) {
+            given[x] = slice_of(given[x]).type;
+            sliced.push_back(bytes_in(given[x]));
+        }
+        each = planned(s, a.body, {given.data(), static_cast<int>(given.size())});
+        inputs = given.size();
+        bytes = block_of(each->scratch_bytes());
+        for (std::size_t c = 0; c < n.carried; ++c) {
+            carried.push_back({bytes_in(given[c]), bytes});
+            bytes += 2 * block_of(carried.back().bytes);
+        }
+        for (std::size_t y = n.carried; y < n.carried + n.given; ++y) {
+            stacked.push_back({bytes_in(slice_of(s.outputs[static_cast<int>(y)]).type), bytes});
+            bytes += block_of(stacked.back().bytes);
+        }
+    }
+    void run(const kernel_run& r) override {
+        auto** const arguments = reinterpret_cast<const void**>(r.scratch + bytes);
+        auto** const results = reinterpret_cast<void**>(r.scratch + bytes) + inputs;
+        const auto stack = [&](std::size_t c) {
+            return r.output<std::byte>(static_cast<int>(carried.size() + stacked.size() + c));
+        };
+        // The carry that run number `step` is given.
+        const auto place_of = [&](std::size_t c, std::int64_t step) -> std::byte* {
+            const block& b = carried[c];
+            if (step == steps && r.out[c]) return r.output<std::byte>(static_cast<int>(c));
+            if (step < steps && stack(c)) return stack(c) + static_cast<std::size_t>(slice(step)) * b.bytes;
+            return r.scratch + b.offset + static_cast<std::size_t>(step % 2) * block_of(b.bytes);
+        };
+        for (std::size_t c = 0; c < carried.size(); ++c) {
+            arguments[c] = r.in[c];
+            if ((steps == 0 && r.out[c]) || (steps > 0 && stack(c))) copy(place_of(c, 0), r.in[c], carried[c].bytes);
+        }
+        for (std::size_t k = carried.size() + sliced.size(); k < inputs; ++k) arguments[k] = r.in[k];
+        body_runs one(*each, r.scratch, r);
+        for (std::int64_t step = 0; step < steps; ++step) {
+            require_wanted(r);
+            const auto at = static_cast<std::size_t>(slice(step));
+            for (std::size_t x = 0; x < sliced.size(); ++x)
+                arguments[carried.size() + x] =
+                    r.input<std::byte>(static_cast<int>(carried.size() + x)) + at * sliced[x];
+            for (std::size_t c = 0; c < carried.size(); ++c) results[c] = place_of(c, step + 1);
+            for (std::size_t y = 0; y < stacked.size(); ++y) {
+                auto* const to = r.output<std::byte>(static_cast<int>(carried.size() + y));
+                results[carried.size() + y] = to ? to + at * stacked[y].bytes : r.scratch + stacked[y].offset;
+            }
+            one(arguments, results);
+            for (std::size_t c = 0; c < carried.size(); ++c) arguments[c] = results[c];
+        }
+    }
+    std::size_t scratch_bytes() const override {
+        return bytes + (inputs + carried.size() + stacked.size()) * sizeof(void*);
+    }
+    double cost() const override { return each->cost() * static_cast<double>(steps); }
+    std::int64_t slice(std::int64_t step) const { return reversed ? steps - 1 - step : step; }
+    static void copy(void* to, const void* from, std::size_t count) {
+        if (count > 0) std::memcpy(to, from, count);
+    }
+
+    struct block {
+        std::size_t bytes, offset; // in working memory
+    };
+    bool reversed;
+    std::int64_t steps = 0;
+    std::unique_ptr<prepared_body> each;
+    std::size_t inputs = 0;          // of the body
+    std::vector<std::size_t> sliced; // bytes of a slice
+    std::vector<block> carried, stacked;
+    std::size_t bytes = 0; // of working memory, before pointers
+};
+} // namespace detail
+
+TENON_INLINE kernel_pointer scan_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::scan_slices_kernel>(s);
+}
+
+} // namespace tenon
+
+#endif

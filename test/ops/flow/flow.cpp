@@ -1,0 +1,318 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include <tenon/core/array/array.hpp>
+#include <tenon/graph/json.hpp>
+#include <tenon/nn/dense.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
+#include <tenon/ops/flow/cond.hpp>
+#include <tenon/ops/flow/scan_slices.hpp>
+#include <tenon/ops/flow/while_loop.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/random/random.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+#include "../check_gradients.hpp"
+#include "../random/random_arrays.hpp"
+#include "ops/untyped_run.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
+
+namespace {
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct steps_size : dim<"steps"> {} steps;
+
+constexpr auto halves = [](const auto& x) { return x * 0.5f; };
+constexpr auto adds = [](const auto& c, const auto& x) { return std::pair(c + x, c); };
+
+using row = tensor<float, shape<batch, 3>>;
+using rows = tensor<float, shape<steps, batch, 3>>;
+// What stands for several is given and comes back as several; stacked along the axis that was gone through.
+static_assert(std::is_same_v<decltype(scan(adds, row(), rows())), std::pair<row, rows>>);
+static_assert(std::is_same_v<decltype(cond(
+                                 tensor<bool, shape<>>(), [] { return row(); }, [] { return row(); })),
+                             row>);
+static_assert(std::is_same_v<decltype(cond(
+                                 tensor<bool, shape<>>(), [] { return std::tuple(row(), row()); },
+                                 [] { return std::tuple(row(), row()); })),
+                             std::tuple<row, row>>);
+static_assert(std::is_same_v<decltype(while_loop([](const auto& x) { return sum(x) > 0.0f; }, halves, row())), row>);
+static_assert(std::is_same_v<decltype(while_loop([](const auto& x) { return sum(x) > 0.0f; }, halves, ill_shaped())),
+                             ill_shaped>);
+} // namespace
+
+TEST_CASE("while_loop: repeats while its condition is true, with gradients") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<double, shape<>>("x");
+    const auto most = placeholder<int, shape<>>("most");
+    const auto [i, y] =
+        while_loop([&](const auto& n, const auto&) { return n < most; },
+                   [&](const auto& n, const auto& v) { return std::tuple(n + 1, v * 1.01 + x); }, constant(0), x);
+    const auto [dx] = gradients(y, x);
+    session s;
+    for (const int n : {0, 1, 2, 9, 3000}) { // more than carries are kept
+        const auto [count, last, slope] = s.run(i, y, dx, feed(x, 2.0), feed(most, n));
+        double v = 2, d = 1;
+        for (int k = 0; k < n; ++k) {
+            v = v * 1.01 + 2;
+            d = d * 1.01 + 1;
+        }
+        CHECK(count() == n);
+        CHECK(last() == doctest::Approx(v).epsilon(1e-10));
+        CHECK(slope() == doctest::Approx(d).epsilon(1e-10));
+    }
+}
+
+TEST_CASE("while_loop: gradients of tensors that it carries and that it uses") {
+    CHECK(check_gradients(
+              [](auto x, auto w) {
+                  const auto [n, y] =
+                      while_loop([](const auto& k, const auto&) { return k < 5; },
+                                 [&](const auto& k, const auto& v) { return std::tuple(k + 1, tanh(matmul(v, w))); },
+                                 constant(0), x);
+                  return y;
+              },
+              input<shape<dyn, 3>>(2, 3), input<shape<3, 3>>()) == "");
+    CHECK(check_gradients( // how often depends on the values; a square root by Newton's method
+              [](auto x) {
+                  const auto start = 1.0 + 0.0 * x;
+                  return while_loop([&](const auto& v) { return max(abs(square(v) - x)) > 1e-12; },
+                                    [&](const auto& v) { return 0.5 * (v + x / v); }, start);
+              },
+              test::gradient_input<shape<4>>{extents(4), test::values::positive, {}}) == "");
+}
+
+TEST_CASE("while_loop: treeverse finds each carry again, however many runs and places there are") {
+    // Few places: carries are large. Each run's gradient needs its own carry: a product of all of them is exact.
+    const graph_scope scope{graph()};
+    const auto x = placeholder<double, shape<dyn>>("x");
+    const auto most = placeholder<int, shape<>>("most");
+    const auto [n, y] =
+        while_loop([&](const auto& k, const auto&) { return k < most; },
+                   [&](const auto& k, const auto& v) { return std::tuple(k + 1, v * v - 0.5 * v); }, constant(0), x);
+    const auto [dx] = gradients(sum(y), x);
+    session s;
+    for (const std::int64_t size : {std::int64_t{3}, std::int64_t{1} << 20})
+        for (const int runs : {0, 1, 5, 8, 9, 10, 40, 60}) {
+            if (size > 3 && runs > 40) continue;
+            array<double, shape<dyn>> values(size);
+            for (std::int64_t k = 0; k < size; ++k) values(k) = k % 2 ? 1.45 : 0.3;
+            const auto [last, slope] = s.run(y, dx, feed(x, values), feed(most, runs));
+            for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, size - 1}) {
+                double v = values(k), d = 1;
+                for (int r = 0; r < runs; ++r) {
+                    d *= 2 * v - 0.5;
+                    v = v * v - 0.5 * v;
+                }
+                CHECK(last(k) == doctest::Approx(v));
+                CHECK(slope(k) == doctest::Approx(d));
+            }
+        }
+}
+
+TEST_CASE("while_loop: one that does not end is stopped by the step's deadline, and the session goes on") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<>>("x");
+    const auto y = while_loop([](const auto& v) { return v > 0.0f; }, [](const auto& v) { return v; }, x);
+    session s;
+    CHECK_THROWS_AS(s.run_for(0.05, y, feed(x, 1.0f)), deadline_exceeded_error);
+    CHECK(s.run(y, feed(x, -1.0f))() == -1.0f);
+}
+
+TEST_CASE("scan: carries on, stacks, goes backwards, and through no slices at all") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<int, shape<steps, 2>>("x");
+    const auto [last, before] = scan(adds, constant({10, 20}), x);
+    const auto [first, after] = scan(adds, constant({10, 20}), x, {.reversed = true});
+    session s;
+    const array<int, shape<dyn, 2>> values{{1, 2}, {3, 4}, {5, 6}};
+    const auto [l, b, f, a] = s.run(last, before, first, after, feed(x, values));
+    CHECK(l == array<int, shape<2>>{19, 32});
+    CHECK(b == array<int, shape<dyn, 2>>{{10, 20}, {11, 22}, {14, 26}});
+    CHECK(f == array<int, shape<2>>{19, 32});
+    CHECK(a == array<int, shape<dyn, 2>>{{18, 30}, {15, 26}, {10, 20}});
+    const auto [none, nothing] = s.run(last, before, feed(x, array<int, shape<dyn, 2>>(0)));
+    CHECK(none == array<int, shape<2>>{10, 20});
+    CHECK(nothing.extents()[0].size == 0);
+}
+
+TEST_CASE("scan: gradients of the first carry, the slices and what all steps use, once and twice") {
+    const auto cell = [](auto h0, auto x, auto w, auto u) {
+        return scan(
+            [&](const auto& h, const auto& slice) {
+                const auto next = tanh(matmul(slice, w) + matmul(h, u));
+                return std::pair(next, next * next);
+            },
+            h0, x);
+    };
+    const auto both = [&](auto h0, auto x, auto w, auto u) {
+        const auto [last, all] = cell(h0, x, w, u);
+        return sum(last) + sum(all);
+    };
+    CHECK(check_gradients(both, input<shape<2, 3>>(), input<shape<4, 2, 5>>(), input<shape<5, 3>>(),
+                          input<shape<3, 3>>()) == "");
+    CHECK(check_gradients(both, input<shape<dyn, 3>>(2, 3), input<shape<dyn, dyn, 5>>(4, 2, 5), input<shape<5, 3>>(),
+                          input<shape<3, 3>>()) == "");
+    CHECK(check_gradients(
+              [&](auto h0, auto x, auto w, auto u) {
+                  const auto [dh, dx, dw, du] = gradients(both(h0, x, w, u), h0, x, w, u);
+                  return sum(square(dh)) + sum(square(dx)) + sum(square(dw)) + sum(square(du));
+              },
+              input<shape<2, 3>>(), input<shape<3, 2, 2>>(), input<shape<2, 3>>(), input<shape<3, 3>>()) == "");
+}
+
+TEST_CASE("scan: the same as its steps written one after another, whatever is carried") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<3, batch, 2>>("x");
+    const auto w = placeholder<float, shape<2, 2>>("w");
+    const auto step = [&](const auto& state, const auto& slice) {
+        const auto [h, c, n] = state;
+        const auto gate = sigmoid(matmul(slice, w) + h);
+        const auto next = c * gate + tanh(slice);
+        const auto scaled = next * gate;
+        return std::pair(std::tuple(scaled, next, n + 1), std::tuple(scaled, n));
+    };
+    const auto x0 = gather(x, constant(0)), x1 = gather(x, constant(1)), x2 = gather(x, constant(2));
+    const tensor<float, shape<batch, 2>> h0 = x0 * 0.0f;
+    const auto [state, ys] = scan(step, std::tuple(h0, h0, constant(0)), x);
+    const auto [h, c, n] = state;
+    const auto [all, counted] = ys;
+    const auto first = step(std::tuple(h0, h0, constant(0)), x0);
+    const auto second = step(std::tuple(tensor<float, shape<batch, 2>>(std::get<0>(first.first)),
+                                        tensor<float, shape<batch, 2>>(std::get<1>(first.first)),
+                                        tensor<int, shape<>>(std::get<2>(first.first))),
+                             x1);
+    const auto third = step(std::tuple(tensor<float, shape<batch, 2>>(std::get<0>(second.first)),
+                                       tensor<float, shape<batch, 2>>(std::get<1>(second.first)),
+                                       tensor<int, shape<>>(std::get<2>(second.first))),
+                            x2);
+    const tensor<float, shape<batch, 2>> written = std::get<0>(third.first);
+    const auto [dx, dw] = gradients(sum(h) + sum(all), x, w);
+    const auto [ex, ew] = gradients(sum(written) + sum(std::get<0>(first.second)) + sum(std::get<0>(second.second)) +
+                                        sum(std::get<0>(third.second)),
+                                    x, w);
+    session s;
+    const any_array values = random_array<float>(extents(3, 5, 2)), weights = random_array<float>(extents(2, 2));
+    const std::vector<any_array> got =
+        s.run_untyped(test::fed(x, values, w, weights), {h, written, n, counted, dx, ex, dw, ew});
+    for (const auto& [a, b] : {std::pair(0, 1), {4, 5}, {6, 7}})
+        for (std::int64_t k = 0; k < got[static_cast<std::size_t>(a)].elements(); ++k)
+            CHECK(element<float>(got[static_cast<std::size_t>(a)], k) ==
+                  doctest::Approx(element<float>(got[static_cast<std::size_t>(b)], k)).epsilon(1e-5));
+    CHECK(element<int>(got[2], 0) == 3);
+    CHECK(element<int>(got[3], 2) == 2);
+}
+
+TEST_CASE("cond: one of its functions runs; gradients flow through that") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<double, shape<2>>("x");
+    const auto w = placeholder<double, shape<2>>("w");
+    const auto y = cond(
+        sum(x) > 0.0, [&] { return std::tuple(x * w, sum(w)); }, [&] { return std::tuple(-x, sum(x)); });
+    const auto [dx, dw] = gradients(sum(std::get<0>(y)) + 2.0 * std::get<1>(y), x, w);
+    session s;
+    const array<double, shape<2>> up{3.0, 1.0}, down{-3.0, 1.0}, weights{5.0, 7.0};
+    const auto [a, da, ga] = s.run(std::get<0>(y), dx, dw, feed(x, up), feed(w, weights));
+    CHECK(a == array<double, shape<2>>{15.0, 7.0});
+    CHECK(da == weights);
+    CHECK(ga == array<double, shape<2>>{5.0, 3.0});
+    const auto [b, db, gb] = s.run(std::get<0>(y), dx, dw, feed(x, down), feed(w, weights));
+    CHECK(b == array<double, shape<2>>{3.0, -1.0});
+    CHECK(db == array<double, shape<2>>{1.0, 1.0});
+    CHECK(gb == array<double, shape<2>>{0.0, 0.0});
+}
+
+TEST_CASE("control flow: bodies in bodies, from what is around all of them") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<double, shape<4>>("x");
+    const auto w = variable<double, shape<>>("w", constant_value(2.0));
+    // Each element, halved until it is at most w, and counted.
+    const auto [total, counts] = scan(
+        [&](const auto& sum_so_far, const auto& v) {
+            const auto [n, small] =
+                while_loop([&](const auto&, const auto& u) { return u > w; },
+                           [](const auto& k, const auto& u) { return std::tuple(k + 1, u * 0.5); }, constant(0), v);
+            const auto kept = cond(
+                n > 1, [&] { return small * w; }, [&] { return small; });
+            return std::pair(sum_so_far + kept, n);
+        },
+        constant(0.0), x);
+    const auto [dx, dw] = gradients(total, x, w);
+    session s;
+    s.run(initialize_variables());
+    const auto [t, c, d, dv] = s.run(total, counts, dx, dw, feed(x, array<double, shape<4>>{1.0, 3.0, 7.0, 16.0}));
+    CHECK(c == array<int, shape<4>>{0, 1, 2, 3});
+    CHECK(t() == doctest::Approx(1 + 1.5 + 2 * 1.75 + 2 * 2));
+    CHECK(d == array<double, shape<4>>{1.0, 0.5, 0.5, 0.25});
+    CHECK(dv() == doctest::Approx(1.75 + 2));
+}
+
+TEST_CASE("control flow: layers are made by the first step, and trained through all of them") {
+    const graph_scope scope{graph()};
+    const auto cell = nn::dense<3>();
+    const auto x = placeholder<float, shape<steps, batch, 3>>("x");
+    const auto [last, all] = scan(
+        [&](const auto& h, const auto& v) {
+            const auto next = tanh(cell(v + h));
+            return std::pair(next, next);
+        },
+        gather(x, constant(0)), x);
+    CHECK(graph::current().collection(trainable_variables).size() == 2);
+    session s;
+    s.run(initialize_variables());
+    const auto grads = gradients(any_tensor(sum(last)), graph::current().collection(trainable_variables));
+    const any_array values = random_array<float>(extents(4, 2, 3));
+    CHECK(s.run_untyped(test::fed(x, values), grads).size() == 2);
+}
+
+TEST_CASE("control flow: a graph with bodies is read as it was written, and runs the same") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<steps, 3>>("x");
+    const auto [last, all] = scan(adds, constant({1.0f, 2.0f, 3.0f}), x);
+    const auto y = cond(
+        sum(last) > 0.0f, [&] { return last; }, [&] { return -last; });
+    const auto [dx] = gradients(sum(y), x);
+    const std::string text = to_json(graph::current());
+    const graph again = graph_from_json(text);
+    CHECK(to_json(again) == text);
+    const any_array values = random_array<float>(extents(5, 3));
+    session s, t(again);
+    const std::vector<any_array> one = s.run_untyped(test::fed(x, values), {y, dx}),
+                                 other = t.run_untyped(test::fed(again.tensor("x"), values),
+                                                       {again.tensor(y.name()), again.tensor(dx.name())});
+    CHECK(one[0] == other[0]);
+    CHECK(one[1] == other[1]);
+}
+
+TEST_CASE("control flow: what a body cannot have is refused in words") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<3>>("x");
+    const auto yes = placeholder<bool, shape<>>("yes");
+    CHECK_THROWS_WITH_AS(cond(
+                             yes, [&] { return x + random_uniform<float, shape<3>>(); }, [&] { return x; }),
+                         doctest::Contains("it computes and nothing else; make variables and random numbers outside"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::scan(
+                             [](const auto& c, const auto&) {
+                                 return detail::carried_and_given{{c[0]}, {}};
+                             },
+                             {x, x}, {x}),
+                         doctest::Contains("is given 2 tensors to carry on, and gives 1"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(
+        untyped::while_loop([&](const auto&) { return yes; },
+                            [](const auto& c) { return std::vector<any_tensor>{sum(as<float, shape<3>>(c[0]))}; }, {x}),
+        doctest::Contains("the body gives other types than it is given"), invalid_argument_error);
+}
