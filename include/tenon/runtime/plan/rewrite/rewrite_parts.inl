@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <tenon/ops/elementwise/fused_parts.hpp>
-#include <tenon/runtime/plan/rewrite/rewrite.hpp>
 
 // A part of runtime/plan/rewrite/rewrite.ipp: slices and the like that elementwise items read where they lie. A stencil is one pass.
 
