@@ -80,7 +80,15 @@ template <class Op, class Static, int Output, class... Operands> struct inferenc
     static constexpr const extents& value = answer.type.extents;
 };
 
+/// What stands where one tensor should be: several, as a std::tuple.
+struct operand_tuple {};
+
 #if defined(__clang__)
+
+struct a_tuple_of_tensors_is_no_tensor_take_it_apart {
+    static constexpr bool agree = false, fits = false;
+};
+using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart;
 
 // clang prints values inside template arguments as numbers, but names of types and enumerators as they are.
 template <int Number> struct size {};
@@ -239,6 +247,8 @@ template <fixed_string Complaint> struct complaint {
     static_assert(sizeof(shapes_do_not_agree<Complaint>) > 0);
     static constexpr bool agree = true, fits = false; // it has been said
 };
+using tuple_is_no_tensor =
+    complaint<"a tuple of tensors is no tensor: take it apart, auto [a, b] = t, or take std::get<0>(t)">;
 template <class Rule, fault Fault, class Static, class... Operands>
 using complaint_of = complaint<sentence<Rule, Fault, Static, Operands...>()>;
 
@@ -269,19 +279,24 @@ template <> struct verdict_about<fault::in_own_words> {
                            shown_of<Operands>..., typename asked<Static, true>::type>;
 };
 #endif
-template <bool MistakenBefore> struct verdict_on {
+template <class... Operands>
+inline constexpr int first_of_all = any_ill_shaped<Operands...>                        ? 1
+                                    : (std::is_same_v<Operands, operand_tuple> || ...) ? 2
+                                                                                       : 0;
+template <int FirstOfAll> struct verdict_on {
     template <class Rule, class Static, class... Operands>
     using type =
         typename verdict_about<inference<Rule, Static, 0, Operands...>::answer.what>::template type<Rule, Static,
                                                                                                     Operands...>;
 };
-template <> struct verdict_on<true> { template <class...> using type = mistaken_before; };
+template <> struct verdict_on<1> { template <class...> using type = mistaken_before; };
+template <> struct verdict_on<2> { template <class...> using type = tuple_is_no_tensor; };
 
 /// What Rule says to attributes Static::value and operands (operand_types, or ill_shaped). Beside the operands a complaint
 /// shows what is asked for: Static::subject, an operand_type, where there is one; else sizes (for clang, the shape
 /// Static::target) or axes among the attributes.
 template <class Rule, class Static, class... Operands>
-using verdict_of = typename verdict_on<any_ill_shaped<Operands...>>::template type<Rule, Static, Operands...>;
+using verdict_of = typename verdict_on<first_of_all<Operands...>>::template type<Rule, Static, Operands...>;
 
 } // namespace detail
 

@@ -318,7 +318,12 @@ template <class T, Number X> struct element_beside<T, X> { using type = operand_
 template <class T, class X> using element_beside_t = typename element_beside<T, X>::type;
 
 template <class X> struct own_element { using type = void; };
-template <Operand X> struct own_element<X> { using type = typename std::remove_cvref_t<X>::element_type; };
+template <Operand X> struct own_element<X> { using type = float; }; // of a mistake
+template <Operand X>
+    requires requires { typename std::remove_cvref_t<X>::element_type; }
+struct own_element<X> {
+    using type = typename std::remove_cvref_t<X>::element_type;
+};
 
 template <class... X> struct first_element { using type = void; };
 template <class X, class... Rest> struct first_element<X, Rest...> {

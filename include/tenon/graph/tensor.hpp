@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tuple>
+
 #include <tenon/core/check.hpp>
 #include <tenon/graph/add_node.hpp>
 #include <tenon/graph/graph.hpp>
@@ -107,6 +109,12 @@ struct operand_type_of<X> {
     using type = operand_type<typename X::element_type, typename X::shape_type>;
 };
 template <> struct operand_type_of<ill_shaped> { using type = ill_shaped; };
+// What a queue, an iterator or an op of several results gives, where one tensor is needed.
+template <class X> inline constexpr bool is_tuple_of_tensors = false;
+template <class... T>
+    requires(sizeof...(T) > 0)
+inline constexpr bool is_tuple_of_tensors<std::tuple<T...>> = (Typed<T> && ...);
+template <class... T> struct operand_type_of<std::tuple<T...>> { using type = operand_tuple; };
 /// The operand_type of a tensor or an expression.
 template <class X> using operand_of_t = typename operand_type_of<std::remove_cvref_t<X>>::type;
 
@@ -136,7 +144,8 @@ using op_result_t = typename typed_result<inference<Op, Static, Output, Operands
 
 /// What ops take: a tensor or an elementwise expression of the typed world, or what a mistaken call returned.
 template <class X>
-concept Operand = detail::Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped>;
+concept Operand = detail::Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped> ||
+    detail::is_tuple_of_tensors<std::remove_cvref_t<X>>;
 template <class X>
 concept OperandOrIllShaped = Operand<X>;
 

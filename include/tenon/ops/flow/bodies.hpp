@@ -66,10 +66,16 @@ struct applied<F, std::tuple<T...>> {
 };
 template <class F, class Tuple> using applied_t = typename applied<F, Tuple>::type;
 
-/// Of several verdicts the first that does not fit, or one that does.
-template <class... Verdicts> struct first_mistake { using type = fitting; };
-template <class V, class... More> struct first_mistake<V, More...> {
-    using type = typename std::conditional_t<V::fits, first_mistake<More...>, std::type_identity<V>>::type;
+// A rule's verdict on operands, beside whether it fits: to ask the verdict itself is to complain.
+template <class Rule, class... Operands> struct judged {
+    static constexpr bool fits = inference<Rule, without_attributes, 0, Operands...>::answer.what == fault::none;
+    using verdict = verdict_of<Rule, without_attributes, Operands...>;
+};
+/// Of several the first that does not fit, or one that does.
+template <class... Judged> struct first_mistake { using type = fitting; };
+template <class J, class... More> struct first_mistake<J, More...> {
+    using type =
+        typename std::conditional_t<J::fits, first_mistake<More...>, std::type_identity<typename J::verdict>>::type;
 };
 
 /// What a body gives goes on as what it was given: the first is of the type that it keeps.

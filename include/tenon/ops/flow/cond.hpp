@@ -20,7 +20,7 @@ struct cond_op {
     };
     static constexpr char the_condition_is_one_bool[] = "the condition is one bool";
     static constexpr char bodies_give_different_types[] =
-        "both functions give as many tensors, of the same types and sizes";
+        "both bodies give as many tensors, of the same types and sizes";
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list in, int output);
     static void gradient(gradient_context& g);
@@ -55,8 +55,8 @@ std::vector<any_tensor> add_cond(const any_tensor& condition, body_builder& then
 
 template <class P, class Then, class Else> struct cond_types;
 template <class P, class... A, class... B> struct cond_types<P, std::tuple<A...>, std::tuple<B...>> {
-    using verdict = typename first_mistake<
-        verdict_of<cond_rule, without_attributes, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
+    using verdict =
+        typename first_mistake<judged<cond_rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
 };
 template <class P, class Then, class Else> struct cond_results;
 template <class P, class... A, class... B> struct cond_results<P, std::tuple<A...>, std::tuple<B...>> {

@@ -73,6 +73,16 @@ struct is_initialized_op {
 };
 TENON_OP(state, is_initialized);
 
+namespace detail {
+// What has this type is said elsewhere.
+struct said_in_partition {
+    constexpr said_in_partition() = default;
+    template <std::integral N> constexpr said_in_partition(N) { // NOLINT: it takes what is given
+        static_assert(is_mistake<N>, "tenon: how many parts a variable has is said as {.partition = {.parts = 4}}");
+    }
+};
+} // namespace detail
+
 struct variable_options {
     bool trainable = true;
     /// False: it enters no collection, so it is neither initialised, trained nor saved with the others
@@ -81,6 +91,7 @@ struct variable_options {
     /// In how many parts it is, which may lie on different tasks (ops/shape/partition.hpp): {.parts = 3}. Not said: in one, or as the
     /// partition_scope around it says.
     partitioned partition{};
+    detail::said_in_partition parts{}; ///< no option: it is {.partition = {.parts = 3}}
 };
 
 namespace detail {

@@ -79,14 +79,14 @@ struct equally_long_rule {
 } // namespace detail
 
 /// Of a tensor [n, ...].
-template <Operand X> queue<detail::row_component<X>> input_producer(const X& x, const producer_options& o = {}) {
+template <detail::Typed X> queue<detail::row_component<X>> input_producer(const X& x, const producer_options& o = {}) {
     detail::require_rows<X>();
     return queue<detail::row_component<X>>(untyped::input_producer(as_tensor(x), o));
 }
 inline queue<std::string> string_input_producer(const std::vector<std::string>& texts, const producer_options& o = {}) {
     return queue<std::string>(untyped::string_input_producer(texts, o));
 }
-template <Operand X> queue<std::string> string_input_producer(const X& texts, const producer_options& o = {}) {
+template <detail::Typed X> queue<std::string> string_input_producer(const X& texts, const producer_options& o = {}) {
     using of = detail::operand_of_t<X>;
     static_assert(std::is_same_v<typename of::element, std::string> && of::shape::extents.rank() == 1,
                   "tenon::string_input_producer: texts are a tensor of std::string with one dimension, or a list");
@@ -97,6 +97,7 @@ inline queue<std::int64_t> range_input_producer(std::int64_t limit, const produc
 }
 /// Of tensors [n, ...] each: a slice of each, which belong together.
 template <class... X>
+    requires(!detail::any_ill_shaped<X...>)
 std::tuple<detail::row_tensor<X>...> slice_input_producer(const std::tuple<X...>& tensors,
                                                           const producer_options& o = {}) {
     static_assert(sizeof...(X) > 0, "tenon::slice_input_producer: give one tensor at least");
@@ -114,9 +115,28 @@ std::tuple<detail::row_tensor<X>...> slice_input_producer(const std::tuple<X...>
     (std::index_sequence_for<X...>{});
 }
 /// Of one.
-template <Operand X> detail::row_tensor<X> slice_input_producer(const X& x, const producer_options& o = {}) {
+template <detail::Typed X> detail::row_tensor<X> slice_input_producer(const X& x, const producer_options& o = {}) {
     detail::require_rows<X>();
     return detail::row_tensor<X>::unchecked(untyped::slice_input_producer({any_tensor(as_tensor(x))}, o)[0]);
+}
+
+// What a mistaken call returned stays that.
+template <class X>
+    requires std::is_same_v<X, ill_shaped> ill_shaped input_producer(const X&, const producer_options& = {}) {
+        return {};
+    }
+template <class X>
+    requires std::is_same_v<X, ill_shaped> ill_shaped string_input_producer(const X&, const producer_options& = {}) {
+        return {};
+    }
+template <class X>
+    requires std::is_same_v<X, ill_shaped> ill_shaped slice_input_producer(const X&, const producer_options& = {}) {
+        return {};
+    }
+template <class... X>
+    requires detail::any_ill_shaped<X...>
+auto slice_input_producer(const std::tuple<X...>&, const producer_options& = {}) {
+    return std::tuple(((void)sizeof(X), ill_shaped{})...);
 }
 
 } // namespace tenon

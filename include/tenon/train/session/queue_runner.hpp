@@ -63,6 +63,10 @@ private:
 void add_queue_runner(const queue_runner& r);
 /// Starts all runners of the session's graph; how many operations are run again and again thereby.
 int start_queue_runners(session& s, coordinator& c);
+namespace detail {
+struct first_the_session_then_the_coordinator {};
+} // namespace detail
+int start_queue_runners(coordinator&, session&, detail::first_the_session_then_the_coordinator = {}) = delete;
 
 } // namespace tenon
 

@@ -66,6 +66,10 @@ std::shared_ptr<session_hook> stop_at_step(std::int64_t last);
 std::shared_ptr<session_hook> log_tensors(std::vector<any_tensor> tensors, hook_period every = {}, hook_log to = {});
 /// A step whose `loss` is not a number, or infinite, is a failed_precondition_error that names it; with `stop`, it ends the steps.
 std::shared_ptr<session_hook> nan_guard(const any_tensor& loss, bool stop = false);
+namespace detail {
+struct give_the_tensor_not_its_name {};
+} // namespace detail
+std::shared_ptr<session_hook> nan_guard(const char*, bool = false, detail::give_the_tensor_not_its_name = {}) = delete;
 /// Lines such as "step 700: 12.5 steps/s", of the global step, by the period; every 100 steps, where none is given.
 std::shared_ptr<session_hook> step_rate(hook_period every = {}, hook_log to = {});
 
