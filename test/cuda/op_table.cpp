@@ -29,7 +29,8 @@ const std::set<std::string>& exact() {
         "ensure_shape",  "expand_dims",  "fill_like",      "identity",       "one_hot",        "pad",
         "reshape",       "reshape_like", "reverse",        "slice",          "slice_gradient", "split",
         "split_evenly",  "split_like",   "squeeze",        "stack",          "stop_gradient",  "tile",
-        "tile_gradient", "transpose",    "unstack",        "is_initialized", "variable",       "constant"};
+        "tile_gradient", "transpose",    "unstack",        "is_initialized", "variable",       "constant",
+        "einsum_operand"};
     return all;
 }
 

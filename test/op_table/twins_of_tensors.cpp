@@ -59,6 +59,7 @@ TEST_CASE("typed and untyped: sizes, order and parts") {
     t.same("squeeze", squeeze<1>(expand_dims<1>(x)), untyped::squeeze(untyped::expand_dims(x, 1), 1));
     t.same("squeeze", squeeze(expand_dims<1>(x)), untyped::squeeze(untyped::expand_dims(x, 1)));
     t.same("flatten", flatten(y), untyped::flatten(y));
+    t.same("einsum", einsum<"ij,kj->ki">(y, y), untyped::einsum("ij,kj->ki", {y, y}));
     t.same("flatten", flatten<1>(expand_dims<1>(x)), untyped::flatten(untyped::expand_dims(x, 1), 1));
     t.same("transpose", transpose(x), untyped::transpose(x));
     t.same("swapaxes", swapaxes<0, -1>(x), untyped::swapaxes(x, 0, -1));

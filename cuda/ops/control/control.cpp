@@ -39,6 +39,7 @@ void register_control() {
     enter({{"identity", prepare<copy_kernel>},
            {"stop_gradient", prepare<copy_kernel>},
            {"ensure_shape", prepare<copy_kernel>},
+           {"einsum_operand", prepare<copy_kernel>},
            {"placeholder_with_default", prepare<copy_kernel>},
            {"reshape", prepare<copy_kernel>},
            {"reshape_like", prepare<copy_kernel>},

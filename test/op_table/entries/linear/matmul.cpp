@@ -2,9 +2,10 @@
 
 #include <cmath>
 
+#include <tenon/ops/linear/einsum.hpp>
 #include <tenon/ops/linear/matmul_float8.hpp>
 
-// Products of matrices.
+// Products of matrices; what einsum makes of several operands is made of these, and tested in ops/linear/einsum.cpp.
 
 namespace op_table {
 namespace {
@@ -102,6 +103,15 @@ const add_entries products{
                       })};
                   }}},
      .steps = "rounding has steps: ops/linear/matmul_float8.cpp"},
+    {.op = "einsum_operand",
+     .elements = numeric,
+     .samples = {{.operands = {x("m=3 k=4"), x("k n=2").without_slope(), x("n n").without_slope()},
+                  .attributes = einsum_operand_op::attributes{"ij,jk,kk->"},
+                  .expected = [](const setting&, const arguments& in) -> arguments { return {in[0]}; }},
+                 {.about = "with dimensions without letters",
+                  .operands = {x("b=2 m=3 k=4"), x("k m").without_slope()},
+                  .attributes = einsum_operand_op::attributes{"...ij,ji->..."},
+                  .expected = [](const setting&, const arguments& in) -> arguments { return {in[0]}; }}}},
 };
 
 } // namespace
