@@ -34,6 +34,9 @@
 #include <tenon/ops/linear/matmul.hpp>                // products of matrices and batches of them
 #include <tenon/ops/linear/matmul_float8.hpp>         // of operands that are rounded to 8 bits
 #include <tenon/ops/linear/einsum.hpp>                // sums of products, said by letters
+#include <tenon/ops/linear/triangular.hpp>            // Cholesky, triangular systems
+#include <tenon/ops/linear/solve.hpp>                 // linear equations, inverses, determinants
+#include <tenon/ops/linear/decomposition.hpp>         // QR, singular values, eigenvalues of symmetric matrices
 #include <tenon/ops/reduce/reduction.hpp>             // sum, mean, max, argmax, logsumexp, ...
 #include <tenon/ops/reduce/scan.hpp>                  // running sums, products, extremes
 #include <tenon/ops/shape/reshape.hpp>                // reshape, squeeze, expand_dims

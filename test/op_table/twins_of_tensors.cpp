@@ -86,6 +86,23 @@ TEST_CASE("typed and untyped: sizes, order and parts") {
     t.same("gather", gather<0>(x, i), untyped::gather(x, i));
 }
 
+TEST_CASE("typed and untyped: matrices") {
+    twins t;
+    const auto a = t.given<double, shape<2, 2>>({4, 1, 2, 3});
+    const auto b = t.operand<double, shape<2, 3>>();
+    t.same("cholesky", cholesky(a), untyped::cholesky(a));
+    t.same("triangular_solve", triangular_solve(a, b, {.lower = false}),
+           untyped::triangular_solve(a, b, {.lower = false}));
+    t.same("solve", solve(a, b), untyped::solve(a, b));
+    t.same("inverse", inverse(a), untyped::inverse(a));
+    t.same("determinant", determinant(a), untyped::determinant(a));
+    t.same_parts("slogdet", slogdet(a), untyped::slogdet(a));
+    t.same_parts("qr", qr(b), untyped::qr(b));
+    t.same_parts("svd", svd(b), untyped::svd(b));
+    t.same("singular_values", singular_values(b), untyped::singular_values(b));
+    t.same_parts("eigh", eigh(a), untyped::eigh(a));
+}
+
 TEST_CASE("typed and untyped: layers") {
     twins t;
     const auto image = t.operand<float, shape<batch, 5, 4, 2>>();
