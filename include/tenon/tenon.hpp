@@ -51,6 +51,7 @@
 #include <tenon/ops/linear/convolution.hpp>           // conv2d
 #include <tenon/ops/linear/pooling.hpp>               // max_pool, average_pool
 #include <tenon/ops/rows/softmax.hpp>                 // softmax and the cross entropies
+#include <tenon/ops/rows/ctc.hpp>                     // the loss of sequences that are not aligned with time
 #include <tenon/ops/rows/normalization.hpp>           // layer normalisation
 #include <tenon/ops/rows/attention.hpp>               // scaled dot-product attention, in blocks
 #include <tenon/ops/random/dropout.hpp>               // dropout

@@ -6,6 +6,7 @@
 #include <tenon/nn/confusion_matrix.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "ops/check_gradients.hpp"
@@ -67,6 +68,163 @@ TEST_CASE("gradients of huber and log_loss agree with central differences") {
     const auto t = given(input<tn::shape<batch, 3>>(2, 3), {0.2, 0.9, 0.05, 0.5, 0.45, 0.1});
     CHECK(check_gradients([](auto a, auto b) { return nn::huber(a, b, 0.35); }, p, t) == "");
     CHECK(check_gradients([](auto a, auto b) { return nn::log_loss(a, b); }, p, t) == "");
+}
+
+namespace {
+// Of rows of three.
+template <class F> double mean_of_rows(const tn::array<double>& a, F&& f) {
+    double sum = 0;
+    const std::int64_t rows = a.extents()[0].size;
+    for (std::int64_t r = 0; r < rows; ++r) sum += f(r);
+    return sum / static_cast<double>(rows);
+}
+double dot(const tn::array<double>& a, const tn::array<double>& b, std::int64_t r) {
+    return a(r, 0) * b(r, 0) + a(r, 1) * b(r, 1) + a(r, 2) * b(r, 2);
+}
+} // namespace
+
+TEST_CASE("losses of rows: hinge, divergence, cosine, triplet") {
+    const tn::graph_scope scope{tn::graph()};
+    using rows = tn::shape<batch, 3>;
+    auto x = tn::placeholder<double, rows>("x"), y = tn::placeholder<double, rows>("y"),
+         z = tn::placeholder<double, rows>("z");
+    const tn::array<double> a{{0.5, -1, 2}, {0, 0, 0}, {1, 3, 0.25}, {-2, 1, 1}},
+        b{{1, -1, -1}, {1, 1, -1}, {1, 3, 1}, {2, 1, 0}},
+        c{{0, 0.25, 0.75}, {1, 0, 0}, {0.5, 0.25, 0.25}, {0.125, 0.75, 0.125}};
+    tn::session s;
+    const auto [hinge, divergence, similarity, distance, triplet, tight] =
+        s.run(tn::feed(x, a), tn::feed(y, b), tn::feed(z, c), nn::hinge(x, y), nn::kl_divergence(tn::log_softmax(x), z),
+              nn::cosine_similarity(x, y), nn::cosine_distance(x, y), nn::triplet(x, y, z), nn::triplet(x, y, z, 0.5));
+    double hinges = 0;
+    for (std::int64_t i = 0; i < 12; ++i) hinges += std::fmax(0, 1 - a[i] * b[i]) / 12;
+    CHECK(hinge.item() == doctest::Approx(hinges));
+    CHECK(divergence.item() == doctest::Approx(mean_of_rows(a, [&](std::int64_t r) {
+              double all = 0, sum = 0;
+              for (int k = 0; k < 3; ++k) all += std::exp(a(r, k));
+              for (int k = 0; k < 3; ++k)
+                  if (c(r, k) > 0) sum += c(r, k) * (std::log(c(r, k)) - std::log(std::exp(a(r, k)) / all));
+              return sum;
+          })));
+    const auto cosine = [&](std::int64_t r) {
+        return r == 1 ? 0 : dot(a, b, r) / std::sqrt(dot(a, a, r) * dot(b, b, r)); // a row of zeros has no direction
+    };
+    for (std::int64_t r = 0; r < 4; ++r) CHECK(similarity(r) == doctest::Approx(cosine(r)));
+    CHECK(distance.item() == doctest::Approx(1 - mean_of_rows(a, cosine)));
+    for (const double margin : {1.0, 0.5})
+        CHECK((margin == 1 ? triplet : tight).item() == doctest::Approx(mean_of_rows(a, [&](std::int64_t r) {
+                                                            const auto to = [&](const tn::array<double>& other) {
+                                                                double d = 0;
+                                                                for (int k = 0; k < 3; ++k)
+                                                                    d += std::pow(a(r, k) - other(r, k), 2);
+                                                                return std::sqrt(d);
+                                                            };
+                                                            return std::fmax(0, to(b) - to(c) + margin);
+                                                        })).epsilon(1e-5));
+    CHECK_THROWS_WITH_AS(nn::triplet(x, y, z, -1), doctest::Contains("triplet: the margin is -1"),
+                         tn::invalid_argument_error);
+}
+
+TEST_CASE("focal losses, and smoothed labels") {
+    const tn::graph_scope scope{tn::graph()};
+    auto x = tn::placeholder<double, tn::shape<batch, 3>>("x"), y = tn::placeholder<double, tn::shape<batch, 3>>("y");
+    auto labels = tn::placeholder<std::int32_t, tn::shape<batch>>("labels");
+    const tn::array<double> a{{0.5, -1, 2}, {40, 0, -900}, {1, 3, 0.25}}, t{{0, 1, 0.25}, {1, 1, 0}, {0, 0, 1}};
+    const tn::array<std::int32_t> l{0, 0, 1};
+    tn::session s;
+    const auto [focal, plain, binary, smooth, sharp] =
+        s.run(tn::feed(x, a), tn::feed(y, t), tn::feed(labels, l), nn::focal(x, labels),
+              nn::focal(x, labels, {.gamma = 0}), nn::binary_focal(x, y, {.gamma = 1.5, .alpha = 0.75}),
+              nn::cross_entropy(x, labels, {.label_smoothing = 0.3}), nn::cross_entropy(x, labels, {}));
+    double focals = 0, plains = 0, binaries = 0, smooths = 0;
+    for (std::int64_t r = 0; r < 3; ++r) {
+        double all = 0;
+        for (int k = 0; k < 3; ++k) all += std::exp(a(r, k) - 40);
+        const auto log_p = [&](int k) { return a(r, k) - 40 - std::log(all); };
+        const double mine = log_p(l(r));
+        focals -= std::pow(1 - std::exp(mine), 2) * mine / 3;
+        plains -= mine / 3;
+        for (int k = 0; k < 3; ++k) {
+            smooths -= ((k == l(r) ? 0.7 : 0) + 0.1) * log_p(k) / 3;
+            const double p = 1 / (1 + std::exp(-a(r, k))), log_1 = -std::log1p(std::exp(-a(r, k))),
+                         log_0 = a(r, k) < -700 ? 0 : -std::log1p(std::exp(a(r, k)));
+            if (t(r, k) > 0) binaries -= 0.75 * t(r, k) * std::pow(1 - p, 1.5) * log_1 / 9;
+            binaries -= 0.25 * (1 - t(r, k)) * std::pow(p, 1.5) * log_0 / 9;
+        }
+    }
+    CHECK(focal.item() == doctest::Approx(focals));
+    CHECK(plain.item() == doctest::Approx(plains));
+    CHECK(sharp.item() == doctest::Approx(plains));
+    CHECK(binary.item() == doctest::Approx(binaries));
+    CHECK(smooth.item() == doctest::Approx(smooths));
+    CHECK_THROWS_WITH_AS(nn::focal(x, labels, {.gamma = -1}), doctest::Contains("focal: gamma is -1"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(nn::binary_focal(x, y, {.alpha = 2}), doctest::Contains("alpha is 2"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(nn::cross_entropy(x, labels, {.label_smoothing = 1}),
+                         doctest::Contains("label smoothing is 1"), tn::invalid_argument_error);
+    // What is certain and right has a gradient, which is 0, whatever gamma is.
+    for (const double gamma : {0.0, 0.5, 2.0}) {
+        const auto d = s.run(tn::feed(x, tn::array<double>{{900, 0, 0}, {0, 900, 0}}),
+                             tn::feed(labels, tn::array<std::int32_t>{0, 1}),
+                             std::get<0>(tn::gradients(nn::focal(x, labels, {.gamma = gamma}), x)));
+        for (std::int64_t i = 0; i < 6; ++i) CHECK(d[i] == 0);
+    }
+}
+
+TEST_CASE("gradients of losses of rows agree with central differences") {
+    using tn::test::check_gradients, tn::test::given, tn::test::input;
+    using rows = tn::shape<batch, 3>;
+    const auto a = input<rows>(2, 3), b = input<rows>(2, 3), c = input<rows>(2, 3);
+    const auto p = given(input<rows>(2, 3), {0.2, 0.9, 0.05, 0.5, 0.45, 0.1});
+    CHECK(check_gradients([](auto x, auto y) { return nn::hinge(x, y); }, a, b) == "");
+    CHECK(check_gradients([](auto x, auto q) { return nn::kl_divergence(x, q); }, a, p) == "");
+    CHECK(check_gradients([](auto x, auto y) { return nn::cosine_distance(x, y); }, a, b) == "");
+    CHECK(check_gradients([](auto x, auto y, auto z) { return nn::triplet(x, y, z, 3); }, a, b, c) == "");
+    CHECK(check_gradients([](auto x, auto q) { return nn::binary_focal(x, q, {.gamma = 0.5}); }, a, p) == "");
+    using two = tn::shape<2, 3>;
+    CHECK(check_gradients([](auto x) { return nn::focal(x, tn::constant({2, 0})); }, input<two>()) == "");
+    CHECK(check_gradients([&](auto x) { return nn::cross_entropy(x, tn::constant({2, 0}), {.label_smoothing = 0.1}); },
+                          input<two>()) == "");
+}
+
+TEST_CASE(
+    "ctc: what no path reads costs infinity and moves nothing; what lies beyond takes no part; mistakes are named") {
+    const tn::graph_scope scope{tn::graph()};
+    auto x = tn::placeholder<float, tn::shape<batch, 3, 4>>("x");
+    auto y = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("y");
+    auto times = tn::placeholder<std::int32_t, tn::shape<batch>>("times"),
+         lengths = tn::placeholder<std::int32_t, tn::shape<batch>>("lengths");
+    const auto each = tn::ctc_loss(x, y, times, lengths);
+    const auto d = std::get<0>(tn::gradients(tn::sum(each), x));
+    tn::session s;
+    tn::array<float> logits(tn::extents{3, 3, 4});
+    for (std::int64_t i = 0; i < 36; ++i) logits[i] = static_cast<float>(i * 7 % 11) / 4;
+    for (std::int64_t c = 0; c < 4; ++c) logits(2, 2, c) = std::nanf(""); // beyond the steps of the last
+    const auto run = [&](const tn::array<std::int32_t>& of, const tn::array<std::int32_t>& t,
+                         const tn::array<std::int32_t>& n) {
+        return s.run(tn::feed(x, logits), tn::feed(y, of), tn::feed(times, t), tn::feed(lengths, n), each, d);
+    };
+    const auto [loss, slope] = run({{1, 1}, {2, 3}, {1, 99}}, {2, 3, 2}, {2, 2, 1}); // the first needs a blank between
+    CHECK(std::isinf(loss(0)));
+    CHECK(std::isfinite(loss(1)));
+    CHECK(std::isfinite(loss(2)));
+    for (std::int64_t t = 0; t < 3; ++t)
+        for (std::int64_t c = 0; c < 4; ++c) {
+            CHECK(slope(0, t, c) == 0);
+            CHECK(std::isfinite(slope(1, t, c)));
+            if (t == 2) CHECK(slope(2, t, c) == 0);
+        }
+    CHECK_THROWS_WITH_AS(run({{1, 2}, {2, 4}, {1, 2}}, {3, 3, 2}, {2, 2, 1}),
+                         doctest::Contains("of sequence 1, label 1 is 4, which is not one of the classes"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(run({{1, 2}, {2, 1}, {0, 2}}, {3, 3, 2}, {2, 2, 1}),
+                         doctest::Contains("of sequence 2, label 0 is 0, the blank"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(run({{1, 2}, {2, 1}, {1, 2}}, {4, 3, 2}, {2, 2, 1}),
+                         doctest::Contains("of sequence 0, 4 steps are asked for; the logits have 3"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(run({{1, 2}, {2, 1}, {1, 2}}, {3, 3, 2}, {2, 3, 1}),
+                         doctest::Contains("of sequence 1, 3 labels are asked for; there are 2"),
+                         tn::invalid_argument_error);
 }
 
 TEST_CASE("cross entropy and accuracy are means over the batch") {

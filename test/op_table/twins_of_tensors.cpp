@@ -144,6 +144,21 @@ TEST_CASE("typed and untyped: losses") {
     t.same("cross_entropy", nn::cross_entropy(x, labels), nn::untyped::cross_entropy(x, labels));
     t.same("binary_cross_entropy", nn::binary_cross_entropy(x, q), nn::untyped::binary_cross_entropy(x, q), rounding);
     t.same("log_loss", nn::log_loss(p, q), nn::untyped::log_loss(p, q), rounding);
+    t.same("cross_entropy", nn::cross_entropy(x, labels, {.label_smoothing = 0.2}),
+           nn::untyped::cross_entropy(x, labels, {.label_smoothing = 0.2}), rounding);
+    t.same("focal", nn::focal(x, labels), nn::untyped::focal(x, labels), rounding);
+    t.same("binary_focal", nn::binary_focal(x, q), nn::untyped::binary_focal(x, q), rounding);
+    t.same("hinge", nn::hinge(x, y), nn::untyped::hinge(x, y), rounding);
+    t.same("kl_divergence", nn::kl_divergence(x, p), nn::untyped::kl_divergence(x, p), rounding);
+    t.same("cosine_similarity", nn::cosine_similarity(x, y), nn::untyped::cosine_similarity(x, y), rounding);
+    t.same("cosine_distance", nn::cosine_distance(x, y), nn::untyped::cosine_distance(x, y), rounding);
+    t.same("triplet", nn::triplet(x, y, p, 2), nn::untyped::triplet(x, y, p, 2), rounding);
+    const auto steps = t.operand<float, shape<batch, 4, 5>>();
+    const auto few = t.given<std::int32_t, shape<batch, 2>>({1, 2, 3, 3, 2, 1});
+    const auto times = t.given<std::int32_t, shape<batch>>({4, 3, 4}),
+               lengths = t.given<std::int32_t, shape<batch>>({2, 2, 1});
+    t.same("ctc_loss", ctc_loss(steps, few, times, lengths), untyped::ctc_loss(steps, few, times, lengths));
+    t.same("ctc", nn::ctc(steps, few, times, lengths, {4}), nn::untyped::ctc(steps, few, times, lengths, {4}));
     t.same("predicted_class", nn::predicted_class(x), nn::untyped::predicted_class(x));
     t.same("accuracy", nn::accuracy(x, labels), nn::untyped::accuracy(x, labels));
 }

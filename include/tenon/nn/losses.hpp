@@ -6,12 +6,16 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/rows/ctc.hpp>
 #include <tenon/ops/rows/softmax.hpp>
 
 /// What is made small, and what is told about a model: scalars, mean over the batch.
 ///
 ///     auto loss = tn::nn::cross_entropy(logits, labels);
+///     auto smooth = tn::nn::cross_entropy(logits, labels, {.label_smoothing = 0.1});
 ///     auto part_right = tn::nn::accuracy(logits, labels);
+///
+/// Nothing is broadcast in a loss: predictions [batch, 1] and targets [batch] do not compile (squeeze the one, or expand the other).
 
 namespace tenon {
 
@@ -56,12 +60,43 @@ struct accuracy_rule {
     }
 };
 
-// A formula on two operands that a rule allows together.
-template <class Rule, class F, class A, class B> auto checked_loss(F formula, const A& a, const B& b) {
-    using verdict = verdict_on_operands<Rule, A, B>;
+// Rows that are compared along their last axis.
+struct rows_loss_rule {
+    static constexpr inferred infer(const no_attributes&, type_list in, int) {
+        if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
+        if (in[0].extents.rank() < 1) return fault::rank_too_low;
+        for (int i = 1; i < in.size(); ++i) {
+            if (in[i].element != in[0].element) return fault::element_types_differ;
+            if (const fault f = equal_shapes(in[0].extents, in[i].extents).what; f != fault::none) return f;
+        }
+        return inferred(in[0].element, {});
+    }
+};
+struct hinge_rule : loss_rule {
+    static constexpr const char* name = "hinge";
+};
+struct binary_focal_rule : loss_rule {
+    static constexpr const char* name = "binary_focal";
+};
+struct kl_divergence_rule : rows_loss_rule {
+    static constexpr const char* name = "kl_divergence";
+};
+struct cosine_similarity_rule : rows_loss_rule {
+    static constexpr const char* name = "cosine_similarity";
+};
+struct cosine_distance_rule : rows_loss_rule {
+    static constexpr const char* name = "cosine_distance";
+};
+struct triplet_rule : rows_loss_rule {
+    static constexpr const char* name = "triplet";
+};
+
+// A formula on operands that a rule allows together.
+template <class Rule, class F, class... X> auto checked_loss(F formula, const X&... x) {
+    using verdict = verdict_on_operands<Rule, X...>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
-    else return formula(a, b);
+    else return formula(as_tensor(x)...);
 }
 
 inline constexpr auto mean_of_squares = [](const auto& p, const auto& t) { return mean(squared_difference(p, t)); };
@@ -79,6 +114,42 @@ struct mean_of_huber {
 };
 inline constexpr auto mean_of_log_losses = [](const auto& p, const auto& t) {
     return mean(-(xlogy(t, p) + xlog1py(1 - t, -p)));
+};
+inline constexpr auto mean_of_hinges = [](const auto& p, const auto& t) { return mean(maximum(one - t * p, zero)); };
+inline constexpr auto mean_of_divergences = [](const auto& log_q, const auto& p) {
+    return mean(sum<-1>(xlogy(p, p) - multiply_no_nan(log_q, p)));
+};
+// |a| |b| counts as 1e-8 at least.
+inline constexpr auto cosines_of = [](const auto& a, const auto& b) {
+    return as_tensor(sum<-1>(a * b) *
+                     rsqrt(maximum(sum<-1>(square(a)) * sum<-1>(square(b)), number_of<bits_of(1e-16)>)));
+};
+inline constexpr auto mean_of_cosine_distances = [](const auto& a, const auto& b) {
+    return mean(one - cosines_of(a, b));
+};
+// So that the root has a gradient where the difference is 0.
+inline constexpr auto distances_of = [](const auto& a, const auto& b) {
+    return as_tensor(sqrt(sum<-1>(square(a - b + number_of<bits_of(1e-6)>))));
+};
+struct mean_of_triplets {
+    double margin;
+    template <class A> auto operator()(const A& anchor, const A& positive, const A& negative) const {
+        return mean(maximum(distances_of(anchor, positive) - distances_of(anchor, negative) + margin, zero));
+    }
+};
+
+void check_focal(const char* loss, double gamma, double alpha);
+void check_margin(double margin);
+void check_smoothing(double smoothing);
+
+// (1 - p)^gamma is e^(-gamma softplus(x)) where p = sigmoid(x), whose logarithm is -softplus(-x).
+struct mean_of_binary_focals {
+    double gamma, alpha;
+    template <class X, class Y> auto operator()(const X& x, const Y& y) const {
+        const auto of_one = as_tensor(softplus(-x)), of_zero = as_tensor(softplus(x));
+        return mean(alpha * y * exp(-gamma * of_zero) * of_one +
+                    (1 - alpha) * (1 - y) * exp(-gamma * of_one) * of_zero);
+    }
 };
 [[noreturn]] inline void throw_bad_delta(double delta) {
     throw invalid_argument_error("huber: delta is " + detail::text_of_number(delta) + "; give a number greater than 0");
@@ -110,6 +181,94 @@ auto huber(const P& prediction, const T& target, double delta = 1) {
 template <OperandOrIllShaped L, OperandOrIllShaped Y> auto cross_entropy(const L& logits, const Y& labels) {
     // Not by way of the function: the complaint would be longer.
     return mean(apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels));
+}
+
+struct cross_entropy_options {
+    double label_smoothing = 0; ///< s, from 0, less than 1
+};
+
+/// The same with label smoothing s: of the target 1 - s is the label's, and s is spread over all classes evenly (C. Szegedy et al., CVPR 2016,
+/// 7). Throws invalid_argument_error unless 0 <= s < 1.
+template <OperandOrIllShaped L, OperandOrIllShaped Y>
+auto cross_entropy(const L& logits, const Y& labels, const cross_entropy_options& o) {
+    const auto each = apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, ill_shaped>) return ill_shaped{};
+    else {
+        detail::check_smoothing(o.label_smoothing);
+        const auto plain = mean(each);
+        if (o.label_smoothing == 0) return plain;
+        const auto x = detail::as_tensor(logits);
+        const auto even = mean(logsumexp<-1>(x) - mean<-1>(x));
+        return detail::as_tensor((1 - o.label_smoothing) * plain + o.label_smoothing * even);
+    }
+}
+
+struct focal_options {
+    double gamma = 2; ///< how much less what is easy counts; 0: not at all
+};
+struct binary_focal_options {
+    double gamma = 2;
+    double alpha = 0.25; ///< the weight of targets 1; of targets 0 it is 1 - alpha
+};
+
+/// Mean of (1 - p)^gamma * -log(p), p = softmax(logits)[label]: logits [..., classes], integer labels [...]. What is right already counts
+/// less (T. Lin et al., Focal loss for dense object detection, ICCV 2017). Throws invalid_argument_error unless gamma >= 0 is finite.
+template <OperandOrIllShaped L, OperandOrIllShaped Y>
+auto focal(const L& logits, const Y& labels, const focal_options& o = {}) {
+    const auto each = apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, ill_shaped>) return ill_shaped{};
+    else {
+        detail::check_focal("focal", o.gamma, 0);
+        // Of gamma below 1 the power has no gradient at 0.
+        constexpr auto least = detail::number_of<detail::bits_of(1e-12)>;
+        return mean(pow(maximum(-expm1(-each), least), o.gamma) * each);
+    }
+}
+
+/// Mean of -alpha y (1 - p)^gamma log(p) - (1 - alpha) (1 - y) p^gamma log(1 - p), p = sigmoid(x), for logits x and targets y in 0 .. 1 of the
+/// same sizes. Throws invalid_argument_error unless gamma >= 0 is finite and alpha is in 0 .. 1.
+template <OperandOrIllShaped L, OperandOrIllShaped Y>
+auto binary_focal(const L& logits, const Y& targets, const binary_focal_options& o = {}) {
+    detail::check_focal("binary_focal", o.gamma, o.alpha);
+    return detail::checked_loss<detail::binary_focal_rule>(detail::mean_of_binary_focals{o.gamma, o.alpha}, logits,
+                                                           targets);
+}
+
+/// Mean of max(0, 1 - y s) for scores s and targets y, -1 or 1, of the same sizes and type.
+template <OperandOrIllShaped P, OperandOrIllShaped T> auto hinge(const P& scores, const T& targets) {
+    return detail::checked_loss<detail::hinge_rule>(detail::mean_of_hinges, scores, targets);
+}
+
+/// The divergence of q from p (S. Kullback, R. Leibler, Ann. Math. Stat. 22 (1951)), sum over the last axis of p (log(p) - log(q)), as the mean
+/// over all rows: log_q are logarithms, as log_softmax gives them, and p probabilities, [..., classes]. Where p is 0 it adds 0.
+template <OperandOrIllShaped Q, OperandOrIllShaped P> auto kl_divergence(const Q& log_q, const P& p) {
+    return detail::checked_loss<detail::kl_divergence_rule>(detail::mean_of_divergences, log_q, p);
+}
+
+/// The cosine of the angle between rows, sum(a b) / (|a| |b|) over the last axis: two of [..., n] -> [...]. |a| |b| counts as 1e-8 at least.
+template <OperandOrIllShaped A, OperandOrIllShaped B> auto cosine_similarity(const A& a, const B& b) {
+    return detail::checked_loss<detail::cosine_similarity_rule>(detail::cosines_of, a, b);
+}
+
+/// Mean over all rows of 1 - cosine_similarity(a, b): two of [..., n].
+template <OperandOrIllShaped A, OperandOrIllShaped B> auto cosine_distance(const A& a, const B& b) {
+    return detail::checked_loss<detail::cosine_distance_rule>(detail::mean_of_cosine_distances, a, b);
+}
+
+/// Mean over all rows of max(0, |anchor - positive| - |anchor - negative| + margin), Euclidean over the last axis: three of [..., n]
+/// (F. Schroff et al., FaceNet, CVPR 2015, with distances that are not squared). To each difference 1e-6 is added, so that there is a gradient
+/// at 0. Throws invalid_argument_error unless margin >= 0 is finite.
+template <OperandOrIllShaped A, OperandOrIllShaped P, OperandOrIllShaped N>
+auto triplet(const A& anchor, const P& positive, const N& negative, double margin = 1) {
+    detail::check_margin(margin);
+    return detail::checked_loss<detail::triplet_rule>(detail::mean_of_triplets{margin}, anchor, positive, negative);
+}
+
+/// Mean over the batch of ctc_loss (ops/rows/ctc.hpp): logits [batch, time, classes], labels [batch, n], of which those of sequence s are the
+/// first lengths[s], and of the logits the first times[s] steps; all of int32 or int64.
+template <OperandOrIllShaped X, OperandOrIllShaped L, OperandOrIllShaped T, OperandOrIllShaped N>
+auto ctc(const X& logits, const L& labels, const T& times, const N& lengths, const ctc_loss_op::attributes& a = {}) {
+    return mean(apply_op<ctc_loss_op, detail::default_attributes<ctc_loss_op>>(a, logits, labels, times, lengths));
 }
 
 /// Mean of -(y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x))) for logits x and targets y in 0 .. 1 of the same sizes.
@@ -151,7 +310,16 @@ namespace untyped {
 any_tensor mean_squared_error(const any_tensor& prediction, const any_tensor& target);
 any_tensor mean_absolute_error(const any_tensor& prediction, const any_tensor& target);
 any_tensor huber(const any_tensor& prediction, const any_tensor& target, double delta = 1);
-any_tensor cross_entropy(const any_tensor& logits, const any_tensor& labels);
+any_tensor cross_entropy(const any_tensor& logits, const any_tensor& labels, const cross_entropy_options& o = {});
+any_tensor focal(const any_tensor& logits, const any_tensor& labels, const focal_options& o = {});
+any_tensor binary_focal(const any_tensor& logits, const any_tensor& targets, const binary_focal_options& o = {});
+any_tensor hinge(const any_tensor& scores, const any_tensor& targets);
+any_tensor kl_divergence(const any_tensor& log_q, const any_tensor& p);
+any_tensor cosine_similarity(const any_tensor& a, const any_tensor& b);
+any_tensor cosine_distance(const any_tensor& a, const any_tensor& b);
+any_tensor triplet(const any_tensor& anchor, const any_tensor& positive, const any_tensor& negative, double margin = 1);
+any_tensor ctc(const any_tensor& logits, const any_tensor& labels, const any_tensor& times, const any_tensor& lengths,
+               const ctc_loss_op::attributes& a = {});
 any_tensor binary_cross_entropy(const any_tensor& logits, const any_tensor& targets);
 any_tensor log_loss(const any_tensor& probabilities, const any_tensor& targets);
 any_tensor predicted_class(const any_tensor& logits, element_type label = element_type::int32);

@@ -1,0 +1,236 @@
+#pragma once
+
+#include <tenon/graph/gradient_context.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Connectionist temporal classification: the loss of sequences whose labels are not aligned with time (A. Graves et al., Connectionist
+/// temporal classification, ICML 2006).
+///
+///     loss[s] = -ln(sum over paths of product over t of p[s, t, path[t]]),   p = softmax(logits) over the classes
+///
+/// A path has one class for each of the first times[s] steps; the sum is over those that are the first lengths[s] labels of sequence s once
+/// classes that follow themselves are taken together and then blanks are left out.
+///
+///     auto loss = tn::mean(tn::ctc_loss(logits, labels, times, lengths));
+///     // float[batch, time, classes], int32[batch, most_labels], int32[batch], int32[batch] -> float[batch]
+///
+/// All is computed in double, in logarithms. What lies beyond times and lengths takes no part, whatever it is. A sequence with no such path,
+/// as its labels need more steps than there are, has the loss +infinity and the gradient 0. CPU only: beside GPUs it runs on the host.
+
+namespace tenon {
+
+/// in: logits [batch, time, classes]; labels [batch, n], times [batch] and lengths [batch], int32 or int64. out: the loss [batch], and its
+/// gradient in the logits [batch, time, classes]. Gradients of second order there are none.
+struct ctc_loss_op {
+    static constexpr const char* name = "ctc_loss";
+    static constexpr element_types gpu_types = no_elements;
+    struct attributes {
+        std::int64_t blank = 0; ///< the class that is no label
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static constexpr char operands_are[] =
+        "logits are [batch, time, classes], labels [batch, most], times and lengths [batch]";
+    static constexpr char blank_is_no_class[] = "the blank is not one of the classes";
+    static constexpr int outputs(const attributes&, int) { return 2; }
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        if (in.size() != 4) return fault::expects_more_operands;
+        if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
+        constexpr int ranks[] = {3, 2, 1, 1};
+        extent batch = in[0].extents.rank() > 0 ? in[0].extents[0] : extent();
+        for (int i = 0; i < 4; ++i) {
+            if (i > 0 && in[i].element != element_type::int32 && in[i].element != element_type::int64)
+                return fault::element_type_must_be_integer;
+            if (in[i].extents.rank() != ranks[i]) return operands_are;
+            const merged_extent m = equal_sizes(batch, in[i].extents[0]);
+            if (m.what != fault::none) return fault::batch_sizes_differ;
+            batch = m.size;
+        }
+        const extent classes = in[0].extents[2];
+        if (a.blank < 0 || (classes.is_number() && a.blank >= classes.size)) return blank_is_no_class;
+        extents sizes;
+        sizes.push_back(batch);
+        if (output == 1) {
+            sizes.push_back(in[0].extents[1]);
+            sizes.push_back(classes);
+        }
+        return inferred(in[0].element, sizes);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(ctc, ctc_loss);
+
+/// The loss of each sequence. A label that is no class, or is the blank, a time beyond the logits' and a length beyond the labels' fail the
+/// step with invalid_argument_error, which names it.
+template <OperandOrIllShaped X, OperandOrIllShaped L, OperandOrIllShaped T, OperandOrIllShaped N>
+auto ctc_loss(const X& logits, const L& labels, const T& times, const N& lengths,
+              const ctc_loss_op::attributes& a = {}) {
+    return apply_op<ctc_loss_op, detail::default_attributes<ctc_loss_op>>(a, logits, labels, times, lengths);
+}
+
+namespace untyped {
+any_tensor ctc_loss(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
+                    const any_tensor& lengths, const ctc_loss_op::attributes& a = {});
+} // namespace untyped
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_ctc)
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <tenon/core/error.hpp>
+#include <tenon/op/widened.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/rows/rows.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+
+namespace tenon {
+
+namespace untyped {
+TENON_INLINE any_tensor ctc_loss(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
+                                 const any_tensor& lengths, const ctc_loss_op::attributes& a) {
+    return tenon::add<ctc_loss_op>(a, {logits, labels, times, lengths});
+}
+} // namespace untyped
+
+TENON_INLINE void ctc_loss_op::gradient(gradient_context& g) {
+    if (g.output_gradient(1).node())
+        throw unimplemented_error("ctc_loss: gradients of its gradient are asked for, and are not implemented");
+    g.set(0, untyped::multiply(g.output(1), untyped::expand_dims(g.output_gradient(0), {-1, -2})));
+}
+
+namespace detail {
+
+// ln(e^a + e^b).
+inline double log_of_sum(double a, double b) {
+    const double high = std::max(a, b);
+    return std::isinf(high) ? high : high + std::log1p(std::exp(std::min(a, b) - high));
+}
+
+template <class T> class ctc_loss_kernel final : public kernel {
+public:
+    explicit ctc_loss_kernel(const kernel_setup& s) :
+        name_(s.node.name),
+        batch_(s.inputs[0].extents[0].size),
+        time_(s.inputs[0].extents[1].size),
+        classes_(s.inputs[0].extents[2].size),
+        most_(s.inputs[1].extents[1].size),
+        blank_(decode<ctc_loss_op::attributes>(s.attrs).blank),
+        wide_{s.inputs[1].element == element_type::int64, s.inputs[2].element == element_type::int64,
+              s.inputs[3].element == element_type::int64} {}
+
+    std::size_t scratch_bytes() const override { return static_cast<std::size_t>(batch_ * doubles()) * sizeof(double); }
+    double cost() const override { return 30 + static_cast<double>(batch_) * row_cost(); }
+
+    void run(const kernel_run& r) override {
+        const label_list labels{r.in[1], wide_[0]}, times{r.in[2], wide_[1]}, lengths{r.in[3], wide_[2]};
+        check(labels, times, lengths);
+        const auto some = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t s = begin; s < end; ++s)
+                sequence(r.input<T>(0) + s * time_ * classes_, labels, s * most_, times[s], lengths[s],
+                         r.out[0] ? r.output<T>(0) + s : nullptr,
+                         r.out[1] ? r.output<T>(1) + s * time_ * classes_ : nullptr,
+                         reinterpret_cast<double*>(r.scratch) + s * doubles());
+        };
+        if (r.pool) r.pool->parallel_for(batch_, 1 + static_cast<std::int64_t>(20000 / (row_cost() + 1)), some);
+        else some(0, batch_);
+    }
+
+private:
+    // A state of a path is a label or one of the blanks between, before and after them.
+    std::int64_t states() const { return 2 * most_ + 1; }
+    // The table of a sequence, the probabilities of its steps, and a row.
+    std::int64_t doubles() const { return time_ * (states() + classes_) + states(); }
+    double row_cost() const { return static_cast<double>(time_) * static_cast<double>(40 * states() + 10 * classes_); }
+
+    [[noreturn]] void refuse(std::int64_t sequence, const std::string& what) const {
+        throw invalid_argument_error(name_ + ": of sequence " + std::to_string(sequence) + ", " + what);
+    }
+    void check(const label_list& labels, const label_list& times, const label_list& lengths) const {
+        if (blank_ >= classes_)
+            throw invalid_argument_error(name_ + ": the blank is " + std::to_string(blank_) +
+                                         ", which is not one of the " + std::to_string(classes_) + " classes");
+        for (std::int64_t s = 0; s < batch_; ++s) {
+            if (times[s] < 0 || times[s] > time_)
+                refuse(s, std::to_string(times[s]) + " steps are asked for; the logits have " + std::to_string(time_));
+            if (lengths[s] < 0 || lengths[s] > most_)
+                refuse(s, std::to_string(lengths[s]) + " labels are asked for; there are " + std::to_string(most_));
+            for (std::int64_t i = 0; i < lengths[s]; ++i)
+                if (const std::int64_t l = labels[s * most_ + i]; l < 0 || l >= classes_ || l == blank_)
+                    refuse(s, "label " + std::to_string(i) + " is " + std::to_string(l) +
+                                  (l == blank_ ? ", the blank" : ", which is not one of the classes"));
+        }
+    }
+
+    // forward[t, u]: the logarithm of the sum over beginnings of paths that are in state u at t; `later`, the same of what follows t.
+    void sequence(const T* x, const label_list& labels, std::int64_t first_label, std::int64_t times,
+                  std::int64_t length, T* loss, T* dx, double* scratch) const {
+        constexpr double none = -std::numeric_limits<double>::infinity();
+        const std::int64_t n = 2 * length + 1;
+        double *const forward = scratch, *const p = forward + time_ * states(), *const later = p + time_ * classes_;
+        const auto class_of = [&](std::int64_t u) { return u % 2 == 0 ? blank_ : labels[first_label + u / 2]; };
+        const auto skips = [&](std::int64_t u) { return u % 2 == 1 && u > 1 && class_of(u) != class_of(u - 2); };
+        if (dx) std::fill(dx, dx + time_ * classes_, T(0));
+        for (std::int64_t t = 0; t < times; ++t) {
+            const T* const row = x + t * classes_;
+            const auto most = static_cast<double>(*std::max_element(row, row + classes_));
+            double sum = 0;
+            for (std::int64_t c = 0; c < classes_; ++c) sum += std::exp(static_cast<double>(row[c]) - most);
+            const double by = most + std::log(sum);
+            for (std::int64_t c = 0; c < classes_; ++c) p[t * classes_ + c] = static_cast<double>(row[c]) - by;
+        }
+        for (std::int64_t t = 0; t < times; ++t)
+            for (std::int64_t u = 0; u < n; ++u) {
+                double& now = forward[t * n + u];
+                if (t == 0) now = u < 2 ? 0 : none;
+                else {
+                    const double* const before = forward + (t - 1) * n;
+                    now = before[u];
+                    if (u > 0) now = log_of_sum(now, before[u - 1]);
+                    if (skips(u)) now = log_of_sum(now, before[u - 2]);
+                }
+                now += p[t * classes_ + class_of(u)];
+            }
+        double all = length == 0 ? 0 : none; // of no steps
+        if (times > 0) {
+            const double* const last = forward + (times - 1) * n;
+            all = n > 1 ? log_of_sum(last[n - 1], last[n - 2]) : last[0];
+        }
+        if (loss) *loss = static_cast<T>(-all);
+        if (!dx || times == 0 || all == none) return;
+
+        for (std::int64_t u = 0; u < n; ++u) later[u] = u + 2 >= n ? 0 : none;
+        for (std::int64_t t = times - 1; t >= 0; --t) {
+            double* const now = p + t * classes_;
+            T* const d = dx + t * classes_;
+            // What of all paths is in a state, and so in a class, at t; `later` is of t until then.
+            for (std::int64_t u = 0; u < n; ++u)
+                d[class_of(u)] -= static_cast<T>(std::exp(forward[t * n + u] + later[u] - all));
+            for (std::int64_t u = 0; u < n; ++u) later[u] += now[class_of(u)];
+            for (std::int64_t u = 0; u < n; ++u) { // in place: of those to come, which are not yet overwritten
+                double to = later[u];
+                if (u + 1 < n) to = log_of_sum(to, later[u + 1]);
+                if (u + 2 < n && skips(u + 2)) to = log_of_sum(to, later[u + 2]);
+                later[u] = to;
+            }
+            for (std::int64_t c = 0; c < classes_; ++c) d[c] += static_cast<T>(std::exp(now[c]));
+        }
+    }
+
+    std::string name_;
+    std::int64_t batch_, time_, classes_, most_, blank_;
+    bool wide_[3];
+};
+
+} // namespace detail
+
+TENON_INLINE kernel_pointer ctc_loss_op::prepare(const kernel_setup& s) {
+    return detail::make_floating<detail::ctc_loss_kernel>(s);
+}
+
+} // namespace tenon
+
+#endif
