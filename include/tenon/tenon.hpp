@@ -91,6 +91,7 @@
 #include <tenon/nn/sequential.hpp>       // layers one after another
 #include <tenon/nn/residual.hpp>         // and added to their input
 #include <tenon/nn/normalization.hpp>    // layer, RMS, batch, group and instance norm
+#include <tenon/nn/recurrent/recurrent.hpp>        // lstm, gru
 #include <tenon/nn/embedding.hpp>        // a learned row for each of many things
 #include <tenon/nn/attention.hpp>        // attention, of one head and of many
 #include <tenon/nn/transformer.hpp>      // the block that transformers are made of
