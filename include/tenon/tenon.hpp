@@ -96,6 +96,7 @@
 #include <tenon/nn/attention.hpp>        // attention, of one head and of many
 #include <tenon/nn/transformer.hpp>      // the block that transformers are made of
 #include <tenon/nn/mixed_precision.hpp>  // models that compute in 16 bits, of float variables
+#include <tenon/nn/model/model.hpp>      // variables of models, clones, summaries
 #include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/ops/state/state.hpp>
@@ -32,12 +33,22 @@ inline constexpr phase training = phase::training;
 /// training (train/replicated/mirrored.hpp) the replica's own. Copies share it.
 class parameter {
 public:
-    parameter() : made_(std::make_shared<any_tensor>()) {}
+    /// What copies share.
+    struct state {
+        any_tensor variable;
+        std::shared_ptr<const state> begins_as; ///< of a clone: what it is one of
+    };
+
+    parameter() : made_(std::make_shared<state>()) {}
+    parameter(const parameter& o);
+    parameter(parameter&&) noexcept = default;
+    parameter& operator=(const parameter&) = default;
+    parameter& operator=(parameter&&) noexcept = default;
 
     /// False until the variable is made.
-    explicit operator bool() const noexcept { return made_->node() != nullptr; }
+    explicit operator bool() const noexcept { return made_->variable.node() != nullptr; }
     /// An empty handle until the variable is made.
-    const any_tensor& variable() const noexcept { return *made_; }
+    const any_tensor& variable() const noexcept { return made_->variable; }
 
     /// The variable, of element type T and sizes S; the first call makes it, with this name and initial value.
     /// Throws invalid_argument_error when it was made with another type or in another graph. While a model is called in mixed precision
@@ -52,7 +63,30 @@ public:
 private:
     any_tensor make(const tensor_type& type, const std::string& name, const initializer& how,
                     const variable_options& o) const;
-    std::shared_ptr<any_tensor> made_;
+    std::shared_ptr<state> made_;
+};
+
+/// While it lives, copies of parameters that this thread makes, in whatever they are copied, are told of, or are parameters of their own: how
+/// variables of models are found, and models cloned (nn/model/model.hpp).
+class copied_parameters {
+public:
+    enum class copies { listed, cloned };
+    explicit copied_parameters(copies how) noexcept : how_(how), before_(now()) { now() = this; }
+    ~copied_parameters() { now() = before_; }
+    copied_parameters(const copied_parameters&) = delete;
+    copied_parameters& operator=(const copied_parameters&) = delete;
+
+    /// The variables of those that were copied, in order; empty handles where they are not made.
+    const std::vector<any_tensor>& listed() const noexcept { return listed_; }
+
+private:
+    friend class parameter;
+    friend class split_parameter;
+    static copied_parameters*& now() noexcept; // this thread's
+    const copies how_;
+    copied_parameters* const before_;
+    std::vector<any_tensor> listed_;
+    std::vector<std::pair<std::shared_ptr<parameter::state>, std::shared_ptr<parameter::state>>> clones_;
 };
 
 /// While it lives, parameters of half and bfloat16 that this thread asks for are float variables, rounded.

@@ -36,6 +36,7 @@ public:
             else return detail::as_tensor(cast<float>(y));
         }
     }
+    const Model& inner() const noexcept { return model_; }
 
 private:
     Model model_;

@@ -27,6 +27,7 @@ public:
     }
     static constexpr int size() { return sequential<Layers...>::size(); }
     template <int J> const auto& layer() const { return inner_.template layer<J>(); }
+    template <class F> void each_layer(const F& f) const { inner_.each_layer(f); }
 
 private:
     // Nothing is broadcast.

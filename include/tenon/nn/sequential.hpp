@@ -65,6 +65,10 @@ public:
     }
 
     static constexpr int size() { return static_cast<int>(sizeof...(Layers)); }
+    /// f(0, first layer), f(1, second layer), ..
+    template <class F> void each_layer(const F& f) const {
+        (f(static_cast<int>(I), static_cast<const numbered_layer<I, Layers>&>(*this).layer), ...);
+    }
     /// Layer J.
     template <int J> const auto& layer() const { return numbered<static_cast<std::size_t>(J)>(*this); }
 

@@ -35,6 +35,11 @@ template <class X, int N> struct split_tensor {
 class split_parameter {
 public:
     split_parameter() : made_(std::make_shared<std::vector<any_tensor>>()) {}
+    /// Throws unimplemented_error while a model is cloned.
+    split_parameter(const split_parameter& o);
+    split_parameter(split_parameter&&) noexcept = default;
+    split_parameter& operator=(const split_parameter&) = default;
+    split_parameter& operator=(split_parameter&&) noexcept = default;
 
     explicit operator bool() const noexcept { return !made_->empty(); }
     /// Empty until the variable is made.

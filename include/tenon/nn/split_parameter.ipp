@@ -10,6 +10,16 @@
 
 namespace tenon::nn {
 
+TENON_INLINE split_parameter::split_parameter(const split_parameter& o) : made_(o.made_) {
+    copied_parameters* const copying = copied_parameters::now();
+    if (!copying) return;
+    if (copying->how_ == copied_parameters::copies::cloned)
+        throw unimplemented_error(
+            "clone: the model has a layer whose weights are split over devices, which is not cloned");
+    copying->listed_.insert(copying->listed_.end(), made_->begin(), made_->end());
+    if (made_->empty()) copying->listed_.emplace_back();
+}
+
 // Columns of the numbers that the whole begins with. They are drawn by rows, so many at a time that they take about as much
 // memory as the part.
 inline any_tensor initial_columns(const initializer& how, const any_tensor& part, const extents& whole,
