@@ -104,6 +104,8 @@
 #include <tenon/train/optimize/staleness.hpp>       // of what asynchronous workers compute with
 #include <tenon/train/optimize/schedules.hpp>       // learning rates that follow the global step
 #include <tenon/train/optimize/optimizers.hpp>      // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/optimize/accumulated.hpp>    // gradients of several runs as one
+#include <tenon/train/optimize/moving_average.hpp> // averages of weights
 #include <tenon/train/replicated/replicate.hpp>     // one model's replicas in one graph, which share its variables
 #include <tenon/train/optimize/compression.hpp>     // gradients that travel as their largest elements, or as 8 bits
 #include <tenon/train/replicated/all_reduce.hpp>    // sums over devices

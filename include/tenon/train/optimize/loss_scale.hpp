@@ -45,6 +45,7 @@ public:
     std::vector<gradient_and_variable> unscaled(std::vector<gradient_and_variable> gradients) const;
     /// A float scalar, the variable; an empty handle before a loss was scaled.
     const any_tensor& value() const noexcept;
+    const loss_scale_options& options() const noexcept;
 
 private:
     friend class optimizer;

@@ -35,6 +35,8 @@ TENON_INLINE loss_scale::loss_scale(const loss_scale_options& o) : state_(std::m
 
 TENON_INLINE const any_tensor& loss_scale::value() const noexcept { return state_->scale; }
 
+TENON_INLINE const loss_scale_options& loss_scale::options() const noexcept { return state_->options; }
+
 TENON_INLINE any_tensor loss_scale::scaled_loss(const any_tensor& loss) const {
     if (!loss.node()) throw invalid_argument_error("loss_scale: the loss is no tensor of any graph");
     if (!is_floating(loss.element()))

@@ -19,6 +19,9 @@
 ///     auto clipped = tn::clip_by_global_norm(opt.compute_gradients(loss), 5);
 ///     auto careful = opt.apply_gradients(clipped);
 ///
+///     auto large = tn::accumulated(tn::lamb(2e-3), 8).minimize(loss);   // the mean gradient of 8 runs is one step (accumulated.hpp)
+///     tn::moving_average average(0.999);                                // of weights (moving_average.hpp)
+///
 /// In the formulas g is a variable's gradient, w the variable, and rate the learning rate. Each update is one pass over
 /// the memory of a variable and of what its optimiser keeps beside it (its slots, which are variables too: saved with
 /// the others, never trained). Slots of half and bfloat16 variables are float.
@@ -123,19 +126,22 @@ protected:
     optimizer(const optimizer&) = default;
     optimizer& operator=(const optimizer&) = default;
     /// The updates of step `step`, a scalar int64: a variable that has been updated in it, or in a later one, stays as it is. So
-    /// updates of which some were made may be run again.
+    /// updates of which some were made may be run again. `wanted`, a scalar bool: and only where it is true.
     operation apply_once(const std::vector<gradient_and_variable>& gradients, const minimize_options& o,
-                         const any_tensor& step) const;
+                         const any_tensor& step, const any_tensor& wanted = {}) const;
 
 private:
     static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
                                                            const std::vector<any_tensor>& variables);
+    friend class accumulated;
     friend class sync_replicas;
     friend class detail::update_writer;
     friend class detail::update_setup;
 
     // What all variables' updates share, such as a count of steps.
     virtual void begin(detail::update_setup&) const {}
+    // Whether a sparse gradient changes the rows that it names alone; else it is taken as a dense one.
+    virtual bool takes_rows() const { return true; }
     // Writes the update of one variable.
     virtual void write(detail::update_writer&) const = 0;
 
@@ -228,6 +234,69 @@ private:
     void begin(detail::update_setup&) const override;
     void write(detail::update_writer&) const override;
     adam_options options_;
+};
+
+struct radam_options {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0; ///< apart from the gradient, as AdamW's
+};
+
+/// Adam's m and v, and of the t-th run rho = R - 2 t beta2^t / (1 - beta2^t) with R = 2 / (1 - beta2) - 1: where rho > 5,
+/// w -= rate * (m / (1 - beta1^t) * sqrt((rho - 4) (rho - 2) R / ((R - 4) (R - 2) rho)) * sqrt(1 - beta2^t) / (sqrt(v) + epsilon) + weight_decay * w);
+/// before that, while the variance of v is not tractable, w -= rate * (m / (1 - beta1^t) + weight_decay * w).
+/// L. Liu et al., On the variance of the adaptive learning rate and beyond, ICLR 2020. Needs no warm-up.
+class radam : public optimizer {
+public:
+    explicit radam(learning_rate rate = 0.001, const radam_options& o = {});
+    std::string settings() const override;
+
+private:
+    void begin(detail::update_setup&) const override;
+    void write(detail::update_writer&) const override;
+    radam_options options_;
+};
+
+struct lamb_options {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-6;
+    double weight_decay = 0;
+};
+
+/// u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w with Adam's m and v; w -= rate * |w| / |u| * u with Euclidean norms
+/// over the variable, where the quotient is 1 if either norm is 0: for batches of thousands. Y. You et al., Large batch optimization for deep
+/// learning, ICLR 2020. A sparse gradient is taken as the dense one that it is, for the norms are of all rows; of a variable in parts each
+/// part has its own.
+class lamb : public optimizer {
+public:
+    explicit lamb(learning_rate rate = 0.001, const lamb_options& o = {});
+    std::string settings() const override;
+
+private:
+    bool takes_rows() const override { return false; }
+    void begin(detail::update_setup&) const override;
+    void write(detail::update_writer&) const override;
+    lamb_options options_;
+};
+
+struct lion_options {
+    double beta1 = 0.9;
+    double beta2 = 0.99;
+    double weight_decay = 0;
+};
+
+/// w -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w); m = beta2 * m + (1 - beta2) * g. One slot; the rate is a third to a tenth of
+/// Adam's. X. Chen et al., Symbolic discovery of optimization algorithms, NeurIPS 2023.
+class lion : public optimizer {
+public:
+    explicit lion(learning_rate rate = 0.0001, const lion_options& o = {});
+    std::string settings() const override;
+
+private:
+    void write(detail::update_writer&) const override;
+    lion_options options_;
 };
 
 /// Each element of each gradient, not below `low` and not above `high`. Here and below sparse gradients stay sparse,

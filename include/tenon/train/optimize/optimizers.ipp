@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <initializer_list>
 #include <optional>
 #include <unordered_map>
@@ -12,29 +13,15 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/partition.hpp>
+#include <tenon/train/optimize/doubtful_loss.hpp>
 #include <tenon/train/optimize/given_gradients.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
+#include <tenon/train/optimize/slots.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>
 
 namespace tenon {
 
 namespace detail {
-
-// A variable that is kept beside another one.
-template <class Initial>
-any_tensor add_slot_of(const any_tensor& variable, const char* name, const tensor_type& type, const Initial& initial) {
-    const only_devices scope{graph(variable.node()->graph)};
-    const container_scope container(variable.node()->container);
-    const auto with_it = colocate_with(variable);
-    const any_tensor slot =
-        add_variable(original_variable(variable).node()->name + "/" + name, type, {.trainable = false});
-    set_initial_value(slot, initial(slot), {.trainable = false});
-    return slot;
-}
-inline any_tensor add_slot(const any_tensor& variable, const char* name, const tensor_type& type, double initial) {
-    return add_slot_of(variable, name, type,
-                       [&](const any_tensor& slot) { return initial_value(constant_value(initial), slot); });
-}
 
 /// What the updates of one apply_gradients share.
 class update_setup {
@@ -73,14 +60,13 @@ public:
     }
 
     const learning_rate& rate() const { return of_.rate_; }
+    bool takes_rows() const { return of_.takes_rows(); }
     std::vector<operation>& operations() { return operations_; }
     row_gradients& rows() { return rows_; }
 
     /// Asks for a count of this operation's runs, kept beside the graph's own: that one may count others too.
     void count_runs() {
-        const only_devices scope(graph_);
-        runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
-        set_initial_value(runs_, initial_value(zeros(), runs_), {.trainable = false});
+        runs_ = add_count(graph_, of_.name_ + "_step");
         increment(runs_);
     }
     const any_tensor& runs() const { return runs_; }
@@ -126,7 +112,7 @@ public:
         setup_(setup),
         variable_(of.variable),
         type_(compute_type(of.variable.element())),
-        rows_(setup.rows().of(of.gradient)),
+        rows_(setup.takes_rows() ? setup.rows().of(of.gradient) : std::nullopt),
         guard_(setup.guard_of(of.variable)),
         master_(setup.float_masters && type_ != of.variable.element() ? master_of(of.variable) : any_tensor()),
         w_(read(master_.node() ? master_ : of.variable)),
@@ -175,27 +161,44 @@ public:
         if (master_.node()) store(master_, value);
     }
 
+    /// w -= `factor` |w| / |u| u, where the quotient is 1 if a norm is 0: a pass for u and the norms, and one for w.
+    void store_w_by_norm(tape_value factor, tape_value u) {
+        tape_.write(factor * u, type_);
+        for (const tape_value v : {w_, u}) tape_.write_sum(v * v, type_, scalar_constant(0, type_));
+        by_norm_ = true;
+    }
+
     void finish() {
-        const std::vector<any_tensor> values = tape_.finish();
-        for (std::size_t i = 0; i < values.size(); ++i)
-            setup_.operations().push_back(
-                (rows_ ? untyped::scatter(scatter_op::way::update, targets_[i], rows_->indices, values[i])
-                       : untyped::assign(targets_[i], values[i]))
-                    .operation());
+        std::vector<any_tensor> values = tape_.finish();
+        for (std::size_t i = 0; i < targets_.size(); ++i) assign(targets_[i], values[i]);
+        if (!by_norm_) return;
+        values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(targets_.size()));
+        targets_.clear();
+        tape_ = {};
+        const tape_value norm = sqrt(tape_.read(values[1])), of_u = sqrt(tape_.read(values[2])),
+                         none = tape_.literal(0, type_), one = tape_.literal(1, type_);
+        const auto is_some = [&](tape_value v) { return tape_.apply(opcode::less, none, v); };
+        const tape_value quotient =
+            tape_.apply(opcode::select, tape_.apply(opcode::logical_and, is_some(norm), is_some(of_u)),
+                        norm / tape_.apply(opcode::select, is_some(of_u), of_u, one), one);
+        store_w(multiply_add(-quotient, tape_.read(values[0]), read(master_.node() ? master_ : variable_)));
+        const std::vector<any_tensor> next = tape_.finish();
+        for (std::size_t i = 0; i < targets_.size(); ++i) assign(targets_[i], next[i]);
     }
 
 private:
+    void assign(const any_tensor& target, const any_tensor& value) {
+        setup_.operations().push_back((rows_ ? untyped::scatter(scatter_op::way::update, target, rows_->indices, value)
+                                             : untyped::assign(target, value))
+                                          .operation());
+    }
     // What this update is applied to: in a step of several, what those before left.
     tape_value read(const any_tensor& variable) {
         const any_tensor current = current_value(variable);
         return tape_.read(rows_ ? untyped::gather(current, rows_->indices) : current);
     }
     any_tensor master_of(const any_tensor& variable) {
-        const any_tensor master =
-            add_slot_of(variable, "master", {type_, variable.extents()}, [&](const any_tensor& slot) {
-                const owned_scope of(slot, owned_scope::part::initializer);
-                return add_instruction(opcode::cast, {initialized_value_of(variable)}, type_);
-            });
+        const any_tensor master = add_copy(variable, "master", type_);
         setup_.keeps(variable, master);
         return master;
     }
@@ -214,6 +217,7 @@ private:
     tape_writer tape_;
     tape_value w_, g_;
     std::vector<any_tensor> targets_;
+    bool by_norm_ = false;
 };
 
 TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
@@ -252,6 +256,8 @@ TENON_INLINE std::vector<operation> forward_updates_of(const std::vector<gradien
 TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const any_tensor& loss,
                                                                         const std::vector<any_tensor>& variables) {
     if (!loss.node()) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
+    if (const std::string doubt = detail::doubt_about(loss); !doubt.empty())
+        std::fprintf(stderr, "tenon: minimize: %s\n", doubt.c_str());
     const bool all = variables.empty();
     const std::vector<any_tensor> of =
         all ? graph(loss.node()->graph).collection(trainable_variables) : detail::with_parts(variables);
@@ -281,7 +287,8 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
 }
 
 TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_variable>& gradients,
-                                             const minimize_options& o, const any_tensor& step) const {
+                                             const minimize_options& o, const any_tensor& step,
+                                             const any_tensor& wanted) const {
     const std::vector<gradient_and_variable> all = detail::checked_gradients(gradients);
     const graph of(all.front().variable.node()->graph);
     const detail::home_scope scope(of);
@@ -292,7 +299,11 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
             "apply_gradients: no loss was scaled by the loss_scale that it is given; take the gradients of what "
             "scaled(loss) returns, unscaled()");
     const any_tensor finite = o.scale ? o.scale->all_finite(all, !step.node()) : any_tensor();
-    detail::update_setup setup(*this, of, step, finite, o.float_masters);
+    const any_tensor when = finite.node() && wanted.node()
+                                ? detail::add_instruction(opcode::logical_and, {finite, wanted})
+                            : finite.node() ? finite
+                                            : wanted;
+    detail::update_setup setup(*this, of, step, when, o.float_masters);
     begin(setup);
     for (const gradient_and_variable& g : all) {
         detail::update_writer update(setup, g);
@@ -300,7 +311,7 @@ TENON_INLINE operation optimizer::apply_once(const std::vector<gradient_and_vari
         update.finish();
     }
     setup.enter_slots();
-    if (o.scale) setup.operations().push_back(o.scale->next(finite, setup.guard_of(o.scale->value(), any_tensor())));
+    if (o.scale) setup.operations().push_back(o.scale->next(finite, setup.guard_of(o.scale->value(), wanted)));
     if (o.advance_global_step) setup.increment(global_step());
     for (const operation& update : detail::forward_updates_of(all)) setup.operations().push_back(update);
     return group(setup.operations(), o.name);
@@ -422,12 +433,17 @@ TENON_INLINE void rmsprop::write(detail::update_writer& u) const {
 
 TENON_INLINE void adam::begin(detail::update_setup& setup) const { setup.count_runs(); }
 
+namespace detail {
+// beta^t, and what a mean that began at 0 is divided by after t steps.
+inline tape_value power(double beta, tape_value t) { return t.in->apply(opcode::pow, t.in->literal(beta, t.type), t); }
+inline tape_value correction(double beta, tape_value t) { return 1 - power(beta, t); }
+} // namespace detail
+
 TENON_INLINE void adam::write(detail::update_writer& u) const {
     const auto s = u.scalars([&](detail::tape_value t, detail::tape_value rate) {
-        const auto correction = [&](double beta) {
-            return 1 - t.in->apply(opcode::pow, t.in->literal(beta, t.type), t);
-        };
-        std::vector<detail::tape_value> r{-(rate / correction(options_.beta1)), 1 / sqrt(correction(options_.beta2))};
+        using detail::correction;
+        std::vector<detail::tape_value> r{-(rate / correction(options_.beta1, t)),
+                                          1 / sqrt(correction(options_.beta2, t))};
         if (options_.weight_decay != 0) r.push_back(1 - rate * options_.weight_decay);
         return r;
     });
@@ -444,5 +460,6 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
 
 } // namespace tenon
 
+#include <tenon/train/optimize/adam_family.inl>
 #include <tenon/train/optimize/clipping.inl>
 #include <tenon/train/optimize/loss_scale.inl>

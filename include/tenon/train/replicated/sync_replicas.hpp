@@ -116,6 +116,7 @@ public:
 
 private:
     sync_replicas(std::shared_ptr<const optimizer> how, const sync_replicas_options& o);
+    bool takes_rows() const override { return how_->takes_rows(); }
     void begin(detail::update_setup& s) const override { how_->begin(s); }
     void write(detail::update_writer& w) const override { how_->write(w); }
 

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/text/number_text.hpp>
+#include <tenon/ops/control/control.hpp>
+#include <tenon/ops/shape/partition.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/train/optimize/moving_average.hpp>
+#include <tenon/train/optimize/slots.hpp>
+#include <tenon/train/optimize/tape_writer.hpp>
+
+namespace tenon {
+
+struct moving_average::state {
+    double decay;
+    moving_average_options options;
+    struct kept {
+        any_tensor variable, average, held;
+    };
+    std::vector<kept> all;
+    operation in, out;
+
+    void require() const {
+        if (all.empty())
+            throw failed_precondition_error(
+                "moving_average: there are no averages yet; make the operation of after() first");
+    }
+};
+
+TENON_INLINE moving_average::moving_average(double decay, const moving_average_options& o) :
+    state_(std::make_shared<state>(state{decay, o, {}, {}, {}})) {
+    if (!(decay >= 0 && decay < 1))
+        throw invalid_argument_error("moving_average: the decay is " + detail::text_of_number(decay) +
+                                     "; give a number from 0, less than 1");
+}
+
+TENON_INLINE operation moving_average::after(const operation& step, const std::vector<any_tensor>& variables) const {
+    if (!step.node()) throw invalid_argument_error("moving_average::after: the step is an empty handle");
+    const graph of(step.node()->graph);
+    const std::vector<any_tensor> wanted =
+        variables.empty() ? of.collection(trainable_variables) : detail::with_parts(variables);
+    if (wanted.empty()) throw invalid_argument_error("moving_average::after: the graph has no trainable variables");
+    const detail::home_scope scope(of);
+    std::vector<operation> all{step};
+    any_tensor decay;
+    if (state_->options.warm_up) {
+        const any_tensor count = detail::add_count(of, "moving_average_runs");
+        const detail::owned_scope there(count);
+        detail::tape_writer t;
+        const detail::tape_value now = t.read(detail::current_value(count)) + 1,
+                                 runs = t.cast(now, element_type::float64);
+        t.write(minimum((1 + runs) / (10 + runs), t.literal(state_->decay, runs.type)), element_type::float64);
+        t.write(now, element_type::int64);
+        const std::vector<any_tensor> is = t.finish();
+        decay = is[0];
+        all.push_back(untyped::assign(count, is[1]).operation());
+    }
+    for (const any_tensor& v : wanted) {
+        if (detail::is_in_parts(v)) continue; // its parts are there
+        const element_type type = compute_type(v.element());
+        const any_tensor average = detail::add_copy(v, "moving_average", type);
+        state_->all.push_back({v, average, detail::add_slot(v, "held", v.type(), 0)});
+        const control_dependencies then(step); // reads what the step left
+        const detail::owned_scope there(average);
+        detail::tape_writer t;
+        const detail::tape_value was = t.read(detail::current_value(average)), now = t.read(v);
+        const detail::tape_value part =
+            decay.node() ? 1 - t.cast(t.read(decay), type) : t.literal(1 - state_->decay, type);
+        t.write(multiply_add(part, now - was, was), type);
+        all.push_back(untyped::assign(average, t.finish().front()).operation());
+    }
+    state_->in = state_->out = {};
+    return group(all, "moving_average");
+}
+
+TENON_INLINE any_tensor moving_average::of(const any_tensor& variable) const {
+    for (const state::kept& k : state_->all)
+        if (k.variable.node() == variable.node()) return k.average;
+    throw invalid_argument_error("moving_average::of: there is no average of " +
+                                 (variable.node() ? variable.name() : std::string("an empty handle")));
+}
+
+TENON_INLINE operation moving_average::swap_in() const {
+    state_->require();
+    if (state_->in.node()) return state_->in;
+    const detail::home_scope scope{graph(state_->all.front().variable.node()->graph)};
+    std::vector<operation> all;
+    for (const state::kept& k : state_->all) {
+        const detail::owned_scope there(k.variable);
+        all.push_back(untyped::assign(k.held, k.variable).operation());
+        all.push_back(
+            untyped::assign(k.variable, k.average.element() == k.variable.element()
+                                            ? k.average
+                                            : detail::add_instruction(opcode::cast, {k.average}, k.variable.element()))
+                .operation());
+    }
+    return state_->in = group(all, "moving_average/swap_in");
+}
+TENON_INLINE operation moving_average::swap_out() const {
+    state_->require();
+    if (state_->out.node()) return state_->out;
+    const detail::home_scope scope{graph(state_->all.front().variable.node()->graph)};
+    std::vector<operation> all;
+    for (const state::kept& k : state_->all) all.push_back(untyped::assign(k.variable, k.held).operation());
+    return state_->out = group(all, "moving_average/swap_out");
+}
+
+TENON_INLINE moving_average::swap::swap(const moving_average& of, session& in) : in_(&in), out_(of.swap_out()) {
+    in.run(of.swap_in());
+}
+TENON_INLINE moving_average::swap::~swap() {
+    try {
+        restore();
+    } catch (...) { // who wants to know has called restore
+    }
+}
+TENON_INLINE void moving_average::swap::restore() {
+    if (session* const in = std::exchange(in_, nullptr)) in->run(out_);
+}
+
+} // namespace tenon
