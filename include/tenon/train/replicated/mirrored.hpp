@@ -213,12 +213,14 @@ public:
     /// replica's optimiser changes its own copies. A replica's loss is a mean over its rows; where replicas have more
     /// rows than others, as those of distribute() that run() was given, it counts for so much more. Throws
     /// invalid_argument_error where a loss depends on none of the strategy's variables, on another replica's, or on
-    /// trainable ones that are not mirrored, naming them.
+    /// trainable ones that are not mirrored, naming them. With o.scale each replica's loss is scaled, by a mirrored variable; a step in which a
+    /// gradient of any is not finite changes nothing of all. Such a scale is of one minimize.
     template <class L>
     auto minimize(const optimizer& how, const per_replica<L>& losses, const minimize_options& o = {}) const {
         if constexpr (detail::is_mistaken<detail::gradients_rule, L>()) return mirrored_training<ill_shaped>{};
         else {
-            operation train = apply_gradients(how, compute_gradients(losses, o.variables), o);
+            operation train = o.scale ? minimize_scaled(how, detail::untyped_replicas(losses), o)
+                                      : apply_gradients(how, compute_gradients(losses, o.variables), o);
             return mirrored_training<decltype(mean(losses))>{std::move(train), mean(losses)};
         }
     }
@@ -256,6 +258,10 @@ public:
     std::vector<any_tensor> copies(const any_tensor& variable) const;
 
 private:
+    operation minimize_scaled(const optimizer& how, const per_replica<any_tensor>& losses,
+                              const minimize_options& o) const;
+    operation apply_in_replicas(const optimizer& how, const per_replica<std::vector<gradient_and_variable>>& gradients,
+                                const minimize_options& o, const std::vector<loss_scale>& scales) const;
     per_replica<std::vector<gradient_and_variable>> gradients_of(const per_replica<any_tensor>& losses,
                                                                  const std::vector<any_tensor>& variables) const;
     /// failed_precondition_error where the strategy was moved from.

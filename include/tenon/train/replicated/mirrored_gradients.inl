@@ -296,6 +296,15 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
 TENON_INLINE operation mirrored_strategy::apply_gradients(
     const optimizer& how, const per_replica<std::vector<gradient_and_variable>>& gradients,
     const minimize_options& o) const {
+    if (o.scale)
+        throw invalid_argument_error("mirrored_strategy::apply_gradients: a loss_scale is given to minimize() of the "
+                                     "strategy, which scales the loss of each replica");
+    return apply_in_replicas(how, gradients, o, {});
+}
+
+TENON_INLINE operation mirrored_strategy::apply_in_replicas(
+    const optimizer& how, const per_replica<std::vector<gradient_and_variable>>& gradients, const minimize_options& o,
+    const std::vector<loss_scale>& scales) const {
     detail::check_replicas(live(), gradients.size(), "apply_gradients");
     if (gradients[0].empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
     const node* first = detail::require_node(gradients[0][0].variable.node(), "apply_gradients: a variable");
@@ -306,10 +315,37 @@ TENON_INLINE operation mirrored_strategy::apply_gradients(
         const detail::replica_scope inside(calls, i);
         minimize_options of = o;
         of.advance_global_step = o.advance_global_step && i == 0;
-        updates.push_back(how.apply_gradients(gradients[i], of));
+        if (scales.empty()) updates.push_back(how.apply_gradients(gradients[i], of));
+        else {
+            of.scale = scales[static_cast<std::size_t>(i)];
+            updates.push_back(how.apply_gradients(of.scale->unscaled(gradients[i]), of));
+        }
     }
     calls.finish();
     return group(updates, o.name);
+}
+
+// Gradients are the same in all replicas once they are added up, and so is what each of them finds, and its scale.
+TENON_INLINE operation mirrored_strategy::minimize_scaled(const optimizer& how, const per_replica<any_tensor>& losses,
+                                                          const minimize_options& o) const {
+    detail::check_replicas(live(), losses.size(), "minimize");
+    if (o.scale->value().node())
+        throw invalid_argument_error(
+            "mirrored_strategy::minimize: the loss_scale has scaled another loss; make one for each minimize");
+    const detail::home_scope scope{graph(detail::require_node(losses[0].node(), "minimize: a loss")->graph)};
+    std::vector<loss_scale> scales{*o.scale};
+    per_replica<any_tensor> scaled = losses;
+    {
+        detail::mirrored_calls calls(live());
+        for (int i = 0; i < calls.replicas(); ++i) {
+            const detail::replica_scope inside(calls, i);
+            if (i > 0) scales.emplace_back(o.scale->options());
+            const auto at = static_cast<std::size_t>(i);
+            scaled.values[at] = scales[at].scaled(losses[i]);
+        }
+        calls.finish();
+    }
+    return apply_in_replicas(how, gradients_of(scaled, o.variables), o, scales);
 }
 
 } // namespace tenon
