@@ -234,7 +234,7 @@ TEST_CASE("bytes that are no example are a data_loss_error with the byte and the
     CHECK(said("\x0a\x05"s) ==
           "example::parse: these bytes are no example: a value of 5 bytes begins where 0 are left (byte 2)");
     CHECK(contains(said("\x80"s), "a number is cut off (byte 0)"));
-    CHECK(contains(said("\x0b"s), "a field is a group, which examples have not (byte 0)"));
+    CHECK(contains(said("\x0b"s), "a field is a group, which it does not have (byte 0)"));
     CHECK(contains(said("\x0c"s), "a field is a group"));
     CHECK(contains(said("\x0e"s), "a field is of wire type 6, which there is not (byte 0)"));
     CHECK(contains(said("\x02"s), "a field has the number 0"));

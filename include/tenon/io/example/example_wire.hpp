@@ -9,7 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/io/example/feature_kind.hpp>
 
-/// The wire format of protocol buffers, as far as examples and event files need it: reading in place, and writing.
+/// The wire format of protocol buffers, as far as examples, event files and ONNX models need it: reading in place, and writing.
 
 namespace tenon::detail {
 
@@ -30,6 +30,7 @@ struct wire_context {
     std::string who;
     std::string_view feature = {}; // none yet
     std::deque<std::string> joined = {};
+    const char* format = "example"; // what the bytes should be
 
     /// "who: feature "name""
     std::string place() const;

@@ -22,7 +22,8 @@ TENON_INLINE std::string wire_context::place() const {
 }
 
 TENON_INLINE void wire_reader::damaged(const std::string& how, std::size_t at) const {
-    throw data_loss_error(in_->place() + ": these bytes are no example: " + how + " (byte " + std::to_string(at) + ")");
+    throw data_loss_error(in_->place() + ": these bytes are no " + in_->format + ": " + how + " (byte " +
+                          std::to_string(at) + ")");
 }
 
 TENON_INLINE std::uint64_t wire_reader::long_varint() {
@@ -42,7 +43,7 @@ TENON_INLINE wire_tag wire_reader::tag() {
     const std::uint64_t value = varint(), field = value >> 3;
     const auto type = static_cast<int>(value & 7);
     if (field == 0 || field >> 29 != 0) damaged("a field has the number " + std::to_string(field), begun);
-    if (type == 3 || type == 4) damaged("a field is a group, which examples have not", begun);
+    if (type == 3 || type == 4) damaged("a field is a group, which it does not have", begun);
     if (type > 5) damaged("a field is of wire type " + std::to_string(type) + ", which there is not", begun);
     return {static_cast<std::uint32_t>(field), static_cast<wire_type>(type)};
 }

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/graph/node.hpp>
+#include <tenon/io/onnx/onnx_messages.hpp>
+
+/// What the functions see that turn a node of an ONNX model into nodes of a graph (onnx_*_ops.ipp). Read by .ipp files only.
+
+namespace tenon::detail::onnx {
+
+/// A value of the model. An image is in the model's order of dimensions, in Tenon's (channels last), or in both: what a convolution
+/// gives is transposed where somebody asks for it in the other one.
+struct value {
+    any_tensor first, last;
+    std::optional<std::vector<extent>> sizes; // where it is a list of sizes of which some are known in the step only
+};
+
+class importer;
+
+/// One node.
+class call {
+public:
+    call(importer& in, const node_message& n) : in_(in), node_(n) {}
+
+    const node_message& node() const noexcept { return node_; }
+    std::int64_t opset() const noexcept;
+    int inputs() const noexcept { return static_cast<int>(node_.inputs.size()); }
+    bool has(int i) const noexcept { return i < inputs() && !node_.inputs[static_cast<std::size_t>(i)].empty(); }
+    bool wants(int o) const noexcept {
+        return o < static_cast<int>(node_.outputs.size()) && !node_.outputs[static_cast<std::size_t>(o)].empty();
+    }
+
+    value& in(int i) const;
+    /// An input as the model has it, and with channels last, of rank 4.
+    any_tensor x(int i = 0) const;
+    any_tensor last(int i = 0) const;
+    bool is_last(int i) const { return in(i).last.node() != nullptr; }
+
+    /// An input's value, which must be known now: a constant, or computed of such.
+    any_array known(int i, const char* what) const;
+    /// As integers, of any integer type.
+    std::vector<std::int64_t> integers(int i, const char* what) const;
+    std::int64_t integer(int i, const char* what) const;
+    double real(int i, const char* what) const;
+    /// An input that is a list of sizes; nullopt where it is none that is known.
+    std::optional<std::vector<extent>> sizes(int i) const;
+
+    const attribute_message* attribute(const char* name) const noexcept;
+    std::int64_t integer(const char* name, std::int64_t otherwise) const;
+    double real(const char* name, double otherwise) const;
+    std::string text(const char* name, const char* otherwise) const;
+    std::vector<std::int64_t> integers(const char* name) const;
+    any_array read(const attribute_message& a) const; ///< the tensor of an attribute
+
+    void give(const any_tensor& t, int output = 0) const;
+    void give_last(const any_tensor& t, int output = 0) const;
+    void give(value v, int output) const;
+    /// Runs a graph of an attribute as if its nodes stood here; its outputs are this node's.
+    void inline_graph(const graph_message& g) const;
+
+    [[noreturn]] void refuse(const std::string& why) const; ///< unimplemented_error
+    [[noreturn]] void wrong(const std::string& why) const;  ///< invalid_argument_error
+
+private:
+    importer& in_;
+    const node_message& node_;
+};
+
+using handler = void (*)(const call&);
+struct entry {
+    const char* op;
+    handler add;
+};
+std::vector<entry> elementwise_operators();
+std::vector<entry> reduction_operators();
+std::vector<entry> shape_operators();
+std::vector<entry> index_operators();
+std::vector<entry> layer_operators();
+std::vector<entry> norm_operators();
+std::vector<entry> recurrent_operators();
+
+// What several of them use.
+
+/// Axis `a` of a tensor of this rank, counted from 0.
+int axis_in(const call& c, std::int64_t a, int rank);
+index_list axes_in(const call& c, const std::vector<std::int64_t>& axes, int rank);
+/// A number beside tensors of that element type, as a scalar.
+any_tensor scalar_like(double v, const any_tensor& beside);
+any_tensor integer_constant(const std::vector<std::int64_t>& values, const extents& sizes);
+any_tensor float_constant(const std::vector<double>& values, const extents& sizes, element_type e);
+/// x with its sizes as they are but for some that are added or joined: numbers, reshape_op::deduced, reshape_op::copied(axis).
+any_tensor reshaped(const any_tensor& x, const std::vector<std::int64_t>& sizes);
+std::vector<std::int64_t> copied_sizes(int from, int to);
+/// What a constant may have at most that is made while a model is read.
+inline constexpr std::int64_t max_folded = std::int64_t{1} << 26;
+/// 0 .. n - 1, int64.
+any_tensor numbers_to(const call& c, std::int64_t n);
+/// n, where it is from `least` to `most`.
+std::int64_t within(const call& c, std::int64_t n, std::int64_t least, std::int64_t most, const char* what);
+/// The number that a size is, or what says that it must be known.
+std::int64_t number_of(const call& c, const extent& e, const char* what);
+/// Clamped to what an integer type holds, and cast.
+any_tensor saturated_cast(const any_tensor& x, element_type to);
+
+} // namespace tenon::detail::onnx

@@ -1,0 +1,312 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include <tenon/core/with_element.hpp>
+#include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+
+/// Operators of ONNX that compute each element by itself.
+
+namespace tenon::detail::onnx {
+
+// A function of each element keeps the order of dimensions.
+template <class F> void each(const call& c, F&& f, int output = 0) {
+    const value& v = c.in(0);
+    if (v.last.node() && !v.first.node()) c.give_last(f(v.last), output);
+    else c.give(f(c.x()), output);
+}
+
+// Operand i with channels last beside an image that is: scalars, images, and what is broadcast to them along channels and on.
+inline std::optional<any_tensor> beside_last(const call& c, int i) {
+    if (c.is_last(i)) return c.last(i);
+    const any_tensor t = c.x(i);
+    if (t.rank() == 0) return t;
+    if (t.rank() == 4) return c.last(i);
+    if (t.rank() == 3) return untyped::transpose(t, {1, 2, 0});
+    return std::nullopt;
+}
+inline bool any_last_only(const call& c) {
+    for (int i = 0; i < c.inputs(); ++i)
+        if (c.has(i) && c.is_last(i) && !c.in(i).first.node()) return true;
+    return false;
+}
+
+// Calls f with all operands in one order of dimensions.
+template <class F> void together(const call& c, F&& f) {
+    std::vector<any_tensor> xs;
+    if (any_last_only(c)) {
+        for (int i = 0; i < c.inputs(); ++i) {
+            const auto t = beside_last(c, i);
+            if (!t) break;
+            xs.push_back(*t);
+        }
+        if (static_cast<int>(xs.size()) == c.inputs()) return c.give_last(f(xs));
+        xs.clear();
+    }
+    for (int i = 0; i < c.inputs(); ++i) xs.push_back(c.x(i));
+    c.give(f(xs));
+}
+
+template <any_tensor (*F)(const any_tensor&)> void unary(const call& c) { each(c, F); }
+template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void binary(const call& c) {
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.size() != 2) c.wrong("it has " + std::to_string(x.size()) + " inputs; 2 are needed");
+        return F(x[0], x[1]);
+    });
+}
+template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void fold(const call& c) {
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.empty()) c.wrong("it has no inputs");
+        any_tensor all = x[0];
+        for (std::size_t i = 1; i < x.size(); ++i) all = F(all, x[i]);
+        return all;
+    });
+}
+
+// A conversion to bool asks whether a number is 0, also where it is a fraction.
+inline any_tensor converted(const any_tensor& x, element_type to) {
+    if (to == element_type::boolean && x.element() != element_type::boolean)
+        return untyped::not_equal(x, scalar_like(0, x));
+    return untyped::cast(x, to);
+}
+
+TENON_INLINE any_tensor saturated_cast(const any_tensor& x, element_type to) {
+    return with_element(to, [&]<class T>(const T&) -> any_tensor {
+        if constexpr (std::is_integral_v<T> && sizeof(T) < 4) {
+            const auto low = static_cast<double>(std::numeric_limits<T>::min()),
+                       high = static_cast<double>(std::numeric_limits<T>::max());
+            return untyped::cast(untyped::minimum(untyped::maximum(x, scalar_like(low, x)), scalar_like(high, x)), to);
+        } else return untyped::cast(x, to);
+    });
+}
+
+inline element_type wanted_type(const call& c, std::int64_t data_type) {
+    const element_type e = element_of(data_type);
+    if (e == element_type::none || e == element_type::string)
+        c.refuse("elements of ONNX's data type " + std::to_string(data_type) + " are asked for");
+    return e;
+}
+
+inline void cast_to(const call& c, element_type to) {
+    if (c.x().element() == element_type::string) c.refuse("texts are not converted");
+    const value& from = c.in(0);
+    if (from.sizes && is_integer(to)) {
+        value v{converted(c.x(), to), {}, from.sizes};
+        return c.give(std::move(v), 0);
+    }
+    each(c, [&](const any_tensor& x) { return converted(x, to); });
+}
+
+// a^b in a's type. Integers are raised as doubles: exact below 2^53.
+inline any_tensor power(const any_tensor& a, const any_tensor& b) {
+    if (is_floating(a.element())) return untyped::pow(a, untyped::cast(b, a.element()));
+    const auto wide = element_type::float64;
+    return untyped::cast(untyped::round(untyped::pow(untyped::cast(a, wide), untyped::cast(b, wide))), a.element());
+}
+
+inline void mod(const call& c) {
+    const bool c_like = c.integer("fmod", 0) != 0;
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.size() != 2) c.wrong("it needs 2 inputs");
+        return c_like ? untyped::fmod(x[0], x[1]) : untyped::mod(x[0], x[1]);
+    });
+}
+
+inline void clip(const call& c) {
+    each(c, [&](any_tensor x) {
+        const auto bound = [&](int i, const char* name) -> std::optional<any_tensor> {
+            if (c.has(i)) return c.x(i);
+            if (const attribute_message* a = c.attribute(name)) return scalar_like(static_cast<double>(a->f), x);
+            return std::nullopt;
+        };
+        if (const auto low = bound(1, "min")) x = untyped::maximum(x, *low);
+        if (const auto high = bound(2, "max")) x = untyped::minimum(x, *high);
+        return x;
+    });
+}
+
+inline void leaky_relu(const call& c) {
+    const double slope = c.real("alpha", 0.01);
+    each(c, [&](const any_tensor& x) { return untyped::leaky_relu(x, slope); });
+}
+inline void elu(const call& c) {
+    const double alpha = c.real("alpha", 1);
+    each(c, [&](const any_tensor& x) { return untyped::elu(x, alpha); });
+}
+inline void celu(const call& c) {
+    const double alpha = c.real("alpha", 1);
+    each(c, [&](const any_tensor& x) { return untyped::celu(x, alpha); });
+}
+inline void selu(const call& c) {
+    const double alpha = c.real("alpha", 1.67326319217681884765625), gamma = c.real("gamma", 1.05070102214813232421875);
+    each(c, [&](const any_tensor& x) { return untyped::multiply(untyped::elu(x, alpha), scalar_like(gamma, x)); });
+}
+inline any_tensor hard_sigmoid_of(const any_tensor& x, double alpha, double beta) {
+    const any_tensor line = untyped::add(untyped::multiply(x, scalar_like(alpha, x)), scalar_like(beta, x));
+    return untyped::minimum(untyped::maximum(line, scalar_like(0, x)), scalar_like(1, x));
+}
+inline void hard_sigmoid(const call& c) {
+    const double alpha = c.real("alpha", 0.2), beta = c.real("beta", 0.5);
+    each(c, [&](const any_tensor& x) { return hard_sigmoid_of(x, alpha, beta); });
+}
+inline any_tensor hard_swish_of(const any_tensor& x) { return untyped::multiply(x, hard_sigmoid_of(x, 1.0 / 6, 0.5)); }
+inline void gelu(const call& c) {
+    const bool tanh = c.text("approximate", "none") == "tanh";
+    each(c, [&](const any_tensor& x) { return tanh ? untyped::gelu_tanh(x) : untyped::gelu(x); });
+}
+inline void swish(const call& c) {
+    const double alpha = c.real("alpha", 1);
+    each(c, [&](const any_tensor& x) {
+        return untyped::multiply(x, untyped::sigmoid(untyped::multiply(x, scalar_like(alpha, x))));
+    });
+}
+inline void thresholded_relu(const call& c) {
+    const double alpha = c.real("alpha", 1);
+    each(c, [&](const any_tensor& x) {
+        return untyped::select(untyped::greater(x, scalar_like(alpha, x)), x, scalar_like(0, x));
+    });
+}
+inline void shrink(const call& c) {
+    const double bias = c.real("bias", 0), width = c.real("lambd", 0.5);
+    each(c, [&](const any_tensor& x) {
+        const auto wide = is_floating(x.element()) ? x.element() : element_type::float32;
+        const any_tensor v = untyped::cast(x, wide);
+        const any_tensor high = untyped::select(untyped::greater(v, scalar_like(width, v)),
+                                                untyped::subtract(v, scalar_like(bias, v)), scalar_like(0, v));
+        return untyped::cast(
+            untyped::select(untyped::less(v, scalar_like(-width, v)), untyped::add(v, scalar_like(bias, v)), high),
+            x.element());
+    });
+}
+inline any_tensor prelu(const any_tensor& x, const any_tensor& slope) {
+    return untyped::select(untyped::less(x, scalar_like(0, x)), untyped::multiply(x, slope), x);
+}
+inline void is_inf(const call& c) {
+    const bool negative = c.integer("detect_negative", 1) != 0, positive = c.integer("detect_positive", 1) != 0;
+    each(c, [&](const any_tensor& x) {
+        any_tensor y = untyped::is_inf(x);
+        if (!positive) y = untyped::logical_and(y, untyped::less(x, scalar_like(0, x)));
+        if (!negative) y = untyped::logical_and(y, untyped::greater(x, scalar_like(0, x)));
+        return y;
+    });
+}
+inline void where(const call& c) {
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.size() != 3) c.wrong("it needs 3 inputs");
+        return untyped::select(x[0], x[1], x[2]);
+    });
+}
+inline void bit_shift(const call& c) {
+    const std::string to = c.text("direction", "");
+    if (to != "LEFT" && to != "RIGHT") c.wrong("its direction is \"" + to + "\", neither LEFT nor RIGHT");
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.size() != 2) c.wrong("it needs 2 inputs");
+        return to == "LEFT" ? untyped::shift_left(x[0], x[1]) : untyped::shift_right(x[0], x[1]);
+    });
+}
+inline void mean(const call& c) {
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.empty()) c.wrong("it has no inputs");
+        any_tensor sum = x[0];
+        for (std::size_t i = 1; i < x.size(); ++i) sum = untyped::add(sum, x[i]);
+        return untyped::divide(sum, scalar_like(static_cast<double>(x.size()), sum));
+    });
+}
+inline void cast(const call& c) {
+    if (c.integer("saturate", 1) == 0) c.refuse("saturate = 0, which elements of 8 bits have");
+    cast_to(c, wanted_type(c, c.integer("to", 0)));
+}
+inline void cast_like(const call& c) { cast_to(c, c.x(1).element()); }
+inline void identity(const call& c) { c.give(value(c.in(0)), 0); }
+inline void dropout(const call& c) {
+    if (c.has(2) && c.known(2, "whether it is training").data<bool>()[0])
+        c.refuse("it drops elements, as in training; tn::untyped::dropout does, in a model of one's own");
+    c.give(value(c.in(0)), 0);
+    if (c.wants(1))
+        c.give(untyped::equal(untyped::multiply(c.x(), scalar_like(0, c.x())),
+                              untyped::multiply(c.x(), scalar_like(0, c.x()))),
+               1);
+}
+
+TENON_INLINE std::vector<entry> elementwise_operators() {
+    using namespace untyped;
+    return {{"Abs", unary<untyped::abs>},
+            {"Acos", unary<untyped::acos>},
+            {"Acosh", unary<untyped::acosh>},
+            {"Add", binary<untyped::add>},
+            {"And", binary<untyped::logical_and>},
+            {"Asin", unary<untyped::asin>},
+            {"Asinh", unary<untyped::asinh>},
+            {"Atan", unary<untyped::atan>},
+            {"Atanh", unary<untyped::atanh>},
+            {"BitShift", onnx::bit_shift},
+            {"BitwiseAnd", binary<untyped::bit_and>},
+            {"BitwiseNot", unary<untyped::bit_not>},
+            {"BitwiseOr", binary<untyped::bit_or>},
+            {"BitwiseXor", binary<untyped::bit_xor>},
+            {"Cast", onnx::cast},
+            {"CastLike", onnx::cast_like},
+            {"Ceil", unary<untyped::ceil>},
+            {"Celu", onnx::celu},
+            {"Clip", onnx::clip},
+            {"Cos", unary<untyped::cos>},
+            {"Cosh", unary<untyped::cosh>},
+            {"Div", binary<untyped::divide>},
+            {"Dropout", onnx::dropout},
+            {"Elu", onnx::elu},
+            {"Equal", binary<untyped::equal>},
+            {"Erf", unary<untyped::erf>},
+            {"Exp", unary<untyped::exp>},
+            {"Floor", unary<untyped::floor>},
+            {"Gelu", onnx::gelu},
+            {"Greater", binary<untyped::greater>},
+            {"GreaterOrEqual", binary<untyped::greater_equal>},
+            {"HardSigmoid", onnx::hard_sigmoid},
+            {"HardSwish", unary<hard_swish_of>},
+            {"Identity", onnx::identity},
+            {"IsInf", onnx::is_inf},
+            {"IsNaN", unary<untyped::is_nan>},
+            {"LeakyRelu", onnx::leaky_relu},
+            {"Less", binary<untyped::less>},
+            {"LessOrEqual", binary<untyped::less_equal>},
+            {"Log", unary<untyped::log>},
+            {"Max", fold<untyped::maximum>},
+            {"Mean", onnx::mean},
+            {"Min", fold<untyped::minimum>},
+            {"Mish", unary<untyped::mish>},
+            {"Mod", onnx::mod},
+            {"Mul", binary<untyped::multiply>},
+            {"Neg", unary<untyped::negative>},
+            {"Not", unary<untyped::logical_not>},
+            {"Or", binary<untyped::logical_or>},
+            {"PRelu", binary<onnx::prelu>},
+            {"Pow", binary<onnx::power>},
+            {"Reciprocal", unary<untyped::reciprocal>},
+            {"Relu", unary<untyped::relu>},
+            {"Round", unary<untyped::round>},
+            {"Selu", onnx::selu},
+            {"Shrink", onnx::shrink},
+            {"Sigmoid", unary<untyped::sigmoid>},
+            {"Sign", unary<untyped::sign>},
+            {"Sin", unary<untyped::sin>},
+            {"Sinh", unary<untyped::sinh>},
+            {"Softplus", unary<untyped::softplus>},
+            {"Softsign", unary<untyped::softsign>},
+            {"Sqrt", unary<untyped::sqrt>},
+            {"Sub", binary<untyped::subtract>},
+            {"Sum", fold<untyped::add>},
+            {"Swish", onnx::swish},
+            {"Tan", unary<untyped::tan>},
+            {"Tanh", unary<untyped::tanh>},
+            {"ThresholdedRelu", onnx::thresholded_relu},
+            {"Where", onnx::where},
+            {"Xor", binary<untyped::logical_xor>}};
+}
+
+} // namespace tenon::detail::onnx

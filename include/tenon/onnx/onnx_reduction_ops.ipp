@@ -1,0 +1,145 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/reduce/scan.hpp>
+#include <tenon/ops/reduce/top_k.hpp>
+#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
+
+/// Operators of ONNX that compute along axes: reductions, softmax, running sums, the largest.
+
+namespace tenon::detail::onnx {
+
+using reduction = any_tensor (*)(const any_tensor&, const index_list&, bool);
+
+// Axes as an attribute, or, in later sets, as an input; none: all, unless the node says that none are meant.
+template <class F> void reduce(const call& c, F&& f) {
+    any_tensor x = c.x();
+    std::vector<std::int64_t> axes = c.integers("axes");
+    if (c.has(1)) axes = c.integers(1, "the axes");
+    if (axes.empty() && c.integer("noop_with_empty_axes", 0) != 0) return c.give(f(x, index_list(), true, true));
+    c.give(f(x, axes_in(c, axes, x.rank()), c.integer("keepdims", 1) != 0, false));
+}
+template <reduction F> void plain_reduction(const call& c) {
+    reduce(c, [](const any_tensor& x, const index_list& axes, bool keep, bool none) {
+        return none ? x : F(x, axes, keep);
+    });
+}
+// `each` before, and `after` the sum.
+template <any_tensor (*Each)(const any_tensor&), any_tensor (*After)(const any_tensor&)> void sum_of(const call& c) {
+    reduce(c, [](const any_tensor& x, const index_list& axes, bool keep, bool none) {
+        const any_tensor y = Each(x);
+        return After(none ? y : untyped::sum(y, axes, keep));
+    });
+}
+inline any_tensor as_it_is(const any_tensor& x) { return x; }
+inline any_tensor root(const any_tensor& x) {
+    if (is_floating(x.element())) return untyped::sqrt(x);
+    return untyped::cast(untyped::sqrt(untyped::cast(x, element_type::float64)), x.element());
+}
+
+// Of no elements the least is infinite, of integers the largest number, and the other way round.
+inline any_tensor extreme_of_none(const any_tensor& x, const index_list& axes, bool keep, bool least) {
+    const double all = is_floating(x.element()) ? std::numeric_limits<double>::infinity() : 0;
+    if (all == 0) throw unimplemented_error("extremes of no integers");
+    const any_tensor none = untyped::sum(x, axes, keep); // its sizes, and 0
+    return untyped::add(none, scalar_like(least ? all : -all, x));
+}
+template <reduction Number, reduction Truth> void extreme(const call& c) {
+    reduce(c, [&](const any_tensor& x, const index_list& axes, bool keep, bool none) {
+        if (none) return x;
+        for (int i = 0; i < x.rank(); ++i)
+            if (x.extents()[i] == extent(0) &&
+                (axes.count == 0 || std::find(axes.begin(), axes.end(), i) != axes.end()))
+                return extreme_of_none(x, axes, keep, Number == static_cast<reduction>(untyped::min));
+        return x.element() == element_type::boolean ? Truth(x, axes, keep) : Number(x, axes, keep);
+    });
+}
+
+template <reduction F> void arg_extreme(const call& c) {
+    const any_tensor x = c.x();
+    const int axis = axis_in(c, c.integer("axis", 0), x.rank());
+    const bool keep = c.integer("keepdims", 1) != 0;
+    if (c.integer("select_last_index", 0) == 0) return c.give(untyped::cast(F(x, {axis}, keep), element_type::int64));
+    const std::int64_t n =
+        number_of(c, x.extents()[axis], "the size of the axis, of which the last index is asked for,");
+    const any_tensor y = untyped::cast(F(untyped::reverse(x, {axis}), {axis}, keep), element_type::int64);
+    c.give(untyped::subtract(untyped::scalar(n - 1, element_type::int64), y));
+}
+
+// Before set 13 dimensions from the axis on were one.
+template <any_tensor (*F)(const any_tensor&, int)> void along(const call& c) {
+    const any_tensor x = c.x();
+    const int axis = axis_in(c, c.integer("axis", c.opset() < 13 ? 1 : -1), x.rank());
+    if (c.opset() >= 13 || axis == x.rank() - 1) return c.give(F(x, axis));
+    std::vector<std::int64_t> rows = copied_sizes(0, axis);
+    rows.push_back(reshape_op::deduced);
+    c.give(untyped::reshape_like(F(reshaped(x, rows), axis), x));
+}
+inline any_tensor hardmax_of(const any_tensor& x, int axis) {
+    const std::int64_t n = x.extents()[axis].is_number() ? x.extents()[axis].size : -1;
+    if (n < 0) throw unimplemented_error("the size of its axis is known in the step only");
+    return untyped::one_hot(untyped::argmax(x, {axis}), n, x.element(), axis);
+}
+
+template <any_tensor (*F)(const any_tensor&, int, scan_options)> void scan(const call& c) {
+    const any_tensor x = c.x();
+    const std::int64_t axis = c.integer(1, "the axis");
+    scan_options o;
+    o.exclusive = c.integer("exclusive", 0) != 0;
+    o.reversed = c.integer("reverse", 0) != 0;
+    c.give(F(x, axis_in(c, axis, x.rank()), o));
+}
+
+inline void top_k(const call& c) {
+    const any_tensor x = c.x();
+    const int axis = axis_in(c, c.integer("axis", -1), x.rank());
+    const std::int64_t k = c.has(1) ? c.integer(1, "k") : c.integer("k", 0);
+    const bool largest = c.integer("largest", 1) != 0;
+    const any_tensor rows = untyped::moveaxis(x, axis, -1);
+    if (!largest && !is_floating(x.element()) && !is_signed_integer(x.element()))
+        c.refuse("the smallest of numbers without a sign");
+    // Of integers -n - 1 turns the order around without leaving their range.
+    const auto turned = [&](const any_tensor& v) {
+        return largest ? v : is_floating(v.element()) ? untyped::negative(v) : untyped::bit_not(v);
+    };
+    const std::vector<any_tensor> found = untyped::top_k(turned(rows), k);
+    c.give(untyped::moveaxis(turned(found[0]), -1, axis), 0);
+    c.give(untyped::moveaxis(untyped::cast(found[1], element_type::int64), -1, axis), 1);
+}
+
+TENON_INLINE std::vector<entry> reduction_operators() {
+    return {{"ArgMax", arg_extreme<untyped::argmax>},
+            {"ArgMin", arg_extreme<untyped::argmin>},
+            {"CumProd", scan<untyped::cumprod>},
+            {"CumSum", scan<untyped::cumsum>},
+            {"Hardmax", along<hardmax_of>},
+            {"LogSoftmax", along<untyped::log_softmax>},
+            {"ReduceL1", sum_of<untyped::abs, as_it_is>},
+            {"ReduceL2", sum_of<untyped::square, root>},
+            {"ReduceLogSum", sum_of<as_it_is, untyped::log>},
+            {"ReduceLogSumExp",
+             [](const call& c) {
+                 reduce(c, [](const any_tensor& x, const index_list& axes, bool keep, bool none) {
+                     return none ? x : untyped::logsumexp(x, axes, keep);
+                 });
+             }},
+            {"ReduceMax", extreme<untyped::max, untyped::any>},
+            {"ReduceMean", plain_reduction<untyped::mean>},
+            {"ReduceMin", extreme<untyped::min, untyped::all>},
+            {"ReduceProd", plain_reduction<untyped::prod>},
+            {"ReduceSum", plain_reduction<untyped::sum>},
+            {"ReduceSumSquare", sum_of<untyped::square, as_it_is>},
+            {"Softmax", along<untyped::softmax>},
+            {"TopK", top_k}};
+}
+
+} // namespace tenon::detail::onnx

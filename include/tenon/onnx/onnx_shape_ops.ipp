@@ -1,0 +1,373 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/core/with_element.hpp>
+#include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+
+/// Operators of ONNX that change sizes, join, and make tensors; and those that say sizes, whose results are followed as sizes, since
+/// a graph's ranks are known when it is built.
+
+namespace tenon::detail::onnx {
+
+inline extent size_entry(std::int64_t n) {
+    extent e;
+    e.size = n;
+    return e;
+}
+inline bool all_numbers(const std::vector<extent>& sizes) {
+    return std::all_of(sizes.begin(), sizes.end(),
+                       [](const extent& e) { return !e.is_named() && !(e == dynamic_extent); });
+}
+
+inline void shape(const call& c) {
+    const any_tensor x = c.x();
+    const int rank = x.rank();
+    const auto bound = [&](const char* name, std::int64_t otherwise) {
+        const std::int64_t i = c.integer(name, otherwise);
+        return static_cast<int>(std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank));
+    };
+    const int from = bound("start", 0), to = std::max(bound("end", rank), from);
+    std::vector<extent> sizes;
+    std::vector<std::int64_t> numbers;
+    bool known = true;
+    for (int i = from; i < to; ++i) {
+        sizes.push_back(x.extents()[i]);
+        numbers.push_back(x.extents()[i].size);
+        known = known && x.extents()[i].is_number();
+    }
+    if (known) return c.give(integer_constant(numbers, {static_cast<std::int64_t>(numbers.size())}));
+    std::vector<any_tensor> counted;
+    for (int i = from; i < to; ++i)
+        counted.push_back(tenon::add<element_count_op>({index_list(i), element_type::int64}, {x}));
+    c.give(value{untyped::stack(counted), {}, sizes}, 0);
+}
+inline void size(const call& c) {
+    const any_tensor x = c.x();
+    if (x.extents().is_static()) return c.give(untyped::scalar(x.extents().elements(), element_type::int64));
+    c.give(tenon::add<element_count_op>({index_list(), element_type::int64}, {x}));
+}
+
+// The result t, and, where an input is followed as sizes, what becomes of those.
+template <class F> void give_sizes(const call& c, const any_tensor& t, F&& sizes) {
+    value v{t, {}, {}};
+    if (c.in(0).sizes) v.sizes = sizes(*c.in(0).sizes);
+    c.give(std::move(v), 0);
+}
+inline std::vector<extent> same_sizes(const std::vector<extent>& s) { return s; }
+
+inline void reshape(const call& c) {
+    const any_tensor x = c.x();
+    std::optional<std::vector<extent>> target;
+    if (c.has(1)) target = c.sizes(1);
+    else
+        for (const std::int64_t n : c.integers("shape")) {
+            if (!target) target.emplace();
+            target->push_back(size_entry(n));
+        }
+    if (!target) {
+        if (!c.has(1)) target.emplace();
+        else (void)c.known(1, "the new shape"); // which complains
+    }
+    if (target->size() > max_rank)
+        c.refuse("a result of " + std::to_string(target->size()) + " dimensions; 8 are the most");
+    const bool zeros = c.integer("allowzero", 0) != 0;
+    std::vector<std::int64_t> sizes;
+    bool used[max_rank]{};
+    for (std::size_t i = 0; i < target->size(); ++i) {
+        const extent& e = (*target)[i];
+        const int axis = static_cast<int>(i);
+        if (e == size_entry(0) && !zeros) {
+            if (axis >= x.rank()) c.wrong("it copies size " + std::to_string(i) + " of " + to_string(x.extents()));
+            sizes.push_back(reshape_op::copied(axis));
+            used[axis] = true;
+        } else if (e.is_named()) {
+            std::int64_t found = reshape_op::deduced;
+            for (int k = 0; k < x.rank() && found == reshape_op::deduced; ++k)
+                if (!used[k] && x.extents()[k] == e) {
+                    used[k] = true;
+                    found = reshape_op::copied(k);
+                }
+            sizes.push_back(found);
+        } else if (e.size < -1) c.wrong("a size is " + std::to_string(e.size));
+        else sizes.push_back(e.size == -1 ? reshape_op::deduced : e.size);
+    }
+    if (std::count(sizes.begin(), sizes.end(), reshape_op::deduced) > 1)
+        c.refuse("more than one of the new sizes is known in the step only; name sizes in onnx_read_options::sizes");
+    give_sizes(c, reshaped(x, sizes), same_sizes);
+}
+
+inline std::vector<std::int64_t> axes_of(const call& c) {
+    return c.has(1) ? c.integers(1, "the axes") : c.integers("axes");
+}
+inline void squeeze(const call& c) {
+    const any_tensor x = c.x();
+    const std::vector<std::int64_t> axes = axes_of(c);
+    if (axes.empty() && !c.has(1) && !c.attribute("axes")) return give_sizes(c, untyped::squeeze(x), same_sizes);
+    give_sizes(c, axes.empty() ? x : untyped::squeeze(x, axes_in(c, axes, x.rank())), same_sizes);
+}
+inline void unsqueeze(const call& c) {
+    const any_tensor x = c.x();
+    const std::vector<std::int64_t> axes = axes_of(c);
+    if (axes.size() + static_cast<std::size_t>(x.rank()) > max_rank) c.refuse("a result of more than 8 dimensions");
+    index_list list = axes_in(c, axes, x.rank() + static_cast<int>(axes.size()));
+    std::sort(list.values, list.values + list.count);
+    give_sizes(c, list.count == 0 ? x : untyped::expand_dims(x, list), same_sizes);
+}
+inline void flatten(const call& c) {
+    const any_tensor x = c.x();
+    const std::int64_t a = c.integer("axis", 1);
+    const int axis = static_cast<int>(a == x.rank() ? a : axis_in(c, a, std::max(x.rank(), 1)));
+    if (x.rank() == 0) return c.give(reshaped(x, {1, 1}));
+    const extents& e = x.extents();
+    const auto product = [&](int from, int to) {
+        checked_size n = 1;
+        for (int i = from; i < to; ++i) {
+            if (!e[i].is_number()) return std::int64_t{-1};
+            n *= e[i].size;
+        }
+        return n.saturated();
+    };
+    std::int64_t rows = product(0, axis), columns = product(axis, x.rank());
+    if (rows < 0 && columns < 0) {
+        if (axis != 1) c.refuse("sizes before and after its axis are known in the step only");
+        rows = reshape_op::copied(0);
+    }
+    const auto or_deduced = [](std::int64_t n) { return n == -1 ? reshape_op::deduced : n; };
+    if (rows == -1 && axis == 1) rows = reshape_op::copied(0); // it keeps its name
+    c.give(reshaped(x, {or_deduced(rows), or_deduced(columns)}));
+}
+inline void transpose(const call& c) {
+    const any_tensor x = c.x();
+    c.give(x.rank() < 2 ? x : untyped::transpose(x, axes_in(c, c.integers("perm"), x.rank())));
+}
+
+inline void concat(const call& c) {
+    std::vector<any_tensor> xs;
+    bool last = true;
+    for (int i = 0; i < c.inputs(); ++i) last = last && c.is_last(i);
+    const std::int64_t wanted = c.integer("axis", 1);
+    if (last && c.inputs() > 0) {
+        for (int i = 0; i < c.inputs(); ++i) xs.push_back(c.last(i));
+        constexpr int places[] = {0, 3, 1, 2};
+        return c.give_last(untyped::concat(xs, places[axis_in(c, wanted, 4)]));
+    }
+    std::optional<std::vector<extent>> sizes;
+    bool open = false;
+    for (int i = 0; i < c.inputs(); ++i) {
+        xs.push_back(c.x(i));
+        open = open || c.in(i).sizes.has_value();
+    }
+    if (xs.empty()) c.wrong("it has no inputs");
+    if (open) {
+        sizes.emplace();
+        for (int i = 0; i < c.inputs() && sizes; ++i) {
+            if (const auto part = c.sizes(i)) sizes->insert(sizes->end(), part->begin(), part->end());
+            else sizes.reset();
+        }
+        // What a size is that is computed otherwise nobody knows.
+    }
+    c.give(value{xs.size() == 1 ? xs[0] : untyped::concat(xs, axis_in(c, wanted, xs[0].rank())), {}, sizes}, 0);
+}
+
+inline void split(const call& c) {
+    const any_tensor x = c.x();
+    const int axis = axis_in(c, c.integer("axis", 0), x.rank());
+    const auto parts = static_cast<std::int64_t>(c.node().outputs.size());
+    std::vector<std::int64_t> sizes = c.has(1) ? c.integers(1, "the sizes of the parts") : c.integers("split");
+    if (sizes.empty()) {
+        const std::int64_t n = number_of(c, x.extents()[axis], "the size that is split");
+        if (c.integer("num_outputs", parts) != parts) c.wrong("it has " + std::to_string(parts) + " outputs");
+        const std::int64_t each = (n + parts - 1) / parts;
+        for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(n - i * each, 0, each));
+    }
+    if (static_cast<std::int64_t>(sizes.size()) != parts)
+        c.wrong("it says " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) + " outputs");
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (sizes[i] < 0 || at > std::numeric_limits<std::int64_t>::max() - sizes[i])
+            c.wrong("a part's size is not possible");
+        std::vector<range> ranges(static_cast<std::size_t>(axis) + 1);
+        ranges.back() = {at, at + sizes[i], 1};
+        c.give(untyped::slice(x, ranges), static_cast<int>(i));
+        at += sizes[i];
+    }
+}
+
+inline void expand(const call& c) {
+    const any_tensor x = c.x();
+    const auto target = c.sizes(1);
+    if (!target) (void)c.known(1, "the shape"); // which complains
+    if (target->size() > max_rank) c.refuse("a result of more than 8 dimensions");
+    const int rank = std::max(x.rank(), static_cast<int>(target->size()));
+    extents sizes;
+    for (int i = 0; i < rank; ++i) {
+        const int own = i - (rank - x.rank()), theirs = i - (rank - static_cast<int>(target->size()));
+        const extent e = theirs < 0 ? extent(1) : (*target)[static_cast<std::size_t>(theirs)];
+        sizes.push_back(own < 0 || (!(e == extent(1)) && x.extents()[own] == extent(1)) ? e : x.extents()[own]);
+        if (e.is_number() && !(e == extent(1)) && own >= 0 && x.extents()[own].is_number() &&
+            !(x.extents()[own] == e) && !(x.extents()[own] == extent(1)))
+            c.wrong("size " + to_string(x.extents()[own]) + " is not repeated to " + to_string(e));
+        if (!sizes[i].is_number() && !(own >= 0 && sizes[i] == x.extents()[own]))
+            c.refuse("size " + std::to_string(i) + " of its result, " + to_string(sizes[i]) +
+                     ", is known in the step only");
+    }
+    c.give(sizes == x.extents() ? x : untyped::broadcast_to(x, sizes));
+}
+
+inline void tile(const call& c) {
+    const any_tensor x = c.x();
+    c.give(untyped::tile(x, index_list(c.integers(1, "the repeats"))));
+}
+
+inline void constant(const call& c) {
+    if (const attribute_message* t = c.attribute("value")) return c.give(untyped::constant(c.read(*t)));
+    if (const attribute_message* f = c.attribute("value_float"))
+        return c.give(float_constant({static_cast<double>(f->f)}, {}, element_type::float32));
+    if (const attribute_message* i = c.attribute("value_int")) return c.give(integer_constant({i->i}, {}));
+    if (const attribute_message* l = c.attribute("value_ints"))
+        return c.give(integer_constant(l->ints, {static_cast<std::int64_t>(l->ints.size())}));
+    if (const attribute_message* l = c.attribute("value_floats"))
+        return c.give(float_constant({l->floats.begin(), l->floats.end()},
+                                     {static_cast<std::int64_t>(l->floats.size())}, element_type::float32));
+    c.refuse("a constant that is neither a tensor nor numbers");
+}
+
+inline extents known_sizes(const call& c, int i) {
+    const std::vector<std::int64_t> numbers = c.integers(i, "the shape");
+    if (numbers.size() > max_rank) c.refuse("a result of more than 8 dimensions");
+    extents e;
+    for (const std::int64_t n : numbers) {
+        if (n < 0) c.wrong("a size is " + std::to_string(n));
+        e.push_back(n);
+    }
+    return e;
+}
+inline void constant_of_shape(const call& c) {
+    any_array value = any_array::zeros(element_type::float32, {});
+    if (const attribute_message* t = c.attribute("value")) value = c.read(*t);
+    if (value.elements() != 1) c.wrong("its value has " + std::to_string(value.elements()) + " elements");
+    const any_tensor one = untyped::constant(std::move(value).reshape({}));
+    const extents sizes = known_sizes(c, 0);
+    c.give(sizes.rank() == 0 ? one : untyped::broadcast_to(one, sizes));
+}
+inline void range_of(const call& c) {
+    const any_tensor x = c.x();
+    const double first = c.real(0, "the start"), limit = c.real(1, "the limit"), step = c.real(2, "the step");
+    if (step == 0) c.wrong("its step is 0");
+    const double n = std::max(std::ceil((limit - first) / step), 0.0);
+    constexpr auto most = static_cast<double>(max_folded);
+    if (!(n <= most)) c.wrong("it has " + std::to_string(n) + " elements");
+    if (!is_floating(x.element()) && !(std::abs(first) < 1e15 && std::abs(step) < 1e9))
+        c.refuse("numbers as large as these");
+    const auto count = static_cast<std::int64_t>(n);
+    if (is_floating(x.element())) {
+        std::vector<double> values;
+        for (std::int64_t i = 0; i < count; ++i) values.push_back(first + static_cast<double>(i) * step);
+        return c.give(float_constant(values, {count}, x.element()));
+    }
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<std::int64_t>(first) + i * static_cast<std::int64_t>(step));
+    c.give(untyped::cast(integer_constant(values, {count}), x.element()));
+}
+inline void eye_like(const call& c) {
+    const any_tensor x = c.x();
+    if (x.rank() != 2) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 2 are needed");
+    const std::int64_t n = number_of(c, x.extents()[0], "the number of rows"),
+                       m = number_of(c, x.extents()[1], "the number of columns"),
+                       k = within(c, c.integer("k", 0), -max_folded, max_folded, "k");
+    if ((checked_size(n) * m).saturated() > max_folded) c.refuse("a matrix of more than 2^26 elements");
+    std::vector<std::int64_t> ones(static_cast<std::size_t>(n * m));
+    for (std::int64_t i = 0; i < n; ++i)
+        if (i + k >= 0 && i + k < m) ones[static_cast<std::size_t>(i * m + i + k)] = 1;
+    const element_type e = c.attribute("dtype") ? element_of(c.integer("dtype", 0)) : x.element();
+    if (e == element_type::none || e == element_type::string) c.refuse("elements of that data type");
+    c.give(untyped::cast(integer_constant(ones, {n, m}), e));
+}
+
+inline void trilu(const call& c) {
+    const any_tensor x = c.x();
+    if (x.rank() < 2) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 2 are needed");
+    const std::int64_t n = number_of(c, x.extents()[x.rank() - 2], "the number of rows"),
+                       m = number_of(c, x.extents()[x.rank() - 1], "the number of columns");
+    const std::int64_t k = c.has(1) ? c.integer(1, "k") : 0;
+    const bool upper = c.integer("upper", 1) != 0;
+    const any_tensor distance =
+        untyped::subtract(numbers_to(c, m), untyped::expand_dims(numbers_to(c, n), {1})); // column - row
+    const any_tensor kept = upper ? untyped::greater_equal(distance, k) : untyped::less_equal(distance, k);
+    const any_tensor zero = x.element() == element_type::boolean ? untyped::scalar(0, x.element()) : scalar_like(0, x);
+    c.give(untyped::select(kept, x, zero));
+}
+
+// Blocks of an image's pixels to channels, and back. [n, c, h, w], all but n numbers.
+inline void depth_to_space(const call& c) {
+    const any_tensor x = c.x();
+    const std::int64_t b = within(c, c.integer("blocksize", 1), 1, 1 << 15, "its block");
+    if (x.rank() != 4) c.wrong("it needs an image of 4 dimensions");
+    const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels"),
+                       h = number_of(c, x.extents()[2], "the height"), w = number_of(c, x.extents()[3], "the width");
+    if (channels % (b * b) != 0) c.wrong(std::to_string(channels) + " channels are no blocks of " + std::to_string(b));
+    const std::int64_t out = channels / (b * b), n = reshape_op::copied(0);
+    const bool columns_first = c.text("mode", "DCR") == "CRD";
+    const any_tensor apart = columns_first ? reshaped(x, {n, out, b, b, h, w}) : reshaped(x, {n, b, b, out, h, w});
+    const any_tensor moved =
+        columns_first ? untyped::transpose(apart, {0, 1, 4, 2, 5, 3}) : untyped::transpose(apart, {0, 3, 4, 1, 5, 2});
+    c.give(reshaped(moved, {n, out, h * b, w * b}));
+}
+inline void space_to_depth(const call& c) {
+    const any_tensor x = c.x();
+    const std::int64_t b = within(c, c.integer("blocksize", 1), 1, 1 << 15, "its block"), n = reshape_op::copied(0);
+    if (x.rank() != 4) c.wrong("it needs an image of 4 dimensions");
+    const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels"),
+                       h = number_of(c, x.extents()[2], "the height"), w = number_of(c, x.extents()[3], "the width");
+    if (h % b != 0 || w % b != 0) c.wrong("the image is not made of blocks of " + std::to_string(b));
+    const any_tensor apart = reshaped(x, {n, channels, h / b, b, w / b, b});
+    // DCR puts the place in the block before the channel, CRD behind it.
+    const bool behind = c.text("mode", "DCR") == "CRD";
+    const any_tensor moved =
+        untyped::transpose(apart, behind ? index_list{0, 1, 3, 5, 2, 4} : index_list{0, 3, 5, 1, 2, 4});
+    c.give(reshaped(moved, {n, channels * b * b, h / b, w / b}));
+}
+
+inline void choose(const call& c) { // If
+    const any_array condition = c.known(0, "the condition");
+    if (condition.element() != element_type::boolean || condition.elements() != 1) c.wrong("its condition is no bool");
+    const attribute_message* a =
+        c.attribute(*static_cast<const bool*>(condition.data()) ? "then_branch" : "else_branch");
+    if (!a || !a->g) c.wrong("it has no graph for this case");
+    c.inline_graph(*a->g);
+}
+
+TENON_INLINE std::vector<entry> shape_operators() {
+    return {{"Concat", onnx::concat},
+            {"Constant", onnx::constant},
+            {"ConstantOfShape", constant_of_shape},
+            {"DepthToSpace", depth_to_space},
+            {"Expand", expand},
+            {"EyeLike", eye_like},
+            {"Flatten", onnx::flatten},
+            {"If", choose},
+            {"Range", range_of},
+            {"Reshape", onnx::reshape},
+            {"Shape", onnx::shape},
+            {"Size", onnx::size},
+            {"SpaceToDepth", space_to_depth},
+            {"Split", onnx::split},
+            {"Squeeze", onnx::squeeze},
+            {"Tile", onnx::tile},
+            {"Transpose", onnx::transpose},
+            {"Trilu", trilu},
+            {"Unsqueeze", unsqueeze}};
+}
+
+} // namespace tenon::detail::onnx

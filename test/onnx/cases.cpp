@@ -1,0 +1,143 @@
+// ONNX's own single-node cases, which test/onnx/cases.py writes to a folder: each has a model, and NumPy's files of its inputs and outputs.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tenon/io/numpy/npy.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/onnx/onnx.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+namespace tn = tenon;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<tn::any_array> arrays(const fs::path& folder, const char* what) {
+    std::vector<tn::any_array> all;
+    for (int i = 0; fs::exists(folder / (what + std::to_string(i) + ".npy")); ++i)
+        all.push_back(tn::read_npy((folder / (what + std::to_string(i) + ".npy")).string()));
+    return all;
+}
+
+// As ONNX compares: 1e-3 of the value, and infinities and NaNs alike. What is rounded to 16 bits on the way is given a bit more.
+bool alike(const tn::any_array& given, const tn::any_array& wanted) {
+    if (given.type() != wanted.type()) return false;
+    const auto compare = [&]<class T>(T) {
+        for (std::int64_t i = 0; i < given.elements(); ++i) {
+            const auto a = static_cast<double>(given.data<T>()[i]), b = static_cast<double>(wanted.data<T>()[i]);
+            if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+            if (!tn::is_floating(given.element())) return false;
+            const double bound = sizeof(T) == 2 ? 1e-2 : 1e-3;
+            if (!(std::abs(a - b) <= 2e-6 + bound * std::abs(b))) return false;
+        }
+        return true;
+    };
+    switch (given.element()) {
+    case tn::element_type::float32: return compare(float{});
+    case tn::element_type::float64: return compare(double{});
+    case tn::element_type::float16: return compare(tn::half{});
+    case tn::element_type::bfloat16: return compare(tn::bfloat16{});
+    case tn::element_type::int8: return compare(std::int8_t{});
+    case tn::element_type::int16: return compare(std::int16_t{});
+    case tn::element_type::int32: return compare(std::int32_t{});
+    case tn::element_type::int64: return compare(std::int64_t{});
+    case tn::element_type::uint8: return compare(std::uint8_t{});
+    case tn::element_type::uint16: return compare(std::uint16_t{});
+    case tn::element_type::uint32: return compare(std::uint32_t{});
+    case tn::element_type::uint64: return compare(std::uint64_t{});
+    case tn::element_type::boolean: return compare(bool{});
+    default: return false;
+    }
+}
+
+enum class outcome { passed, refused, failed };
+
+// The model with its first inputs fed and those of `fixed` constants.
+std::vector<tn::any_array> run(const fs::path& folder, const std::vector<tn::any_array>& inputs,
+                               const std::vector<std::string>& names, const std::vector<bool>& fixed, bool again) {
+    tn::graph g;
+    const tn::graph_scope in(g);
+    tn::onnx_read_options o;
+    for (std::size_t i = 0; i < inputs.size() && i < names.size(); ++i)
+        if (fixed[i]) o.values.push_back({names[i], inputs[i]});
+    const tn::onnx_model m = tn::read_onnx((folder / "model.onnx").string(), o);
+    std::vector<tn::fed_value> feeds;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (fixed[i]) continue;
+        feeds.push_back({m.inputs.at(next++), inputs[i].share()});
+    }
+    tn::session s(g);
+    if (!again) return s.run_untyped(std::move(feeds), m.outputs);
+    // Written and read again it computes the same.
+    std::vector<tn::named_tensor> ins, outs;
+    for (std::size_t i = 0; i < m.inputs.size(); ++i) ins.push_back({m.input_names[i], m.inputs[i]});
+    for (std::size_t i = 0; i < m.outputs.size(); ++i) outs.push_back({m.output_names[i], m.outputs[i]});
+    const std::string bytes = tn::onnx_bytes(s, ins, outs);
+    tn::graph second;
+    const tn::graph_scope there(second);
+    const tn::onnx_model copy = tn::parse_onnx(std::as_bytes(std::span(bytes)));
+    for (std::size_t i = 0; i < feeds.size(); ++i) feeds[i].tensor = copy.inputs.at(i);
+    return tn::session(second).run_untyped(std::move(feeds), copy.outputs);
+}
+
+outcome tried(const fs::path& folder, std::string& why, bool again) {
+    const auto inputs = arrays(folder, "in"), wanted = arrays(folder, "out");
+    std::vector<std::string> names;
+    std::ifstream list(folder / "inputs");
+    for (std::string line; std::getline(list, line);) names.push_back(line);
+    // First nothing is a constant; then what are integers and bools, then all but the first, then all.
+    for (int way = 0; way < 4; ++way) {
+        std::vector<bool> fixed(inputs.size());
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            fixed[i] = way == 1 ? !tn::is_floating(inputs[i].element()) : way == 2 ? i > 0 : way == 3;
+        try {
+            const auto given = run(folder, inputs, names, fixed, again);
+            for (std::size_t i = 0; i < wanted.size(); ++i)
+                if (i >= given.size() || !alike(given[i], wanted[i])) {
+                    why = "output " + std::to_string(i) + " of " + std::to_string(given.size()) + " is not " +
+                          tn::to_string(wanted[i].type()) + " as it should be" +
+                          (i < given.size() ? ", but " + tn::to_string(given[i].type()) : "");
+                    return outcome::failed;
+                }
+            return outcome::passed;
+        } catch (const tn::unimplemented_error& e) {
+            why = e.what();
+        } catch (const std::exception& e) {
+            why = e.what();
+            if (way == 3) return outcome::failed;
+        }
+    }
+    return outcome::refused;
+}
+
+} // namespace
+
+TEST_CASE("ONNX's single-node cases" * doctest::skip(std::getenv("TENON_ONNX_CASES") == nullptr)) {
+    const char* const twice = std::getenv("TENON_ONNX_AGAIN");
+    const bool again = twice && *twice != 0;
+    std::vector<fs::path> folders(fs::directory_iterator(std::getenv("TENON_ONNX_CASES")), {});
+    std::sort(folders.begin(), folders.end());
+    std::map<outcome, int> count;
+    for (const fs::path& f : folders) {
+        std::string why;
+        const outcome o = tried(f, why, again);
+        ++count[o];
+        if (o != outcome::passed)
+            std::printf("%s %s: %s\n", o == outcome::failed ? "FAILED" : "refused", f.filename().c_str(), why.c_str());
+    }
+    std::printf("%d cases passed, %d are refused, %d failed\n", count[outcome::passed], count[outcome::refused],
+                count[outcome::failed]);
+    CHECK(count[outcome::failed] == 0);
+    CHECK(count[outcome::passed] >= (again ? 1200 : 1240)); // of 1622 of onnx 1.23
+}

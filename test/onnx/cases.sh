@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Compares with ONNX's own package: its single-node cases, read, and written and read again; and, where it is installed, ONNX Runtime
+# on a model that Tenon wrote. Ends with 77 where the package is not there.
+#
+#   cases.sh TEST_ONNX
+#
+# TENON_PYTHON in the environment: the Python to use.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=${TENON_PYTHON:-python3}
+if ! why=$("$python" -c 'import onnx.backend.test.case.node' 2>&1); then
+    echo "skipped: $python has no package onnx (pip install onnx onnxruntime): $(tail -n 1 <<<"$why")"
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/cases" "$folder/net"
+"$python" "$here/cases.py" cases "$folder/cases" 2>/dev/null
+for again in "" 1; do
+    TENON_ONNX_CASES=$folder/cases TENON_ONNX_AGAIN=$again "$1" --test-case="ONNX's single-node cases" >"$folder/said" ||
+        { grep -v ^refused "$folder/said"; exit 1; }
+    grep "cases passed" "$folder/said"
+done
+if ! why=$("$python" -c 'import onnxruntime' 2>&1); then
+    echo "without ONNX Runtime: $(tail -n 1 <<<"$why")"
+    exit 0
+fi
+TENON_ONNX_FOLDER=$folder/net "$1" --test-case="a model for ONNX Runtime" >"$folder/said" || { cat "$folder/said"; exit 1; }
+"$python" "$here/cases.py" runtime "$folder/net"

@@ -1,0 +1,248 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "models.hpp"
+#include <messages.hpp>
+#include <temporary_folder.hpp>
+#include <tenon/tenon.hpp>
+#include <tenon/io/numpy/npy.hpp>
+#include <tenon/onnx/onnx.hpp>
+
+namespace tn = tenon;
+using namespace made;
+
+namespace {
+
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+// relu(x * w + b), x float [n, 2].
+std::string small_net() {
+    return model(node("MatMul", {"x", "w"}, {"xw"}) + node("Add", {"xw", "b"}, {"h"}) + node("Relu", {"h"}, {"y"}) +
+                 initializer(floats("w", {2, 3}, {1, 2, 3, 4, 5, 6})) + initializer(floats("b", {3}, {-10, 0, 1})) +
+                 input(value("x", 1, {"n", "2"})) + output(value("y", 1, {"n", "3"})));
+}
+const tn::array<float> two_rows{{1, 1}, {2, -1}};
+
+} // namespace
+
+TEST_CASE("a model becomes nodes of the graph in scope, by its names and with its sizes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const std::string bytes = small_net();
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(m.producer == "by hand");
+    CHECK(m.opset == 17);
+    CHECK(m.input_names == std::vector<std::string>{"x"});
+    CHECK(m.output_names == std::vector<std::string>{"y"});
+    CHECK(tn::to_string(m.input("x").type()) == "float[n, 2]");
+    CHECK(tn::to_string(m.output("y").type()) == "float[n, 3]");
+    CHECK(g.tensor("y").node() == m.output("y").node());
+    tn::session s(g);
+    // [1, 1] * w = [5, 7, 9], [2, -1] * w = [-2, -1, 0]
+    CHECK(s.run(tn::feed(m.input("x"), two_rows.untyped().share()), m.output("y")) ==
+          tn::array<float>{{0, 7, 10}, {0, 0, 1}}.untyped());
+    CHECK(message_of<tn::not_found_error>([&] { (void)m.input("z"); }) ==
+          "the ONNX model has no input \"z\"; it has \"x\"");
+}
+
+TEST_CASE("initialisers become variables where they are asked for, and train") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const std::string bytes = small_net();
+    const tn::onnx_model m = tn::parse_onnx(span(bytes), {.variables = true});
+    REQUIRE(m.variables.size() == 2);
+    CHECK(m.variables[0].name() == "w");
+    CHECK(g.collection(tn::trainable_variables).size() == 2);
+    tn::session s(g);
+    s.run(tn::untyped::initialize_variables(m.variables));
+    const auto x = [&] { return tn::feed(m.input("x"), two_rows.untyped().share()); };
+    CHECK(s.run(x(), m.output("y")) == tn::array<float>{{0, 7, 10}, {0, 0, 1}}.untyped());
+    // The gradient of the sum in b counts the rows that are not cut off.
+    const tn::any_tensor loss = tn::untyped::sum(m.output("y"));
+    const auto step = tn::gradient_descent(1.0).minimize(tn::as<float, tn::shape<>>(loss));
+    s.run(tn::initialize_variables());
+    s.run(x(), step);
+    CHECK(s.run(m.variables[1]) == tn::array<float>{-10, -1, -1}.untyped());
+    // And goes out with the values that it has now.
+    const std::string trained = tn::onnx_bytes(s, {{"x", m.input("x")}}, {{"y", m.output("y")}});
+    const tn::graph second;
+    const tn::graph_scope there(second);
+    const tn::onnx_model again = tn::parse_onnx(span(trained));
+    CHECK(tn::session(second).run(tn::feed(again.input("x"), two_rows.untyped().share()), again.output("y")) ==
+          s.run(x(), m.output("y")));
+}
+
+TEST_CASE("all operators that are not read are named in one error, before a node is added") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const std::string bytes = model(node("Gropple", {"x"}, {"a"}) + node("Relu", {"a"}, {"b"}) +
+                                    node("Gropple", {"b"}, {"c"}) + node("Fancy", {"c"}, {"y"}, {}, "com.example") +
+                                    input(value("x", 1, {"2"})) + output(value("y", 1, {"2"})));
+    CHECK(message_of<tn::unimplemented_error>([&] { tn::parse_onnx(span(bytes)); }) ==
+          "parse_onnx: ONNX data: the model has operators that are not read: Gropple (2 nodes), com.example.Fancy; "
+          "onnx_operators() lists those that are");
+    CHECK(g.size() == 0);
+    CHECK(message_of<tn::unimplemented_error>([&] {
+              const std::string both =
+                  model(node("Reshape", {"x", "s"}, {"a"}) + node("Pad", {"x", "s"}, {"b"}) +
+                        input(value("x", 1, {"2"})) + input(value("s", 7, {"2"})) + output(value("a", 1, {"1", "2"})));
+              tn::parse_onnx(span(both));
+          }) == "parse_onnx: ONNX data: what these nodes ask for is not done:\n"
+                "    Reshape that gives \"a\": the new shape, input \"s\", is computed in the step; it must be known "
+                "when the graph is "
+                "built (where it is an input of the model, give it in onnx_read_options::values)\n"
+                "    Pad that gives \"b\": the paddings, input \"s\", is computed in the step; it must be known when "
+                "the graph is built "
+                "(where it is an input of the model, give it in onnx_read_options::values)");
+}
+
+TEST_CASE("sizes that are computed of sizes are followed: a batch keeps its name") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    // reshape(x, concat(shape(x)[0:1], [-1])), as PyTorch writes x.reshape(x.shape[0], -1)
+    const std::string bytes = model(
+        node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "zero"}, {"n"}, int_attribute("axis", 0)) +
+        node("Unsqueeze", {"n", "axes"}, {"n1"}) + node("Concat", {"n1", "rest"}, {"to"}, int_attribute("axis", 0)) +
+        node("Reshape", {"x", "to"}, {"y"}) + initializer(integers("zero", {}, {0})) +
+        initializer(integers("axes", {1}, {0})) + initializer(integers("rest", {1}, {-1})) +
+        input(value("x", 1, {"n", "2", "3"})) + output(value("y", 1, {"n", "6"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(tn::to_string(m.output("y").type()) == "float[n, 6]");
+    const tn::onnx_model fixed = tn::parse_onnx(span(bytes), {.sizes = {{"x", {4, 2, 3}}}});
+    CHECK(tn::to_string(fixed.output("y").type()) == "float[4, 6]");
+}
+
+TEST_CASE("bytes that are no model, or do not agree with themselves, say where") {
+    const std::string good = small_net();
+    CHECK(message_of<tn::data_loss_error>([&] {
+              const std::string cut = good.substr(0, good.size() - 1);
+              tn::parse_onnx(span(cut), {}, "cut");
+          }).find("parse_onnx: cut: these bytes are no ONNX model: a value of") == 0);
+    CHECK(message_of<tn::data_loss_error>([] { tn::parse_onnx({}); }) ==
+          "parse_onnx: ONNX data: these bytes are no ONNX model: there is no graph in them");
+    const auto of = [](const std::string& graph) {
+        const std::string bytes = model(graph);
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        tn::parse_onnx(span(bytes), {}, "m");
+    };
+    CHECK(message_of<tn::data_loss_error>([&] {
+              of(initializer(floats("w", {2, 3}, {1, 2})));
+          }) == "parse_onnx: m: tensor \"w\": float[2, 3] needs 24 bytes; there are 8");
+    CHECK(message_of<tn::data_loss_error>([&] {
+              of(initializer(floats("w", {1ULL << 62, 8}, {1, 2})));
+          }).find("its sizes [4611686018427387904, 8] are too large") != std::string::npos);
+    CHECK(message_of<tn::invalid_argument_error>([&] { of(node("Relu", {"h"}, {"y"})); }) ==
+          "parse_onnx: m: Relu that gives \"y\": there is no value \"h\" yet: nodes stand before those that read what "
+          "they give");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              of(node("MatMul", {"x", "x"}, {"y"}) + input(value("x", 1, {"2", "3"})));
+          }) ==
+          "parse_onnx: m: MatMul that gives \"y\": matmul: inner dimensions differ: [2, 3] x [2, 3] (inputs x x)");
+    CHECK(message_of<tn::unimplemented_error>([&] { of(input(value("x", 14, {"2"}))); }) ==
+          "parse_onnx: m: input \"x\" has elements of ONNX's data type 14, which is not read");
+}
+
+TEST_CASE("elements in files beside the model are read, and none from elsewhere") {
+    const temporary_folder folder;
+    const auto with = [&](const std::string& location, std::uint64_t offset) {
+        const std::string tensor = dims({2}) + number(2, 1) + bytes(8, "w") +
+                                   bytes(13, bytes(1, "location") + bytes(2, location)) +
+                                   bytes(13, bytes(1, "offset") + bytes(2, std::to_string(offset))) + number(14, 1);
+        std::ofstream(folder / "m.onnx", std::ios::binary)
+            << model(node("Identity", {"w"}, {"y"}) + initializer(tensor) + output(value("y", 1, {"2"})));
+        return folder / "m.onnx";
+    };
+    std::ofstream(folder / "w.bin", std::ios::binary) << raw(std::vector<float>{7, 8, 9});
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::onnx_model m = tn::read_onnx(with("w.bin", 4));
+    CHECK(tn::session(g).run(m.output("y")) == tn::array<float>{8, 9}.untyped());
+    CHECK(message_of<tn::data_loss_error>([&] {
+              tn::read_onnx(with("w.bin", 8));
+          }).find("bytes 8 to 16 of the file \"w.bin\" are asked for, which has 12") != std::string::npos);
+    for (const char* elsewhere : {"../w.bin", "/etc/passwd", "a/../../w.bin"})
+        CHECK(message_of<tn::invalid_argument_error>([&] {
+                  tn::read_onnx(with(elsewhere, 0));
+              }).find("which is not in the model's folder; it is not read") != std::string::npos);
+}
+
+namespace {
+
+// Convolutions, pools, products and a softmax of Tenon's own, with variables; images have channels last.
+struct network {
+    tn::tensor<float, tn::shape<batch, 8, 8, 1>> x = tn::placeholder<float, tn::shape<batch, 8, 8, 1>>("images");
+    tn::any_tensor y;
+    network() {
+        const auto k = tn::variable<float, tn::shape<3, 3, 1, 4>>("k", tn::glorot_uniform(1));
+        const auto c = tn::variable<float, tn::shape<4>>("c", tn::truncated_normal(0, 1, 2));
+        const auto w = tn::variable<float, tn::shape<64, 5>>("w", tn::glorot_uniform(3));
+        const auto h = tn::max_pool2d<2>(relu(tn::conv2d<1, tn::same>(x, k) + c));
+        const auto flat = tn::flatten<1>(h);
+        const auto logits = tn::matmul(flat, w) * 0.5f + 1.0f;
+        y = tn::softmax(logits);
+    }
+};
+
+} // namespace
+
+TEST_CASE("a graph of Tenon's goes out with its variables' values and comes back as what computes the same") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const network net;
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    tn::array<float> images(tn::extents{3, 8, 8, 1});
+    for (std::int64_t i = 0; i < images.untyped().elements(); ++i) images.data()[i] = std::sin(static_cast<float>(i));
+    const tn::any_array before = s.run(tn::feed(net.x, images), net.y);
+    const temporary_folder folder;
+    tn::write_onnx(s, folder / "net.onnx", {{"images", net.x}}, {{"chances", net.y}});
+
+    const tn::graph second;
+    const tn::graph_scope there(second);
+    const tn::onnx_model m = tn::read_onnx(folder / "net.onnx");
+    CHECK(m.producer == "tenon");
+    CHECK(tn::to_string(m.input("images").type()) == "float[batch, 8, 8, 1]");
+    const tn::any_array after =
+        tn::session(second).run(tn::feed(m.input("images"), images.untyped().share()), m.output("chances"));
+    CHECK(tn::all_close(after, before, 1e-5, 1e-6));
+}
+
+TEST_CASE("what cannot be written is named: every op, a placeholder that is no input, a name twice") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const tn::any_tensor noise = tn::untyped::random_bernoulli({3}, 0.5), sorted = tn::untyped::unique(x)[0];
+    tn::session s(g);
+    const std::string said = message_of<tn::unimplemented_error>([&] {
+        tn::onnx_bytes(s, {{"x", x}}, {{"a", noise}, {"b", sorted}});
+    });
+    CHECK(said.find("onnx_bytes: ONNX is not written for these nodes: ") == 0);
+    CHECK(said.find("(random_bernoulli)") != std::string::npos);
+    CHECK(said.find("(unique)") != std::string::npos);
+    const tn::any_tensor y = tn::untyped::add(x, 1);
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::onnx_bytes(s, {}, {{"y", y}});
+          }) == "onnx_bytes: \"x\" is a placeholder that the outputs need; name it among the inputs");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::onnx_bytes(s, {{"y", x}}, {{"y", y}});
+          }) == "onnx_bytes: the name \"y\" is given twice");
+}
+
+// What test/onnx/cases.sh runs with ONNX Runtime.
+TEST_CASE("a model for ONNX Runtime" * doctest::skip(std::getenv("TENON_ONNX_FOLDER") == nullptr)) {
+    const std::string folder = std::getenv("TENON_ONNX_FOLDER");
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const network net;
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    tn::array<float> images(tn::extents{3, 8, 8, 1});
+    for (std::int64_t i = 0; i < images.untyped().elements(); ++i) images.data()[i] = std::cos(static_cast<float>(i));
+    tn::write_onnx(s, folder + "/net.onnx", {{"images", net.x}}, {{"chances", net.y}});
+    tn::write_npy(folder + "/images.npy", images.untyped());
+    tn::write_npy(folder + "/chances.npy", s.run(tn::feed(net.x, images), net.y));
+}
