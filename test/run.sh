@@ -18,9 +18,9 @@ targets=()
 if [ "${1:-}" = quick ]; then
     shift
     folders=(core expr graph nn op_table)
-    echo "== quick: ${folders[*]}, layout, pages and twins alone; all the others: test/run.sh"
+    echo "== quick: ${folders[*]}, layout, pages, ops_page and twins alone; all the others: test/run.sh"
     targets=(--target test_static "${folders[@]/#/test_}")
-    set -- -R "^($(IFS='|' && echo "${folders[*]}")|layout|pages|twins)\$" "$@"
+    set -- -R "^($(IFS='|' && echo "${folders[*]}")|layout|pages|ops_page|twins)\$" "$@"
 fi
 echo "== configuring (build/release)"
 cmake --preset release "-DTENON_WITH_CUDA=${TENON_WITH_CUDA:-AUTO}"

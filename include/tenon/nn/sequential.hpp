@@ -82,7 +82,7 @@ private:
 
 namespace nn {
 
-/// All of it is in layer_list: calling it, size() and layer<I>().
+/// Layers, each called with what the one before it gives: size() of them, of which layer<I>() is one. All of it is in layer_list.
 template <class... Layers> struct sequential : detail::layer_list<std::index_sequence_for<Layers...>, Layers...> {
     explicit sequential(Layers... layers) :
         detail::layer_list<std::index_sequence_for<Layers...>, Layers...>(std::move(layers)...) {}

@@ -188,10 +188,11 @@ template <OperandOrIllShaped X> auto stop_gradient(const X& x) {
     return apply_op<stop_gradient_op, no_attributes{}>(x);
 }
 
-/// Zeros or ones of x's element type and sizes.
+/// Zeros of x's element type and sizes.
 template <OperandOrIllShaped X> auto zeros_like(const X& x) {
     return apply_op<fill_like_op, detail::default_attributes<fill_like_op>>(fill_like_op::attributes{0}, x);
 }
+/// Ones of x's element type and sizes.
 template <OperandOrIllShaped X> auto ones_like(const X& x) {
     return apply_op<fill_like_op, detail::default_attributes<fill_like_op>>(fill_like_op::attributes{1}, x);
 }

@@ -35,16 +35,19 @@ concept ElementwiseBeside = ElementwiseOperands<A, B>;
 
 // Arithmetic of numbers.
 
+/// a + b.
 template <class A, detail::ElementwiseBeside<A> B> auto operator+(A&& a, B&& b) {
     return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// a - b.
 template <class A, detail::ElementwiseBeside<A> B> auto operator-(A&& a, B&& b) {
     return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// a b, of each element; matmul multiplies matrices.
 template <class A, detail::ElementwiseBeside<A> B> auto operator*(A&& a, B&& b) {
     return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-/// Of integers: towards zero.
+/// a / b; of integers rounded towards zero.
 template <class A, detail::ElementwiseBeside<A> B> auto operator/(A&& a, B&& b) {
     return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
@@ -52,6 +55,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator/(A&& a, B&& b) 
 template <class A, detail::ElementwiseBeside<A> B> auto operator%(A&& a, B&& b) {
     return elementwise<opcode::mod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// -x; of unsigned integers 2^bits - x.
 template <OperandOrIllShaped X> auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 
 template <class A, detail::ElementwiseBeside<A> B> auto add(A&& a, B&& b) {
@@ -74,20 +78,25 @@ template <class A, detail::ElementwiseBeside<A> B> auto fmod(A&& a, B&& b) {
     return elementwise<opcode::fmod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 template <OperandOrIllShaped X> auto negative(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
+/// |x|. The least signed integer stays what it is.
 template <OperandOrIllShaped X> auto abs(X&& x) { return elementwise<opcode::abs>(static_cast<X&&>(x)); }
 /// -1, 0 or 1; NaN stays.
 template <OperandOrIllShaped X> auto sign(X&& x) { return elementwise<opcode::sign>(static_cast<X&&>(x)); }
+/// The largest integer that is not above x.
 template <OperandOrIllShaped X> auto floor(X&& x) { return elementwise<opcode::floor>(static_cast<X&&>(x)); }
+/// The least integer that is not below x.
 template <OperandOrIllShaped X> auto ceil(X&& x) { return elementwise<opcode::ceil>(static_cast<X&&>(x)); }
 /// To the nearest integer, halves to the even one.
 template <OperandOrIllShaped X> auto round(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
 /// Another name of round.
 template <OperandOrIllShaped X> auto rint(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
+/// x rounded towards zero.
 template <OperandOrIllShaped X> auto trunc(X&& x) { return elementwise<opcode::trunc>(static_cast<X&&>(x)); }
-/// NaN where either is NaN.
+/// The smaller one; NaN where either is NaN.
 template <class A, detail::ElementwiseBeside<A> B> auto minimum(A&& a, B&& b) {
     return elementwise<opcode::minimum>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// The larger one; NaN where either is NaN.
 template <class A, detail::ElementwiseBeside<A> B> auto maximum(A&& a, B&& b) {
     return elementwise<opcode::maximum>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
@@ -100,21 +109,27 @@ auto fma(A&& a, B&& b, C&& c) {
 
 // Comparisons. The result is bool.
 
+/// True where a is b; NaN equals nothing.
 template <class A, detail::ElementwiseBeside<A> B> auto operator==(A&& a, B&& b) {
     return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where a is not b.
 template <class A, detail::ElementwiseBeside<A> B> auto operator!=(A&& a, B&& b) {
     return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where a is less than b.
 template <class A, detail::ElementwiseBeside<A> B> auto operator<(A&& a, B&& b) {
     return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where a is not more than b, and neither is NaN.
 template <class A, detail::ElementwiseBeside<A> B> auto operator<=(A&& a, B&& b) {
     return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where a is more than b.
 template <class A, detail::ElementwiseBeside<A> B> auto operator>(A&& a, B&& b) {
     return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where a is not less than b, and neither is NaN.
 template <class A, detail::ElementwiseBeside<A> B> auto operator>=(A&& a, B&& b) {
     return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
@@ -137,18 +152,24 @@ template <class A, detail::ElementwiseBeside<A> B> auto greater_equal(A&& a, B&&
     return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
+/// True where x is NaN.
 template <OperandOrIllShaped X> auto is_nan(X&& x) { return elementwise<opcode::is_nan>(static_cast<X&&>(x)); }
+/// True where x is infinite, of either sign.
 template <OperandOrIllShaped X> auto is_inf(X&& x) { return elementwise<opcode::is_inf>(static_cast<X&&>(x)); }
+/// True where x is neither infinite nor NaN.
 template <OperandOrIllShaped X> auto is_finite(X&& x) { return elementwise<opcode::is_finite>(static_cast<X&&>(x)); }
 
 // Truth values. Both operands are always computed.
 
+/// True where both are.
 template <class A, detail::ElementwiseBeside<A> B> auto operator&&(A&& a, B&& b) {
     return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where one is, or both.
 template <class A, detail::ElementwiseBeside<A> B> auto operator||(A&& a, B&& b) {
     return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where x is false.
 template <OperandOrIllShaped X> auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
 template <class A, detail::ElementwiseBeside<A> B> auto logical_and(A&& a, B&& b) {
     return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b));
@@ -156,6 +177,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto logical_and(A&& a, B&& b
 template <class A, detail::ElementwiseBeside<A> B> auto logical_or(A&& a, B&& b) {
     return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// True where one is, and not both.
 template <class A, detail::ElementwiseBeside<A> B> auto logical_xor(A&& a, B&& b) {
     return elementwise<opcode::logical_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
@@ -165,21 +187,25 @@ template <OperandOrIllShaped X> auto logical_not(X&& x) {
 
 // Bits of integers and bools.
 
+/// Each bit that both have.
 template <class A, detail::ElementwiseBeside<A> B> auto operator&(A&& a, B&& b) {
     return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// Each bit that one has, or both.
 template <class A, detail::ElementwiseBeside<A> B> auto operator|(A&& a, B&& b) {
     return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// Each bit that one has, and not both.
 template <class A, detail::ElementwiseBeside<A> B> auto operator^(A&& a, B&& b) {
     return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// Each bit that x has not.
 template <OperandOrIllShaped X> auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
-/// Shifts of integers; by the width or more, or by less than 0, all bits are shifted out.
+/// The bits of a moved up by b; by the width or more, or by less than 0, all are shifted out.
 template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto operator<<(A&& a, B&& b) {
     return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-/// Signed numbers keep their sign.
+/// The bits of a moved down by b; signed numbers keep their sign.
 template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto operator>>(A&& a, B&& b) {
     return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
@@ -215,32 +241,51 @@ auto where(P&& condition, A&& a, B&& b) {
 
 // Real functions.
 
+/// e^x.
 template <OperandOrIllShaped X> auto exp(X&& x) { return elementwise<opcode::exp>(static_cast<X&&>(x)); }
 /// 2^x.
 template <OperandOrIllShaped X> auto exp2(X&& x) { return elementwise<opcode::exp2>(static_cast<X&&>(x)); }
 /// e^x - 1, exact near 0.
 template <OperandOrIllShaped X> auto expm1(X&& x) { return elementwise<opcode::expm1>(static_cast<X&&>(x)); }
+/// The natural logarithm: -infinity at 0, NaN below.
 template <OperandOrIllShaped X> auto log(X&& x) { return elementwise<opcode::log>(static_cast<X&&>(x)); }
+/// The logarithm of base 2, as log.
 template <OperandOrIllShaped X> auto log2(X&& x) { return elementwise<opcode::log2>(static_cast<X&&>(x)); }
+/// The logarithm of base 10, as log.
 template <OperandOrIllShaped X> auto log10(X&& x) { return elementwise<opcode::log10>(static_cast<X&&>(x)); }
 /// log(1 + x), exact near 0.
 template <OperandOrIllShaped X> auto log1p(X&& x) { return elementwise<opcode::log1p>(static_cast<X&&>(x)); }
+/// The square root; NaN below 0.
 template <OperandOrIllShaped X> auto sqrt(X&& x) { return elementwise<opcode::sqrt>(static_cast<X&&>(x)); }
 /// 1 / sqrt(x).
 template <OperandOrIllShaped X> auto rsqrt(X&& x) { return elementwise<opcode::rsqrt>(static_cast<X&&>(x)); }
+/// The cube root, of either sign.
 template <OperandOrIllShaped X> auto cbrt(X&& x) { return elementwise<opcode::cbrt>(static_cast<X&&>(x)); }
+/// 1 / x.
 template <OperandOrIllShaped X> auto reciprocal(X&& x) { return elementwise<opcode::reciprocal>(static_cast<X&&>(x)); }
+/// The sine of x radians.
 template <OperandOrIllShaped X> auto sin(X&& x) { return elementwise<opcode::sin>(static_cast<X&&>(x)); }
+/// The cosine of x radians.
 template <OperandOrIllShaped X> auto cos(X&& x) { return elementwise<opcode::cos>(static_cast<X&&>(x)); }
+/// The tangent of x radians.
 template <OperandOrIllShaped X> auto tan(X&& x) { return elementwise<opcode::tan>(static_cast<X&&>(x)); }
+/// The angle in [-pi/2, pi/2] whose sine is x; NaN beyond -1 and 1.
 template <OperandOrIllShaped X> auto asin(X&& x) { return elementwise<opcode::asin>(static_cast<X&&>(x)); }
+/// The angle in [0, pi] whose cosine is x; NaN beyond -1 and 1.
 template <OperandOrIllShaped X> auto acos(X&& x) { return elementwise<opcode::acos>(static_cast<X&&>(x)); }
+/// The angle in (-pi/2, pi/2) whose tangent is x.
 template <OperandOrIllShaped X> auto atan(X&& x) { return elementwise<opcode::atan>(static_cast<X&&>(x)); }
+/// (e^x - e^-x) / 2.
 template <OperandOrIllShaped X> auto sinh(X&& x) { return elementwise<opcode::sinh>(static_cast<X&&>(x)); }
+/// (e^x + e^-x) / 2.
 template <OperandOrIllShaped X> auto cosh(X&& x) { return elementwise<opcode::cosh>(static_cast<X&&>(x)); }
+/// (e^x - e^-x) / (e^x + e^-x).
 template <OperandOrIllShaped X> auto tanh(X&& x) { return elementwise<opcode::tanh>(static_cast<X&&>(x)); }
+/// The y whose sinh is x.
 template <OperandOrIllShaped X> auto asinh(X&& x) { return elementwise<opcode::asinh>(static_cast<X&&>(x)); }
+/// The y >= 0 whose cosh is x; NaN below 1.
 template <OperandOrIllShaped X> auto acosh(X&& x) { return elementwise<opcode::acosh>(static_cast<X&&>(x)); }
+/// The y whose tanh is x; NaN beyond -1 and 1.
 template <OperandOrIllShaped X> auto atanh(X&& x) { return elementwise<opcode::atanh>(static_cast<X&&>(x)); }
 /// The angle of the point (x = b, y = a), in (-pi, pi].
 template <class A, detail::ElementwiseBeside<A> B> auto atan2(A&& a, B&& b) {
@@ -254,6 +299,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto hypot(A&& a, B&& b) {
 template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b) {
     return elementwise<opcode::pow>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
 template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf>(static_cast<X&&>(x)); }
 /// 1 - erf(x), exact for large x.
 template <OperandOrIllShaped X> auto erfc(X&& x) { return elementwise<opcode::erfc>(static_cast<X&&>(x)); }

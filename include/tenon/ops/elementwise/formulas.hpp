@@ -256,6 +256,7 @@ template <class A, class B>
 auto fmin(A&& a, B&& b) {
     return elementwise_composite<detail::fmin_rule>(detail::fmin_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// The larger of two numbers; where one is NaN the other, as C has it.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto fmax(A&& a, B&& b) {

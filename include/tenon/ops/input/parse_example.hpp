@@ -190,6 +190,7 @@ public:
 private:
     untyped::feature_spec spec_;
 };
+/// Beside such a feature: how many elements, or steps, each example has of it, int64[batch].
 template <class T, class S> auto length_of(const padded_feature<T, S>& f) {
     return feature_length<padded_feature<T, S>>(f);
 }

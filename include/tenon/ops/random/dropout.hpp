@@ -102,8 +102,7 @@ auto dropout(const X& x, double rate, const Training& training, std::uint64_t se
     return detail::masked(x, rate, seed, training);
 }
 
-/// bool tensors whose elements are true with probability p, of given sizes or those of x. Throw invalid_argument_error
-/// unless 0 <= p <= 1.
+/// A bool tensor of sizes S whose elements are true with probability p. Throws invalid_argument_error unless 0 <= p <= 1.
 template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed = 0) {
     detail::check_probability("random_bernoulli", p);
     using verdict = detail::verdict_of<random_bernoulli_op, detail::bernoulli_statics<canonical_t<S>>>;
@@ -113,6 +112,7 @@ template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed 
         return tensor<bool, canonical_t<S>>::unchecked(
             tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), S::extents}, {}));
 }
+/// The same with the sizes of x.
 template <OperandOrIllShaped X> auto random_bernoulli_like(const X& x, double p, std::uint64_t seed = 0) {
     detail::check_probability("random_bernoulli", p);
     return apply_op<random_bernoulli_op, detail::bernoulli_statics<shape<>>>(

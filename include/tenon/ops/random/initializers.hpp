@@ -35,14 +35,19 @@ struct initializer {
     initializer(initializer (*)()) = delete;                                         // zeros(), ones()
 };
 
+/// Zeros.
 inline initializer zeros() { return {}; }
+/// v everywhere.
 inline initializer constant_value(double v) {
     return {initializer::distribution::constant, initializer::scale::fixed, v, 0, 0};
 }
+/// Ones.
 inline initializer ones() { return constant_value(1); }
+/// Even in [low, high).
 inline initializer uniform(double low, double high, std::uint64_t seed = 0) {
     return {initializer::distribution::uniform, initializer::scale::fixed, low, high, seed};
 }
+/// Normal, of this mean and standard deviation.
 inline initializer normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
     return {initializer::distribution::normal, initializer::scale::fixed, mean, deviation, seed};
 }
@@ -54,6 +59,7 @@ inline initializer truncated_normal(double mean = 0, double deviation = 1, std::
 inline initializer glorot_uniform(std::uint64_t seed = 0) {
     return {initializer::distribution::uniform, initializer::scale::glorot, 0, 0, seed};
 }
+/// Truncated normal with deviation sqrt(2 / (fan_in + fan_out)).
 inline initializer glorot_normal(std::uint64_t seed = 0) {
     return {initializer::distribution::truncated_normal, initializer::scale::glorot, 0, 0, seed};
 }
@@ -61,6 +67,7 @@ inline initializer glorot_normal(std::uint64_t seed = 0) {
 inline initializer he_uniform(std::uint64_t seed = 0) {
     return {initializer::distribution::uniform, initializer::scale::he, 0, 0, seed};
 }
+/// Truncated normal with deviation sqrt(2 / fan_in).
 inline initializer he_normal(std::uint64_t seed = 0) {
     return {initializer::distribution::truncated_normal, initializer::scale::he, 0, 0, seed};
 }

@@ -227,6 +227,7 @@ auto random_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0
     return detail::add_random<random_normal_op, T, S>(
         {element_type::none, extents{}, mean, deviation, false, static_cast<std::int64_t>(seed)});
 }
+/// The same with the sizes of x, and its element type where T does not name another.
 template <class T = void, OperandOrIllShaped X>
 auto random_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
     detail::check_deviation("random_normal", mean, deviation);
@@ -242,6 +243,7 @@ auto truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed 
     return detail::add_random<random_normal_op, T, S>(
         {element_type::none, extents{}, mean, deviation, true, static_cast<std::int64_t>(seed)});
 }
+/// The same with the sizes of x, and its element type where T does not name another.
 template <class T = void, OperandOrIllShaped X>
 auto truncated_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
     detail::check_deviation("truncated_normal", mean, deviation);
@@ -257,6 +259,7 @@ auto random_integers(std::int64_t low, std::int64_t high, std::uint64_t seed = 0
     return detail::add_random<random_integers_op, T, S>(
         {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)});
 }
+/// The same with the sizes of x.
 template <class T = std::int32_t, OperandOrIllShaped X>
 auto random_integers_like(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0) {
     detail::check_integers("random_integers", element_type_of<typename detail::random_element<T, X>::type>, low, high);

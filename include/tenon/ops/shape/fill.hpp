@@ -33,7 +33,9 @@ template <Shape S, Element T> auto full(const T& value) {
     if constexpr (S::rank == 0) return constant(value);
     else return broadcast_to<S>(constant(value));
 }
+/// Zeros of element type T and sizes S.
 template <Element T, Shape S = shape<>> auto zeros() { return full<S>(T()); }
+/// Ones of element type T and sizes S.
 template <Element T, Shape S = shape<>> auto ones() { return full<S>(static_cast<T>(1)); }
 
 /// 1 on the diagonal, else 0.
