@@ -1,10 +1,7 @@
-// The README shows a program, what it prints, and what the compiler says to a mistake; docs/adding-an-op.md shows parts
-// of programs, and what one of them prints: all of it must stay true.
+// The README shows a program, what it prints, and what the compiler says to a mistake; docs/adding-an-op.md shows parts of programs, and
+// what one of them prints: all of it must stay true. (docs/guide: test/guide.)
 #define main linear_regression
 #include "../../examples/linear_regression.cpp"
-#undef main
-#define main placement
-#include "../../examples/tour/02_placement.cpp"
 #undef main
 #define main waiting_op
 #include "../../examples/waiting_op.cpp"
@@ -20,30 +17,6 @@ TEST_CASE("the README's program is the one in examples/, and prints what the REA
     const std::string readme = read_bytes(project + "README.md");
     CHECK(holds(readme, "```cpp\n" + program("linear_regression.cpp") + "```"));
     CHECK(holds(readme, "```text\n" + printed([] { linear_regression(); }) + "```"));
-}
-
-TEST_CASE("the README's program for devices is the tour's, and prints what the README says") {
-    const std::string readme = read_bytes(project + "README.md"), code = program("tour/02_placement.cpp");
-    CHECK(holds(readme, "```cpp\n" + code.substr(code.find("int main()")) + "```"));
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    const std::string output = printed([] { placement(); });
-    CHECK(holds(readme, "```text\n" + output.substr(output.find("\na: ") + 1) + "```"));
-}
-
-TEST_CASE("the README's data set is that of examples/csv_table.cpp, part by part") {
-    const std::string readme = read_bytes(project + "README.md"), code = program("csv_table.cpp");
-    const std::string opening = "```cpp\n", cut = "// ...\n";
-    const std::size_t begin = readme.find(opening, readme.find("\n## Input\n")) + opening.size();
-    std::string block = readme.substr(begin, readme.find("```", begin) - begin);
-    int parts = 0;
-    for (std::size_t end = 0; end != std::string::npos; ++parts) {
-        end = block.find(cut);
-        const std::string part = block.substr(0, end);
-        CHECK_MESSAGE(holds(code, part), part);
-        if (end != std::string::npos) block.erase(0, end + cut.size());
-    }
-    CHECK(parts == 3);
 }
 
 TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong_shape.cpp holds the compiler to") {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016 # quotes of Markdown
-# Pages stay true where a program can tell: links between them lead to what is there, and what docs/glossary.md says carries a word is
+# Pages stay true where a program can tell: links between them lead to pages and headings that are there, what the guide calls tn:: or nn::
+# is in the code, there are answers to a first week's questions, and what docs/glossary.md says carries a word is
 # in the code, where no type and no file is called by what are only words of sentences.
 #
 #   pages.sh REPOSITORY
@@ -9,16 +10,24 @@ cd "$1"
 export LC_ALL=C
 status=0
 
+# The anchors of a page's headings, as GitHub makes them.
+headings() { sed -E '/^```/,/^```/d' "$1" | grep -E '^#+ ' | sed -E 's/^#+ +//; s/[^A-Za-z0-9_ -]//g; s/ /-/g' | tr '[:upper:]' '[:lower:]'; }
+
 pages=$(find . -name '*.md' -not -path './build/*' -not -path './.git/*')
 links=0
 while IFS= read -r page; do
     while IFS= read -r link; do
         links=$((links + 1))
-        if [ ! -e "$(dirname "$page")/$link" ]; then
+        file=$(dirname "$page")/${link%%#*}
+        [ "${link%%#*}" ] || file=$page
+        if [ ! -e "$file" ]; then
             echo "$page links to $link, which is not there"
             status=1
+        elif [[ $link == *#* && $file == *.md ]] && ! headings "$file" | grep -qxF -- "${link#*#}"; then
+            echo "$page links to $link, but $file has no such heading"
+            status=1
         fi
-    done < <(sed -E '/^```/,/^```/d; /^    /d; s/`[^`]*`//g' "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | grep -vE '^(https?:.*|)$' || true)
+    done < <(sed -E '/^```/,/^```/d; /^    /d; s/`[^`]*`//g' "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//' | grep -vE '^https?:' || true)
 done <<<"$pages"
 [ "$links" -gt 100 ] || { echo "hardly any links were found in $PWD"; exit 1; }
 
@@ -42,6 +51,17 @@ while IFS= read -r name; do
         ;;
     esac
 done <<<"$names"
+# What the guide and the README call tn::NAME, nn::NAME or tn::net::NAME.
+while IFS= read -r name; do
+    grep -qxF "$name" "$words" || { echo "the guide or README.md names $name, which is nowhere in the code"; status=1; }
+done < <(grep -ohE '\b(tn|nn)::[a-z_0-9:]+' README.md docs/guide/*.md | grep -oE '[a-z_0-9]+$' | sort -u)
+# Questions of a first week: each is followed by a link.
+questions=$(grep -cE '^- .*\? .*\]\(' docs/guide/questions.md)
+[ "$questions" -ge 44 ] || { echo "docs/guide/questions.md has $questions questions with a link, not 44"; status=1; }
+if grep -E '^- ' docs/guide/questions.md | grep -vE '\? .*\]\('; then
+    echo "docs/guide/questions.md: these have no link"
+    status=1
+fi
 # Words of sentences.
 banned='told|meeting|meetings|kept_back|aside|waiting_line|who'
 types=$(grep -rnE "\b(class|struct|union|enum class|using) ([a-z0-9]+_)*($banned)(_[a-z0-9]+)*\b" include net cuda \
