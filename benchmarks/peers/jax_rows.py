@@ -97,6 +97,25 @@ def matmul(n):
     return lambda: f(a, b).block_until_ready()
 
 
+def stencil():
+    def value(x):
+        inner = x[1:-1, 1:-1]
+        return inner + 0.1 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:] - 4.0 * inner)
+
+    f = jax.jit(value)
+    x = jnp.asarray(numbers(1, 2048, 2048))
+    return lambda: f(x).block_until_ready()
+
+
+def loop():
+    def value(start):
+        return lax.while_loop(lambda c: c[0] < 1000, lambda c: (c[0] + 1, c[1] + 0.001 * (1.0 - c[1] * c[1])), (0, start))[1]
+
+    f = jax.jit(value)
+    x = jnp.asarray(numbers(1, 64))
+    return lambda: f(x).block_until_ready()
+
+
 kind, _, size = args.row.partition("_")
 call = {
     "two": two_nodes,
@@ -105,5 +124,7 @@ call = {
     "mlp": lambda: mlp(int(size)),
     "conv": lambda: conv(int(size)),
     "matmul": lambda: matmul(int(size)),
+    "stencil": stencil,
+    "loop": loop,
 }[kind]()
 report(args.row, args.threads, "jit", seconds(call))

@@ -11,6 +11,8 @@
 #     conv_64                   one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10              steps/s
 #     matmul_64, _256, _1024    a product of square matrices                                               GFLOP/s
 #     attention, _gradient      8 heads of 512 x 64 floats; with the gradients of all three; beside PyTorch us
+#     stencil                   a step of a five-point stencil on 2048 x 2048 floats; beside PyTorch, JAX  us
+#     loop                      1,000 runs of a while_loop on 64 floats; beside PyTorch, JAX               us
 # of input, tf.data and PyTorch's DataLoader; on two threads with a parallel step, two workers, or a step that takes ahead:
 #     input_csv                 a row of ten floats from a file, in batches of 256                         us
 #     input_tfrecord            a TFRecord of 784 bytes, in batches of 50                                  us

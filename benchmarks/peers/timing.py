@@ -26,6 +26,8 @@ UNITS = {
     "matmul_1024": "GFLOP/s",
     "attention": "us",
     "attention_gradient": "us",
+    "stencil": "us",
+    "loop": "us",
     "input_csv": "us",
     "input_tfrecord": "us",
     "input_image": "us",

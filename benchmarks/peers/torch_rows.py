@@ -112,6 +112,31 @@ def attention(gradient):
         return {"eager": seconds(value)}
 
 
+def stencil():
+    (x,) = tensors([numbers(1, 2048, 2048)])
+
+    def value(x):
+        inner = x[1:-1, 1:-1]
+        return inner + 0.1 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:] - 4.0 * inner)
+
+    compiled = torch.compile(value)
+    with torch.no_grad():
+        return {"eager": seconds(lambda: value(x)), "compiled": seconds(lambda: compiled(x))}
+
+
+def loop():
+    (start,) = tensors([numbers(1, 64)])
+
+    def value():
+        i, x = 0, start
+        while i < 1000:
+            i, x = i + 1, x + 0.001 * (1.0 - x * x)
+        return x
+
+    with torch.no_grad():
+        return {"eager": seconds(value)}
+
+
 def drained(loader):
     def call():
         for _ in loader:
@@ -190,6 +215,8 @@ ways = {
     "conv": lambda: conv(int(size)),
     "matmul": lambda: matmul(int(size)),
     "attention": lambda: attention(size == "gradient"),
+    "stencil": stencil,
+    "loop": loop,
     "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():

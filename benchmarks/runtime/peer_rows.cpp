@@ -7,7 +7,10 @@
 #include <map>
 #include <string>
 
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/flow/while_loop.hpp>
 #include <tenon/ops/rows/attention.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 
 #include "models.hpp"
 #include "peer_row.hpp"
@@ -118,6 +121,38 @@ measured attention(int threads, bool gradient) {
     return {seconds([&] { step(a, b, c); }) * 1e6, "us"};
 }
 
+// A step of a five-point stencil.
+measured stencil(int threads) {
+    constexpr int n = 2048;
+    using shape = tn::shape<n, n>;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, shape>("x");
+    constexpr tn::range inner{1, -1}, before{tn::unbounded, -2}, after{2, tn::unbounded};
+    const auto y = tn::slice<inner, inner>(x) +
+                   0.1f * (tn::slice<before, inner>(x) + tn::slice<after, inner>(x) + tn::slice<inner, before>(x) +
+                           tn::slice<inner, after>(x) - 4.0f * tn::slice<inner, inner>(x));
+    tn::session s(g, models::with_threads(threads));
+    const auto step = s.callable(tn::feeds(x), tn::fetches(y));
+    const auto in = random_values<shape>();
+    return {seconds([&] { step(in); }) * 1e6, "us"};
+}
+
+// 1,000 runs of x = x + 0.001 * (1 - x * x), of as many as a value says.
+measured loop(int threads) {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto start = tn::placeholder<float, tn::shape<64>>("start");
+    const auto [n, x] =
+        tn::while_loop([](const auto& i, const auto&) { return i < 1000; },
+                       [](const auto& i, const auto& v) { return std::tuple(i + 1, v + 0.001f * (1.0f - v * v)); },
+                       tn::constant(0), start);
+    tn::session s(g, models::with_threads(threads));
+    const auto step = s.callable(tn::feeds(start), tn::fetches(x));
+    const auto in = random_values<tn::shape<64>>();
+    return {seconds([&] { step(in); }) * 1e6, "us"};
+}
+
 const std::map<std::string, peer_row::row> rows = {
     {"two_nodes", two_nodes},
     {"chain", [](int t) { return chain(t, false); }},
@@ -132,6 +167,8 @@ const std::map<std::string, peer_row::row> rows = {
     {"matmul_1024", product<1024>},
     {"attention", [](int t) { return attention(t, false); }},
     {"attention_gradient", [](int t) { return attention(t, true); }},
+    {"stencil", stencil},
+    {"loop", loop},
 };
 
 } // namespace

@@ -64,7 +64,7 @@ template <class L> inline constexpr bool is_perhaps<std::optional<L>> = true;
 template <class L> inline constexpr bool is_perhaps<std::shared_ptr<L>> = true;
 template <class L> inline constexpr bool is_perhaps<std::unique_ptr<L>> = true;
 template <class M>
-concept is_tuple = requires {
+concept is_tuple_like = requires {
     std::tuple_size<M>::value;
 };
 
@@ -80,7 +80,7 @@ public:
             for (const auto& layer : m) visit(layer, below(path, std::to_string(i++)));
         } else if constexpr (is_perhaps<M>) {
             if (m) visit(*m, path);
-        } else if constexpr (is_tuple<M>) [&]<std::size_t... I>(std::index_sequence<I...>) {
+        } else if constexpr (is_tuple_like<M>) [&]<std::size_t... I>(std::index_sequence<I...>) {
                 (visit(std::get<I>(m), below(path, std::to_string(I))), ...);
             }
         (std::make_index_sequence<std::tuple_size_v<M>>());

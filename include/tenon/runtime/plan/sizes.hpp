@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,10 @@ private:
     const binding* find(const char* name) const;
     std::vector<binding> known_;
 };
+
+/// "add_3 (add) on /device:CPU:0", and, where the program has not named it, the nearest of what it is computed of that has a name: ", which is
+/// computed of x and w1". `device`: empty where that is not known.
+std::string described(const node& n, const std::string& device = {});
 
 /// What the rule of a node says of output k, where its attributes and inputs are as they are in this step. Throws
 /// invalid_argument_error with the rule's words, and where nobody else does with the node's name.

@@ -48,6 +48,38 @@ TENON_INLINE bool all_static(const std::vector<tensor_type>& types) {
     return std::all_of(types.begin(), types.end(), [](const tensor_type& t) { return t.extents.is_static(); });
 }
 
+namespace detail {
+// Named after its op, with a number perhaps.
+inline bool is_named_by_program(const node& n) {
+    const std::size_t slash = n.name.rfind('/');
+    const std::string last = slash == std::string::npos ? n.name : n.name.substr(slash + 1);
+    for (const char* op : {shown_op(n), n.op->name})
+        if (const std::string own = op; last.starts_with(own)) {
+            const std::string rest = last.substr(own.size());
+            if (rest.empty() || (rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == std::string::npos))
+                return false;
+        }
+    return true;
+}
+} // namespace detail
+
+TENON_INLINE std::string described(const node& n, const std::string& device) {
+    std::string text = n.name + " (" + shown_op(n) + ")";
+    if (!device.empty()) text += " on " + device;
+    if (detail::is_named_by_program(n)) return text;
+    constexpr std::size_t most_named = 2, most_seen = 64;
+    std::vector<const node*> seen{&n}, named;
+    for (std::size_t at = 0; at < seen.size() && named.size() < most_named; ++at)
+        for (const node_output& i : seen[at]->inputs) {
+            if (seen.size() == most_seen || std::find(seen.begin(), seen.end(), i.node) != seen.end()) continue;
+            seen.push_back(i.node);
+            if (detail::is_named_by_program(*i.node) && named.size() < most_named) named.push_back(i.node);
+        }
+    for (std::size_t k = 0; k < named.size(); ++k)
+        text += (k == 0 ? ", which is computed of " : " and ") + named[k]->name;
+    return text;
+}
+
 TENON_INLINE tensor_type inferred_in_step(const node& n, const attributes& a, type_list in, int k, bool says_node) {
     const inferred t = n.op->infer(a, in, k);
     if (t) return t.type;
@@ -57,7 +89,7 @@ TENON_INLINE tensor_type inferred_in_step(const node& n, const attributes& a, ty
                                  (t.what == fault::size_not_divisible && a.find("parts")
                                       ? "; pad or cut it, or choose a number of parts that divides it"
                                       : "") +
-                                 (says_node ? " [node " + n.name + " (" + shown.name + ")]" : ""));
+                                 (says_node ? " [node " + described(n) + "]" : ""));
 }
 
 TENON_INLINE tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes,

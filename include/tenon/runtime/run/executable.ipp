@@ -415,7 +415,7 @@ TENON_INLINE std::string executable::awaited_in(std::size_t s) const {
 }
 
 TENON_INLINE void executable::rethrow_with_place(const std::exception_ptr& what, std::size_t s) const {
-    rethrow_at(what, place_of(*operations[s].origin, device_at(operations[s].device)));
+    rethrow_at(what, described(*operations[s].origin, device_at(operations[s].device).name()));
 }
 
 } // namespace tenon::runtime
