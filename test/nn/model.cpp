@@ -76,7 +76,7 @@ TEST_CASE("variables of a model have paths: numbers, members' names, and what th
     CHECK(of_block[0].path == "attention/query/kernel");
     const auto shared = nn::dense<3>();
     const auto twice = nn::sequential(
-        shared, nn::batch_norm(), [shared](const auto& v) { return shared(v); }, nn::all_steps(nn::gru<2>()).layer);
+        shared, nn::batch_norm(), [shared](const auto& v) { return shared(v); }, nn::all_steps(nn::gru<2>()));
     twice.layer<0>()(x);
     twice.layer<1>()(x, nn::training);
     CHECK(paths(nn::variables(twice)) == "0/kernel 0/bias 1/gamma 1/beta 1/moving_mean! 1/moving_variance! ");

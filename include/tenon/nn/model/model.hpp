@@ -129,6 +129,10 @@ nn::model_summary summary_of(const std::vector<nn::model_variable>& all);
 // What a type is called: "dense_layer<300, ..>" is "dense".
 std::string kind_of_layer(std::string_view said);
 template <class T> std::string kind_of() { return kind_of_layer(__PRETTY_FUNCTION__); }
+template <class M> std::string kind_of_model(const M& m) {
+    if constexpr (requires { m.inner(); }) return kind_of_model(m.inner());
+    else return kind_of<M>();
+}
 
 // Rows of layers, one after another.
 class layer_rows {
@@ -136,7 +140,7 @@ public:
     template <class M> void add(const std::string& path, const M& layer, const any_tensor& in, const any_tensor& out) {
         model_walk walk;
         walk.visit(layer, "");
-        add(path + (path.empty() ? "" : " ") + kind_of<M>(), walk.finish(), in, out);
+        add(path + (path.empty() ? "" : " ") + kind_of_model(layer), walk.finish(), in, out);
     }
     nn::model_summary finish(const std::vector<nn::model_variable>& all);
 

@@ -250,6 +250,7 @@ template <int Hidden> gru_layer<Hidden> gru(const recurrent_options& o = {}) { r
 template <class Recurrent> struct all_steps {
     explicit all_steps(Recurrent r) : layer(std::move(r)) {}
     Recurrent layer;
+    const Recurrent& inner() const noexcept { return layer; }
     template <OperandOrIllShaped X> auto operator()(const X& x) const { return layer(x).sequence; }
 };
 template <class R> all_steps(R) -> all_steps<R>;
@@ -257,6 +258,7 @@ template <class R> all_steps(R) -> all_steps<R>;
 template <class Recurrent> struct last_step {
     explicit last_step(Recurrent r) : layer(std::move(r)) {}
     Recurrent layer;
+    const Recurrent& inner() const noexcept { return layer; }
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         const auto state = layer(x).state;
         if constexpr (requires { state.hidden; }) return state.hidden;

@@ -127,7 +127,7 @@ public:
 
     void run(const kernel_run& r) override {
         const label_list labels{r.in[1], wide_[0]}, times{r.in[2], wide_[1]}, lengths{r.in[3], wide_[2]};
-        check(labels, times, lengths);
+        check_labels(labels, times, lengths);
         const auto some = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t s = begin; s < end; ++s)
                 sequence(r.input<T>(0) + s * time_ * classes_, labels, s * most_, times[s], lengths[s],
@@ -146,22 +146,24 @@ private:
     std::int64_t doubles() const { return time_ * (states() + classes_) + states(); }
     double row_cost() const { return static_cast<double>(time_) * static_cast<double>(40 * states() + 10 * classes_); }
 
-    [[noreturn]] void refuse(std::int64_t sequence, const std::string& what) const {
+    [[noreturn]] void refuse_sequence(std::int64_t sequence, const std::string& what) const {
         throw invalid_argument_error(name_ + ": of sequence " + std::to_string(sequence) + ", " + what);
     }
-    void check(const label_list& labels, const label_list& times, const label_list& lengths) const {
+    void check_labels(const label_list& labels, const label_list& times, const label_list& lengths) const {
         if (blank_ >= classes_)
             throw invalid_argument_error(name_ + ": the blank is " + std::to_string(blank_) +
                                          ", which is not one of the " + std::to_string(classes_) + " classes");
         for (std::int64_t s = 0; s < batch_; ++s) {
             if (times[s] < 0 || times[s] > time_)
-                refuse(s, std::to_string(times[s]) + " steps are asked for; the logits have " + std::to_string(time_));
+                refuse_sequence(s, std::to_string(times[s]) + " steps are asked for; the logits have " +
+                                       std::to_string(time_));
             if (lengths[s] < 0 || lengths[s] > most_)
-                refuse(s, std::to_string(lengths[s]) + " labels are asked for; there are " + std::to_string(most_));
+                refuse_sequence(s, std::to_string(lengths[s]) + " labels are asked for; there are " +
+                                       std::to_string(most_));
             for (std::int64_t i = 0; i < lengths[s]; ++i)
                 if (const std::int64_t l = labels[s * most_ + i]; l < 0 || l >= classes_ || l == blank_)
-                    refuse(s, "label " + std::to_string(i) + " is " + std::to_string(l) +
-                                  (l == blank_ ? ", the blank" : ", which is not one of the classes"));
+                    refuse_sequence(s, "label " + std::to_string(i) + " is " + std::to_string(l) +
+                                           (l == blank_ ? ", the blank" : ", which is not one of the classes"));
         }
     }
 

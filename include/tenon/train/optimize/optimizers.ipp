@@ -176,11 +176,11 @@ public:
         targets_.clear();
         tape_ = {};
         const tape_value norm = sqrt(tape_.read(values[1])), of_u = sqrt(tape_.read(values[2])),
-                         none = tape_.literal(0, type_), one = tape_.literal(1, type_);
+                         none = tape_.literal(0, type_), unit = tape_.literal(1, type_);
         const auto is_some = [&](tape_value v) { return tape_.apply(opcode::less, none, v); };
         const tape_value quotient =
             tape_.apply(opcode::select, tape_.apply(opcode::logical_and, is_some(norm), is_some(of_u)),
-                        norm / tape_.apply(opcode::select, is_some(of_u), of_u, one), one);
+                        norm / tape_.apply(opcode::select, is_some(of_u), of_u, unit), unit);
         store_w(multiply_add(-quotient, tape_.read(values[0]), read(master_.node() ? master_ : variable_)));
         const std::vector<any_tensor> next = tape_.finish();
         for (std::size_t i = 0; i < targets_.size(); ++i) assign(targets_[i], next[i]);
