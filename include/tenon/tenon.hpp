@@ -81,31 +81,31 @@
 #include <tenon/runtime/trace/cost_measurements.hpp>  // what nodes and transfers took
 #include <tenon/runtime/session/print_config.hpp>     // what this build has, and which instruction set it uses
 
-#include <tenon/nn/layer.hpp>            // what layers are made of
-#include <tenon/nn/activation.hpp>       // relu, tanh, ... as layers
-#include <tenon/nn/dense.hpp>            // fully connected
-#include <tenon/nn/convolution.hpp>      // convolutional
-#include <tenon/nn/pooling.hpp>          // maximum and average of windows
-#include <tenon/nn/flatten.hpp>          // images to rows
-#include <tenon/nn/dropout.hpp>          // noise while training
-#include <tenon/nn/sequential.hpp>       // layers one after another
-#include <tenon/nn/residual.hpp>         // and added to their input
-#include <tenon/nn/normalization.hpp>    // layer, RMS, batch, group and instance norm
-#include <tenon/nn/recurrent/recurrent.hpp>        // lstm, gru
-#include <tenon/nn/embedding.hpp>        // a learned row for each of many things
-#include <tenon/nn/attention.hpp>        // attention, of one head and of many
-#include <tenon/nn/transformer.hpp>      // the block that transformers are made of
-#include <tenon/nn/mixed_precision.hpp>  // models that compute in 16 bits, of float variables
-#include <tenon/nn/model/model.hpp>      // variables of models, clones, summaries
-#include <tenon/nn/tensor_parallel.hpp>  // layers whose weights are split over devices
-#include <tenon/nn/losses.hpp>           // losses and accuracy
-#include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
+#include <tenon/nn/layer.hpp>               // what layers are made of
+#include <tenon/nn/activation.hpp>          // relu, tanh, ... as layers
+#include <tenon/nn/dense.hpp>               // fully connected
+#include <tenon/nn/convolution.hpp>         // convolutional
+#include <tenon/nn/pooling.hpp>             // maximum and average of windows
+#include <tenon/nn/flatten.hpp>             // images to rows
+#include <tenon/nn/dropout.hpp>             // noise while training
+#include <tenon/nn/sequential.hpp>          // layers one after another
+#include <tenon/nn/residual.hpp>            // and added to their input
+#include <tenon/nn/normalization.hpp>       // layer, RMS, batch, group and instance norm
+#include <tenon/nn/recurrent/recurrent.hpp> // lstm, gru
+#include <tenon/nn/embedding.hpp>           // a learned row for each of many things
+#include <tenon/nn/attention.hpp>           // attention, of one head and of many
+#include <tenon/nn/transformer.hpp>         // the block that transformers are made of
+#include <tenon/nn/mixed_precision.hpp>     // models that compute in 16 bits, of float variables
+#include <tenon/nn/model/model.hpp>         // variables of models, clones, summaries
+#include <tenon/nn/tensor_parallel.hpp>     // layers whose weights are split over devices
+#include <tenon/nn/losses.hpp>              // losses and accuracy
+#include <tenon/nn/confusion_matrix.hpp>    // which class is taken for which
 
 #include <tenon/train/optimize/staleness.hpp>       // of what asynchronous workers compute with
 #include <tenon/train/optimize/schedules.hpp>       // learning rates that follow the global step
 #include <tenon/train/optimize/optimizers.hpp>      // gradient descent, momentum, Adam, ...; clipping
-#include <tenon/train/optimize/accumulated.hpp>    // gradients of several runs as one
-#include <tenon/train/optimize/moving_average.hpp> // averages of weights
+#include <tenon/train/optimize/accumulated.hpp>     // gradients of several runs as one
+#include <tenon/train/optimize/moving_average.hpp>  // averages of weights
 #include <tenon/train/replicated/replicate.hpp>     // one model's replicas in one graph, which share its variables
 #include <tenon/train/optimize/compression.hpp>     // gradients that travel as their largest elements, or as 8 bits
 #include <tenon/train/replicated/all_reduce.hpp>    // sums over devices
@@ -121,6 +121,7 @@
 #include <tenon/train/session/session_hook.hpp>     // what goes on beside the steps of the next
 #include <tenon/train/session/stop_signal.hpp>      // signals that ask a process to stop
 #include <tenon/train/session/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
+#include <tenon/train/fit.hpp>                       // a loop over epochs
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/function_ref.hpp>
+#include <tenon/core/shared_function.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/train/optimize/moving_average.hpp>
+#include <tenon/train/session/session_hook.hpp>
+
+/// Training as a loop over epochs, with what most loops have: progress, validation, checkpoints, an early end, the best model, callbacks.
+///
+///     auto step = sess.callable(tn::feeds(x, y), tn::fetches(train, loss, accuracy));
+///     auto test = sess.callable(tn::feeds(x, y), tn::fetches(test_loss, test_accuracy));
+///     const tn::fit_history history = tn::fit(sess, {.epochs = 30, .metrics = {"loss", "accuracy"}, .patience = 3, .checkpoint = "run/model"},
+///                                             step, training_data, test, held_out);
+///     std::printf("%.3f in epoch %d\n", history.best().validation[0], history.best().epoch);
+///
+/// It is this loop, which anybody may write instead:
+///
+///     for (int epoch = 1; epoch <= epochs; ++epoch) {
+///         for (const auto& batch : training_data) std::apply(step, batch);     // means of what it fetches are the epoch's training metrics
+///         for (const auto& batch : held_out) std::apply(test, batch);          // and these its validation metrics
+///         // is it the best epoch? then keep the variables; is it `patience` epochs since the best? then end
+///         // save a checkpoint, say a line, call callbacks
+///     }
+///     // restore the best epoch's variables
+///
+/// Data is whatever can be gone through again and again and gives tuples of what the callable is fed: minibatches, a data_set, a vector of tuples;
+/// or a function of the epoch's number, from 1, that returns such. A metric is the mean over the rows of all batches of a scalar.
+
+namespace tenon {
+
+/// What was measured in an epoch.
+struct fit_epoch {
+    int epoch = 0;                    ///< from 1
+    std::int64_t steps = 0;           ///< of training
+    std::vector<double> training{};   ///< by fit_options::metrics
+    std::vector<double> validation{}; ///< the same; empty where there is no validation
+    double seconds = 0;
+    bool is_best = false; ///< of those until then
+};
+
+/// What a callback may look at and ask for, for the length of its call.
+struct fit_progress {
+    session& in;
+    const fit_epoch& epoch; ///< of a step: what it has come to
+    bool stop = false;      ///< set it, and training ends after this step or epoch
+};
+
+struct fit_options {
+    int epochs = 1;
+    /// What the callables fetch, in order: scalars. The first that is watched tells which epoch is best.
+    std::vector<std::string> metrics{"loss"};
+    /// Which metric tells which epoch is the best: by validation where there is one, else by training. Empty: the first.
+    std::string watched{};
+    bool larger_is_better = false; ///< as of an accuracy
+    double least_change = 0;       ///< by which an epoch is better than the best, or it is not
+    int patience = 0;              ///< ends after so many epochs in a row that are not better; 0: never
+    /// At the end all variables are as they were after the best epoch, slots and global_step() too; else as they were after the last, which is what
+    /// checkpoints have: save_variables() writes the best.
+    bool restore_best = true;
+    /// Saved after every epoch, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs". Empty: nothing is.
+    std::string checkpoint{};
+    int keep = 3;       ///< checkpoints
+    bool resume = true; ///< begins after the last one, where there is one
+    /// Swapped in for validation, and for what is kept as the best epoch's. It outlives the call.
+    const moving_average* average = nullptr;
+    bool check_finite = true; ///< a training metric that is not finite is a failed_precondition_error
+    bool progress = true;     ///< a bar on standard error, where that is a terminal
+    hook_log log{};           ///< a line an epoch; not set: standard error
+    std::vector<shared_function<void(fit_progress&)>> after_step{};
+    std::vector<shared_function<void(fit_progress&)>> after_epoch{};
+};
+
+struct fit_history {
+    std::vector<std::string> metrics{};
+    std::vector<fit_epoch> epochs{};
+    int best_epoch = 0; ///< 0: there was none
+    bool stopped_early =
+        false; ///< before the last epoch: of patience, a callback or a signal (train/session/stop_signal.hpp)
+    /// The best epoch; throws failed_precondition_error where there was none, as where a finished training was resumed.
+    const fit_epoch& best() const;
+};
+
+namespace detail {
+
+/// Told of each batch: its rows and what was fetched. False: no more are wanted.
+using batch_listener = function_ref<bool(std::int64_t rows, const std::vector<double>& values)>;
+/// Goes through the data of an epoch.
+using data_pass = function_ref<void(int epoch, batch_listener each)>;
+
+fit_history fit(session& s, const fit_options& o, data_pass train, const data_pass* validate);
+double scalar_of(const any_array& value);
+
+template <class B> std::int64_t rows_of_batch(const B& first) {
+    if constexpr (requires { first.extents(); }) return first.extents().rank() > 0 ? first.extents()[0].size : 1;
+    else return 1;
+}
+template <class Step, class Batch> bool run_batch(const Step& step, const Batch& batch, batch_listener each) {
+    const auto run = [&](const auto&... values) {
+        const auto fetched = step(values...);
+        std::vector<double> numbers;
+        std::apply([&](const auto&... f) { (numbers.push_back(scalar_of(f.untyped())), ...); }, fetched);
+        return each(rows_of_batch(std::get<0>(std::tie(values...))), numbers);
+    };
+    if constexpr (requires { std::tuple_size<Batch>::value; }) return std::apply(run, batch);
+    else return run(batch);
+}
+template <class Step, class Data> auto pass_over(const Step& step, Data& data) {
+    return [&step, &data](int epoch, batch_listener each) {
+        const auto go_through = [&](auto&& batches) {
+            for (const auto& element : batches)
+                if (!run_batch(step, element, each)) return;
+        };
+        if constexpr (std::is_invocable_v<Data&, int>) go_through(data(epoch));
+        else go_through(data);
+    };
+}
+
+} // namespace detail
+
+/// Trains, and returns what was measured. Variables are initialised where none has a value; failed_precondition_error where some have and some have
+/// not. Throws invalid_argument_error where an option makes no sense or the callables do not fetch the metrics.
+template <class Step, class Data> fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data) {
+    const auto train = detail::pass_over(step, data);
+    return detail::fit(s, o, train, nullptr);
+}
+template <class Step, class Data, class Test, class TestData>
+fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data, const Test& test,
+                TestData&& held_out) {
+    const auto train = detail::pass_over(step, data);
+    const auto check = detail::pass_over(test, held_out);
+    const detail::data_pass validate = check;
+    return detail::fit(s, o, train, &validate);
+}
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/fit.ipp>
+#endif

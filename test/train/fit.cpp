@@ -1,0 +1,162 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "own_graph.hpp"
+#include "temporary_folder.hpp"
+
+// tn::fit: a loop over epochs.
+
+namespace tn = tenon;
+
+namespace fitting {
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+// w follows x by gradient descent, so that what epochs come to can be told.
+struct problem {
+    own_graph graph;
+    tn::tensor<double, tn::shape<batch>> x = tn::placeholder<double, tn::shape<batch>>("x");
+    tn::variable_tensor<double, tn::shape<>> w = tn::variable("w", 0.0);
+    tn::tensor<double, tn::shape<>> loss = tn::mean(tn::square(x - w));
+    tn::operation train = tn::gradient_descent(0.25).minimize(loss);
+    tn::session sess;
+
+    auto step() { return sess.callable(tn::feeds(x), tn::fetches(train, loss)); }
+    auto test() { return sess.callable(tn::feeds(x), tn::fetches(loss)); }
+};
+
+using batches = std::vector<std::tuple<tn::array<double, tn::shape<tn::dyn>>>>;
+inline tn::array<double, tn::shape<tn::dyn>> numbers(const std::vector<double>& values) {
+    tn::array<double, tn::shape<tn::dyn>> a(static_cast<std::int64_t>(values.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) a[static_cast<std::int64_t>(i)] = values[i];
+    return a;
+}
+inline batches of(const std::vector<std::vector<double>>& lists) {
+    batches all;
+    for (const auto& l : lists) all.emplace_back(numbers(l));
+    return all;
+}
+} // namespace fitting
+
+using namespace fitting;
+
+TEST_CASE("fit: epochs, means over rows, callbacks and lines") {
+    problem p;
+    std::vector<std::string> lines;
+    std::vector<std::int64_t> seen;
+    int epochs_seen = 0;
+    const batches data = of({{1, 1, 1}, {3}});
+    tn::fit_options o{.epochs = 2, .restore_best = false, .log = [&](const std::string& l) { lines.push_back(l); }};
+    o.after_step.push_back([&](tn::fit_progress& s) { seen.push_back(s.epoch.steps); });
+    o.after_epoch.push_back([&](tn::fit_progress& e) { epochs_seen += e.epoch.epoch; });
+    const auto step = p.step();
+    const tn::fit_history h = tn::fit(p.sess, o, step, data);
+    double w = 0;
+    for (int e = 0; e < 2; ++e) {
+        double sum = 0;
+        for (const auto& [x, rows] : {std::pair(1.0, 3), std::pair(3.0, 1)}) {
+            sum += rows * (x - w) * (x - w);
+            w += 0.25 * 2 * (x - w);
+        }
+        CHECK(h.epochs[static_cast<std::size_t>(e)].training[0] == doctest::Approx(sum / 4));
+    }
+    CHECK(p.sess.run(p.w).item() == doctest::Approx(w));
+    CHECK(seen == std::vector<std::int64_t>{1, 2, 1, 2});
+    CHECK(epochs_seen == 3);
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0].starts_with("epoch 1 of 2: loss "));
+    CHECK(h.best_epoch == 1 + (h.epochs[1].training[0] < h.epochs[0].training[0]));
+    CHECK(!h.stopped_early);
+    // It goes on with what there is, and data may be a function of the epoch's number.
+    const auto by_epoch = [&](int epoch) { return of({{static_cast<double>(10 * epoch)}}); };
+    const tn::fit_history more =
+        tn::fit(p.sess, {.restore_best = false, .log = [](const std::string&) {}}, step, by_epoch);
+    CHECK(more.epochs[0].training[0] == doctest::Approx((10 - w) * (10 - w)));
+}
+
+TEST_CASE("fit: ends when validation gets no better, and leaves the best epoch's variables and slots") {
+    problem p;
+    // Each epoch moves w by half of the way to the epoch's number; validation wants w to be near 1.
+    const auto data = [](int epoch) { return of({{static_cast<double>(epoch)}}); };
+    const auto step = p.step();
+    const auto test = p.test();
+    std::vector<double> at;
+    tn::fit_options o{.epochs = 50, .patience = 3, .log = [](const std::string&) {}};
+    o.after_epoch.push_back([&](tn::fit_progress& e) { at.push_back(e.in.run(p.w).item()); });
+    const tn::fit_history h = tn::fit(p.sess, o, step, data, test, of({{1.0}}));
+    REQUIRE(h.best_epoch > 1);
+    CHECK(h.stopped_early);
+    CHECK(h.epochs.size() == static_cast<std::size_t>(h.best_epoch) + 3);
+    CHECK(p.sess.run(p.w).item() == at[static_cast<std::size_t>(h.best_epoch) - 1]);
+    CHECK(p.sess.run(tn::global_step()).item() == h.best_epoch);
+    CHECK(h.best().validation[0] == doctest::Approx(std::pow(at[static_cast<std::size_t>(h.best_epoch) - 1] - 1, 2)));
+    for (const tn::fit_epoch& e : h.epochs) CHECK(e.validation[0] >= h.best().validation[0]);
+    // A callback may end it, and larger may be better.
+    o.larger_is_better = true;
+    o.patience = 0;
+    o.after_epoch.push_back([](tn::fit_progress& e) { e.stop = e.epoch.epoch == 4; });
+    const tn::fit_history other = tn::fit(p.sess, o, step, data, test, of({{1.0}}));
+    CHECK(other.epochs.size() == 4);
+    CHECK(other.stopped_early);
+    CHECK(other.best_epoch == 4);
+}
+
+TEST_CASE("fit: goes on where its last checkpoint is") {
+    const temporary_folder folder;
+    const auto data = [](int epoch) { return of({{static_cast<double>(epoch)}}); };
+    const auto run = [&](int epochs, const std::string& name) {
+        problem p;
+        std::vector<std::string> lines;
+        const auto step = p.step();
+        const tn::fit_history h = tn::fit(p.sess,
+                                          {.epochs = epochs,
+                                           .restore_best = false,
+                                           .checkpoint = folder / name,
+                                           .log = [&](const std::string& l) { lines.push_back(l); }},
+                                          step, data);
+        return std::tuple(p.sess.run(p.w).item(), h.epochs.size(), lines.front());
+    };
+    const auto whole = run(5, "whole");
+    CHECK(std::get<1>(run(3, "parts")) == 3);
+    const auto rest = run(5, "parts");
+    CHECK(std::get<0>(rest) == std::get<0>(whole));
+    CHECK(std::get<1>(rest) == 2);
+    CHECK(std::get<2>(rest) == "goes on after epoch 3");
+}
+
+TEST_CASE("fit: the average of weights is what is validated and kept") {
+    problem p;
+    const tn::moving_average average(0.5);
+    p.train = average.after(p.train);
+    const auto step = p.step();
+    const auto test = p.test();
+    const tn::fit_history h =
+        tn::fit(p.sess, {.average = &average, .log = [](const std::string&) {}}, step, of({{4.0}}), test, of({{0.0}}));
+    // w becomes 2, its average 1.
+    CHECK(h.epochs[0].validation[0] == doctest::Approx(1));
+    CHECK(p.sess.run(p.w).item() == doctest::Approx(1));
+}
+
+TEST_CASE("fit: mistakes are named") {
+    problem p;
+    const auto step = p.step();
+    const batches data = of({{1.0}});
+    const auto refuses = [&](const tn::fit_options& o, const char* what) {
+        CHECK_THROWS_WITH_AS(tn::fit(p.sess, o, step, data), doctest::Contains(what), tn::invalid_argument_error);
+    };
+    refuses({.epochs = 0}, "0 epochs are asked for");
+    refuses({.metrics = {"loss", "accuracy"}}, "fetches 1 scalars; fit_options::metrics names 2");
+    refuses({.watched = "accuracy"}, "the watched metric \"accuracy\" is none of");
+    CHECK_THROWS_WITH_AS(tn::fit(p.sess, {}, step, batches()), doctest::Contains("has no rows"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(tn::fit(p.sess, {}, step, of({{INFINITY}})), doctest::Contains("loss is inf"),
+                         tn::failed_precondition_error);
+    const auto later = tn::variable("later", 1.0);
+    CHECK_THROWS_WITH_AS(tn::fit(p.sess, {}, step, data), doctest::Contains("these have none: later"),
+                         tn::failed_precondition_error);
+}
