@@ -13,6 +13,8 @@
 #include <tenon/io/records/record_writer.hpp> // and written: TFRecord, CSV, lines of text
 #include <tenon/io/numpy/npy.hpp>             // NumPy's arrays
 #include <tenon/io/numpy/npz.hpp>             // several of them in a file
+#include <tenon/io/audio/wav.hpp>             // sound
+#include <tenon/io/records/tar.hpp>           // files in tar archives
 #include <tenon/io/files/crc32c.hpp>          // the checksum of TFRecords
 #include <tenon/io/example/example.hpp>       // tf.Example and tf.SequenceExample
 #include <tenon/io/text/csv.hpp>              // records of comma-separated values
@@ -33,6 +35,7 @@
 #include <tenon/data/data_set.hpp>   // elements one after another, and the steps between them
 #include <tenon/data/from.hpp>       // where they come from: arrays, files, functions
 #include <tenon/data/csv.hpp>        // tables of comma-separated values
+#include <tenon/data/tar.hpp>        // samples in tar archives
 #include <tenon/data/generator.hpp>  // coroutines that give elements
 #include <tenon/data/statistics.hpp> // what their numbers are like
 #include <tenon/data/iterator.hpp>   // data sets in graphs

@@ -348,3 +348,52 @@ TEST_CASE("npz: sizes that stand behind a member's data, as of who writes to a p
     }
 }
 #endif
+
+TEST_CASE("several arrays are written as one .npz file, stored or compressed, and read again") {
+    const temporary_folder folder;
+    const tn::array<float> w{{1, 2, 3}, {4, 5, 6}};
+    const tn::array<std::int64_t> ids{7, 8};
+    const tn::any_array none = tn::any_array::zeros(tn::element_type::float64, {3, 0}),
+                        one = tn::any_array::zeros(tn::element_type::boolean, {});
+    const tn::any_array many = tn::any_array::zeros(tn::element_type::int32, {1000, 1000});
+    for (const bool compressed : {false, true}) {
+        tn::write_npz(folder / "a.npz",
+                      {{"w", w.untyped()}, {"layer/ids", ids.untyped()}, {"none", none}, {"one", one}, {"many", many}},
+                      {.compressed = compressed});
+        const auto back = tn::read_npz(folder / "a.npz");
+        CHECK(back.size() == 5);
+        CHECK(back.at("w") == w.untyped());
+        CHECK(back.at("layer/ids") == ids.untyped());
+        CHECK(back.at("none").type() == none.type());
+        CHECK(back.at("one") == one);
+        CHECK(back.at("many") == many);
+        CHECK((read_bytes(folder / "a.npz").size() < 100'000) == compressed);
+    }
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::write_npz(folder / "b.npz", {{"w", w.untyped()}, {"w", w.untyped()}});
+          }) == "write_npz: '" + (folder / "b.npz") + "': the name \"w\" is given twice");
+    CHECK(contains(message_of<tn::unimplemented_error>([&] {
+                       tn::write_npz(folder / "b.npz", {{"s", tn::any_array(tn::element_type::string, {1})}});
+                   }),
+                   "\"s\": string[1] cannot be an .npy file"));
+    CHECK(folder.file_count() == 1);
+}
+
+TEST_CASE("an .npy file is mapped: its elements lie in the file's own memory") {
+    const temporary_folder folder;
+    const tn::array<double> a{{1, 2, 3}, {4, 5, 6}};
+    tn::write_npy(folder / "a.npy", a.untyped());
+    tn::any_array m = tn::map_npy(folder / "a.npy");
+    CHECK(m == a.untyped());
+    m.data<double>()[0] = 9; // its own from now on
+    CHECK(tn::read_npy(folder / "a.npy") == a.untyped());
+    std::string bytes = read_bytes(folder / "a.npy");
+    write_bytes(folder / "cut.npy", bytes.substr(0, bytes.size() - 1));
+    CHECK(message_of<tn::data_loss_error>([&] { tn::map_npy(folder / "cut.npy"); }) ==
+          "map_npy: '" + (folder / "cut.npy") + "': double[2, 3] needs 48 bytes; there are 47");
+    bytes.replace(bytes.find("<f8"), 3, ">f8");
+    write_bytes(folder / "swapped.npy", bytes);
+    CHECK(contains(message_of<tn::unimplemented_error>([&] { tn::map_npy(folder / "swapped.npy"); }),
+                   "of the other byte order"));
+    CHECK(contains(message_of<tn::not_found_error>([&] { tn::map_npy(folder / "nothing.npy"); }), "nothing.npy"));
+}

@@ -28,7 +28,17 @@ any_array parse_npy(std::span<const std::byte> bytes, const std::string& name = 
 /// for bfloat16, which NumPy does not have.
 void write_npy(const std::string& path, const any_array& a);
 
+/// The array in a file of this machine without reading it: in the file's own mapped memory, which it keeps alive, so that elements are read
+/// when they are used, and as many processes as like share them. Writing to it does not change the file. Whoever may see the file
+/// overwritten in place takes a copy().
+///
+/// Throws what read_npy throws, where the size is not the header's, too; unimplemented_error for what does not lie in the file as in
+/// memory: packed, by columns (Fortran), of the other byte order, bools, or not at a multiple of its elements' size.
+any_array map_npy(const std::string& path);
+
 namespace detail {
+/// How an .npy file of this array begins; `who` begins messages.
+std::string npy_head(const any_array& a, const std::string& who);
 void require_npy_element(const std::string& path, const any_array& a, element_type wanted);
 /// The same, and the size of the file and its time.
 any_array read_npy_and_mark(const std::string& path, file_mark& is);

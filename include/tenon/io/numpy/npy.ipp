@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include <tenon/dense/strided_copy.hpp>
+#include <tenon/io/files/file.hpp>
 #include <tenon/io/numpy/elements.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/records/npy_header.hpp>
@@ -73,12 +76,46 @@ TENON_INLINE any_array parse_npy(std::span<const std::byte> bytes, const std::st
     return detail::read_npy_file([&] { return detail::file_of_bytes(bytes.data(), bytes.size()); }, name);
 }
 
-TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
+TENON_INLINE any_array map_npy(const std::string& path) {
+    const auto say = [&](const std::string& what) { return "map_npy: '" + path + "': " + what; };
+    auto map = std::make_unique<detail::mapped_file>("map_npy", path);
+    const auto* const bytes = reinterpret_cast<const char*>(map->data());
+    std::size_t at = 0, header_bytes = 0;
+    const detail::npy_header h = detail::read_npy_header(
+        [&](char* to, std::size_t n) {
+            n = std::min(n, map->size() - at);
+            if (n > 0) std::memcpy(to, bytes + at, n);
+            at += n;
+            return n;
+        },
+        say, header_bytes);
+    if (h.fortran && h.type.extents.rank() > 1)
+        throw unimplemented_error(say("its elements lie by columns (Fortran); read_npy reads them"));
+    if (h.swapped) throw unimplemented_error(say("its elements are of the other byte order; read_npy reads them"));
+    if (h.type.element == element_type::boolean)
+        throw unimplemented_error(say("it has bools, of which each must be looked at; read_npy reads them"));
+    const std::int64_t elements = checked_elements(h.type.element, h.type.extents);
+    const std::uint64_t wanted = static_cast<std::uint64_t>(elements) * size_of(h.type.element);
+    if (map->size() - header_bytes != wanted)
+        throw data_loss_error(say(to_string(h.type) + " needs " + std::to_string(wanted) + " bytes; there are " +
+                                  std::to_string(map->size() - header_bytes)));
+    if (elements == 0) return any_array(h.type.element, h.type.extents);
+    if (header_bytes % size_of(h.type.element) != 0)
+        throw unimplemented_error(say("its elements begin at byte " + std::to_string(header_bytes) +
+                                      ", no multiple of their size; read_npy reads them"));
+    const auto unmap = [](void* context, void*) { delete static_cast<detail::mapped_file*>(context); };
+    any_array a = any_array::adopt(const_cast<std::byte*>(map->data()) + header_bytes, h.type.element, h.type.extents,
+                                   unmap, map.get());
+    (void)map.release();
+    return a;
+}
+
+TENON_INLINE std::string detail::npy_head(const any_array& a, const std::string& who) {
     std::string_view code;
     for (const detail::npy_element& e : detail::npy_elements)
         if (e.element == a.element()) code = e.code;
     if (code.empty())
-        throw unimplemented_error("write_npy: '" + path + "': " + to_string(a.type()) +
+        throw unimplemented_error(who + ": " + to_string(a.type()) +
                                   " cannot be an .npy file, which holds bools, integers, halfs, floats and doubles");
     std::string header = std::string("{'descr': '") + (code[1] == '1' ? '|' : '<') + std::string(code) +
                          "', 'fortran_order': False, 'shape': (";
@@ -92,6 +129,11 @@ TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
     head += static_cast<char>(header.size() & 0xFF);
     head += static_cast<char>(header.size() >> 8);
     head += header;
+    return head;
+}
+
+TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
+    const std::string head = detail::npy_head(a, "write_npy: '" + path + "'");
     try {
         const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
         file->write(head.data(), head.size());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <zlib.h>
 #endif
 
+#include <tenon/io/numpy/elements.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/numpy/npz.hpp>
 #include <tenon/io/records/tfrecord.hpp>
@@ -284,6 +286,119 @@ inline std::map<std::string, any_array> read_npz_file(const auto& open, const st
     }
 }
 
+#if TENON_WITH_ZLIB
+
+// A zip archive while it is written: members one after another, then where they are.
+class zip_writer {
+public:
+    zip_writer(writable_file& to, bool compressed) : to_(to), compressed_(compressed) {}
+
+    void add(const std::string& name, const std::string& head, const any_array& a) {
+        std::uint32_t crc = 0;
+        const std::string_view parts[] = {head, {static_cast<const char*>(a.data()), a.bytes()}};
+        std::uint64_t size = 0;
+        for (const std::string_view p : parts) {
+            for (std::size_t at = 0; at < p.size(); at += chunk)
+                crc = static_cast<std::uint32_t>(::crc32(crc, reinterpret_cast<const Bytef*>(p.data() + at),
+                                                         static_cast<uInt>(std::min(chunk, p.size() - at))));
+            size += p.size();
+        }
+        const std::string small = compressed_ ? deflated(parts) : std::string();
+        const std::uint64_t stored = compressed_ ? small.size() : size;
+        entry e{name, crc, stored, size, at_};
+        put(header(e, false));
+        if (compressed_) put(small);
+        else
+            for (const std::string_view p : parts) put(p);
+        entries_.push_back(std::move(e));
+    }
+
+    void finish() {
+        const std::uint64_t begin = at_;
+        for (const entry& e : entries_) put(header(e, true));
+        const std::uint64_t bytes = at_ - begin, count = entries_.size();
+        std::string end;
+        if (count >= 0xFFFF || bytes >= none || begin >= none) { // the larger end, and where it is
+            const std::uint64_t larger = at_;
+            number(end, 0x06064B50, 4), number(end, 44, 8), number(end, 45, 2), number(end, 45, 2), number(end, 0, 8);
+            number(end, count, 8), number(end, count, 8), number(end, bytes, 8), number(end, begin, 8);
+            number(end, 0x07064B50, 4), number(end, 0, 4), number(end, larger, 8), number(end, 1, 4);
+        }
+        const auto few = static_cast<std::uint64_t>(std::min<std::uint64_t>(count, 0xFFFF));
+        number(end, 0x06054B50, 4), number(end, 0, 4), number(end, few, 2), number(end, few, 2);
+        number(end, std::min(bytes, none), 4), number(end, std::min(begin, none), 4), number(end, 0, 2);
+        put(end);
+    }
+
+private:
+    static constexpr std::size_t chunk = std::size_t{1} << 30;
+    static constexpr std::uint64_t none = 0xFFFFFFFF;
+    struct entry {
+        std::string name;
+        std::uint32_t crc;
+        std::uint64_t packed, size, offset;
+    };
+
+    static void number(std::string& to, std::uint64_t v, int bytes) {
+        for (int i = 0; i < bytes; ++i) to += static_cast<char>(v >> (8 * i));
+    }
+    void put(std::string_view bytes) {
+        to_.write(bytes.data(), bytes.size());
+        at_ += bytes.size();
+    }
+    // What stands before a member's data, or in the directory. Sizes of 4 GiB and more are in an extra field.
+    std::string header(const entry& e, bool in_directory) const {
+        std::string extra;
+        const bool large = e.packed >= none || e.size >= none, far = in_directory && e.offset >= none;
+        if (large) number(extra, e.size, 8), number(extra, e.packed, 8);
+        if (far) number(extra, e.offset, 8);
+        std::string h;
+        number(h, in_directory ? 0x02014B50 : 0x04034B50, 4);
+        if (in_directory) number(h, 45, 2);
+        number(h, 45, 2), number(h, 0x0800, 2), number(h, compressed_ ? 8 : 0, 2); // names are UTF-8
+        number(h, 0, 2), number(h, 0x21, 2); // 1 January 1980, so that equal arrays are equal files
+        number(h, e.crc, 4);
+        number(h, large ? none : e.packed, 4), number(h, large ? none : e.size, 4);
+        number(h, e.name.size(), 2), number(h, extra.empty() ? 0 : extra.size() + 4, 2);
+        if (in_directory)
+            number(h, 0, 2), number(h, 0, 2), number(h, 0, 2), number(h, 0, 4), number(h, far ? none : e.offset, 4);
+        h += e.name;
+        if (!extra.empty()) number(h, 1, 2), number(h, extra.size(), 2), h += extra;
+        return h;
+    }
+    static std::string deflated(std::span<const std::string_view> parts) {
+        z_stream z{};
+        if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+            throw resource_exhausted_error("there is no memory to compress");
+        const std::unique_ptr<z_stream, int (*)(z_stream*)> ends(&z, deflateEnd);
+        std::string out, buffer(std::size_t{1} << 18, '\0');
+        const auto run = [&](int flush) {
+            int code = Z_OK;
+            do {
+                z.next_out = reinterpret_cast<Bytef*>(buffer.data());
+                z.avail_out = static_cast<uInt>(buffer.size());
+                code = ::deflate(&z, flush);
+                out.append(buffer, 0, buffer.size() - z.avail_out);
+            } while (flush == Z_FINISH ? code != Z_STREAM_END : z.avail_in > 0 || z.avail_out == 0);
+        };
+        for (const std::string_view p : parts)
+            for (std::size_t at = 0; at < p.size(); at += chunk) {
+                z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(p.data() + at));
+                z.avail_in = static_cast<uInt>(std::min(chunk, p.size() - at));
+                run(Z_NO_FLUSH);
+            }
+        run(Z_FINISH);
+        return out;
+    }
+
+    writable_file& to_;
+    bool compressed_;
+    std::uint64_t at_ = 0;
+    std::vector<entry> entries_;
+};
+
+#endif
+
 } // namespace detail
 
 TENON_INLINE std::map<std::string, any_array> read_npz(const std::string& path) {
@@ -292,6 +407,42 @@ TENON_INLINE std::map<std::string, any_array> read_npz(const std::string& path) 
 
 TENON_INLINE std::map<std::string, any_array> parse_npz(std::span<const std::byte> bytes, const std::string& name) {
     return detail::read_npz_file([&] { return detail::file_of_bytes(bytes.data(), bytes.size()); }, name);
+}
+
+TENON_INLINE void write_npz(const std::string& path, std::span<const named_array> arrays,
+                            [[maybe_unused]] const npz_options& o) {
+    const std::string who = "write_npz: '" + path + "'";
+#if TENON_WITH_ZLIB
+    std::vector<std::string> heads, names;
+    for (const named_array& a : arrays) {
+        if (a.name.empty()) throw invalid_argument_error(who + ": an array has no name");
+        if (a.name.size() > 60000)
+            throw invalid_argument_error(who + ": a name has " + std::to_string(a.name.size()) + " bytes");
+        if (std::find(names.begin(), names.end(), a.name) != names.end())
+            throw invalid_argument_error(who + ": the name \"" + a.name + "\" is given twice");
+        names.push_back(a.name);
+        heads.push_back(detail::npy_head(a.value, who + ": \"" + a.name + '"'));
+    }
+    try {
+        const std::unique_ptr<writable_file> file = file_system_of(path).create(path);
+        detail::zip_writer zip(*file, o.compressed);
+        for (std::size_t i = 0; i < arrays.size(); ++i) {
+            any_array stored = arrays[i].value.share();
+            if constexpr (std::endian::native == std::endian::big) {
+                stored = stored.copy();
+                detail::swap_bytes(stored);
+            }
+            zip.add(names[i] + ".npy", heads[i], stored);
+        }
+        zip.finish();
+        file->commit();
+    } catch (const error& e) {
+        throw_error(e, std::string("write_npz: ") + e.what());
+    }
+#else
+    (void)arrays;
+    throw unimplemented_error(who + ": this build has no zlib, which it needs; build with TENON_WITH_ZLIB=ON");
+#endif
 }
 
 } // namespace tenon

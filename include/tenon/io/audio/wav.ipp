@@ -1,0 +1,178 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include <tenon/io/audio/wav.hpp>
+#include <tenon/io/files/compressed.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+template <class T> T number_of_wav(std::string_view bytes, std::size_t at) {
+    T value = 0;
+    for (std::size_t i = sizeof(T); i-- > 0;)
+        value = static_cast<T>(static_cast<std::uint64_t>(value) << 8 | static_cast<unsigned char>(bytes[at + i]));
+    return value;
+}
+
+// Sample i of a stretch of samples that take `width` bytes.
+inline float wav_sample(std::string_view data, std::int64_t i, unsigned width, bool floating) {
+    const std::size_t at = static_cast<std::size_t>(i) * width;
+    if (floating && width == 4) return std::bit_cast<float>(number_of_wav<std::uint32_t>(data, at));
+    if (floating) return static_cast<float>(std::bit_cast<double>(number_of_wav<std::uint64_t>(data, at)));
+    if (width == 1) return (static_cast<float>(static_cast<unsigned char>(data[at])) - 128) / 128;
+    std::uint32_t bits = 0; // at the upper end, so that the sign is where it should be
+    for (unsigned b = 0; b < width; ++b)
+        bits |= static_cast<std::uint32_t>(static_cast<unsigned char>(data[at + b])) << (8 * (4 - width + b));
+    return static_cast<float>(static_cast<double>(static_cast<std::int32_t>(bits)) / 2147483648.0);
+}
+
+inline wav_sound sound_of(std::string_view bytes, const std::string& name) {
+    const auto say = [&](const std::string& what) { return "read_wav: '" + name + "': " + what; };
+    if (bytes.size() < 12 || bytes.substr(0, 4) != "RIFF" || bytes.substr(8, 4) != "WAVE")
+        throw invalid_argument_error(say("no WAV file: it does not begin with \"RIFF\" and \"WAVE\""));
+    wav_sound sound;
+    unsigned tag = 0, channels = 0, bits = 0, block = 0;
+    std::string_view data;
+    bool has_format = false, has_data = false;
+    for (std::size_t at = 12; at + 8 <= bytes.size() && !has_data;) {
+        const std::string_view id = bytes.substr(at, 4);
+        const std::uint64_t size = number_of_wav<std::uint32_t>(bytes, at + 4), left = bytes.size() - at - 8;
+        const bool stream = id == "data" && size == 0xFFFFFFFF; // whose writer could not go back
+        if (size > left && !stream)
+            throw data_loss_error(say("chunk \"" + std::string(id) + "\" at byte " + std::to_string(at) + " has " +
+                                      std::to_string(size) + " bytes; " + std::to_string(left) + " are there"));
+        const std::string_view chunk = bytes.substr(at + 8, static_cast<std::size_t>(stream ? left : size));
+        if (id == "fmt ") {
+            if (chunk.size() < 16)
+                throw data_loss_error(
+                    say("its chunk \"fmt \" has " + std::to_string(chunk.size()) + " bytes; 16 are needed"));
+            tag = number_of_wav<std::uint16_t>(chunk, 0);
+            channels = number_of_wav<std::uint16_t>(chunk, 2);
+            sound.sample_rate = number_of_wav<std::uint32_t>(chunk, 4);
+            block = number_of_wav<std::uint16_t>(chunk, 12);
+            bits = number_of_wav<std::uint16_t>(chunk, 14);
+            // The extensible form says the tag in the first bytes of a GUID.
+            if (tag == 0xFFFE && chunk.size() >= 26) tag = number_of_wav<std::uint16_t>(chunk, 24);
+            has_format = true;
+        } else if (id == "data") {
+            data = chunk;
+            has_data = true;
+        }
+        at += 8 + static_cast<std::size_t>(std::min<std::uint64_t>(size + (size & 1), left));
+    }
+    if (!has_format || !has_data)
+        throw data_loss_error(
+            say(std::string("it has no chunk \"") + (has_format ? "data" : "fmt ") + "\" before its end"));
+    const bool integer = tag == 1 && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
+    const bool floating = tag == 3 && (bits == 32 || bits == 64);
+    if (!integer && !floating)
+        throw unimplemented_error(say("its samples are of format " + std::to_string(tag) + " with " +
+                                      std::to_string(bits) +
+                                      " bits; PCM (1) of 8, 16, 24 and 32 bits and floats (3) of 32 and 64 are read"));
+    const unsigned width = bits / 8;
+    if (channels == 0 || block != channels * width)
+        throw data_loss_error(say(std::to_string(channels) + " channels of " + std::to_string(bits) +
+                                  " bits are no frames of " + std::to_string(block) + " bytes"));
+    if (data.size() % block != 0)
+        throw data_loss_error(
+            say(std::to_string(data.size()) + " bytes are no whole frames of " + std::to_string(block)));
+    const auto frames = static_cast<std::int64_t>(data.size() / block);
+    sound.format = floating     ? wav_format::float32
+                   : width == 1 ? wav_format::uint8
+                   : width == 2 ? wav_format::int16
+                   : width == 3 ? wav_format::int24
+                                : wav_format::int32;
+    sound.samples = array<float>(extents{frames, static_cast<std::int64_t>(channels)});
+    float* const to = sound.samples.data();
+    for (std::int64_t i = 0; i < frames * static_cast<std::int64_t>(channels); ++i)
+        to[i] = wav_sample(data, i, width, floating);
+    return sound;
+}
+
+} // namespace detail
+
+TENON_INLINE wav_sound read_wav(const std::string& path) {
+    std::string bytes;
+    try {
+        const std::unique_ptr<readable_file> file = unpacked(file_system_of(path).open(path), path);
+        for (std::size_t had = 0;; had = bytes.size()) {
+            bytes.resize(had + (std::size_t{1} << 20));
+            const std::size_t n = detail::read_fully(*file, bytes.data() + had, bytes.size() - had);
+            bytes.resize(had + n);
+            if (n == 0) break;
+        }
+    } catch (const error& e) {
+        throw_error(e, std::string("read_wav: ") + e.what());
+    }
+    return detail::sound_of(bytes, path);
+}
+
+TENON_INLINE wav_sound parse_wav(std::span<const std::byte> bytes, const std::string& name) {
+    return detail::sound_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
+}
+
+TENON_INLINE void write_wav(const std::string& path, const any_array& samples, std::int64_t sample_rate,
+                            wav_format format) {
+    const auto mistake = [&](const std::string& what) {
+        throw invalid_argument_error("write_wav: '" + path + "': " + what);
+    };
+    if (samples.element() != element_type::float32 || (samples.rank() != 1 && samples.rank() != 2))
+        mistake("samples are float[frames, channels] or float[frames], not " + to_string(samples.type()));
+    const std::int64_t channels = samples.rank() == 1 ? 1 : samples.extents()[1].size;
+    if (channels < 1 || channels > 65535) mistake(std::to_string(channels) + " channels; 1 to 65535 are possible");
+    if (sample_rate < 1 || sample_rate > 0xFFFFFFFF) mistake("a sample rate of " + std::to_string(sample_rate));
+    const std::int64_t width = format == wav_format::uint8   ? 1
+                               : format == wav_format::int16 ? 2
+                               : format == wav_format::int24 ? 3
+                                                             : 4;
+    const std::int64_t bytes = samples.elements() * width, most = 0xFFFFFFFF - 64;
+    if (samples.elements() > most / width || channels * width > 65535)
+        mistake(to_string(samples.type()) + " takes " + std::to_string(bytes) +
+                " bytes; a WAV file has less than 4 GiB, and frames less than 64 KiB");
+    std::string out;
+    const auto put = [&](std::uint64_t v, int n) {
+        for (int i = 0; i < n; ++i) out += static_cast<char>(v >> (8 * i));
+    };
+    const bool floating = format == wav_format::float32;
+    out += "RIFF";
+    put(static_cast<std::uint64_t>(4 + 24 + 8 + bytes + (bytes & 1)), 4);
+    out += "WAVEfmt ";
+    put(16, 4);
+    put(floating ? 3 : 1, 2);
+    put(static_cast<std::uint64_t>(channels), 2);
+    put(static_cast<std::uint64_t>(sample_rate), 4);
+    put(static_cast<std::uint64_t>(sample_rate * channels * width), 4);
+    put(static_cast<std::uint64_t>(channels * width), 2);
+    put(static_cast<std::uint64_t>(8 * width), 2);
+    out += "data";
+    put(static_cast<std::uint64_t>(bytes), 4);
+    const double scale = std::ldexp(1.0, static_cast<int>(8 * width - 1));
+    const float* const from = samples.data<float>();
+    for (std::int64_t i = 0; i < samples.elements(); ++i) {
+        if (floating) {
+            put(std::bit_cast<std::uint32_t>(from[i]), 4);
+            continue;
+        }
+        const double wide = std::isnan(from[i])
+                                ? 0
+                                : std::clamp(std::nearbyint(static_cast<double>(from[i]) * scale), -scale, scale - 1);
+        put(static_cast<std::uint64_t>(static_cast<std::int64_t>(wide) + (width == 1 ? 128 : 0)),
+            static_cast<int>(width));
+    }
+    if (bytes & 1) out += '\0';
+    try {
+        const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
+        file->write(out.data(), out.size());
+        file->commit();
+    } catch (const error& e) {
+        throw_error(e, std::string("write_wav: ") + e.what());
+    }
+}
+
+} // namespace tenon

@@ -1,0 +1,97 @@
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <messages.hpp>
+#include <temporary_folder.hpp>
+#include <tenon/data/tar.hpp>
+
+namespace tn = tenon;
+
+namespace {
+
+std::string octal(std::uint64_t v, int digits) {
+    std::string s(static_cast<std::size_t>(digits), '0');
+    for (int i = digits; i-- > 0; v >>= 3) s[static_cast<std::size_t>(i)] = static_cast<char>('0' + (v & 7));
+    return s;
+}
+// A header and what follows it (POSIX.1-1988, ustar).
+std::string entry(const std::string& name, const std::string& bytes, char kind = '0') {
+    std::string h(512, '\0');
+    h.replace(0, name.size(), name);
+    h.replace(124, 11, octal(bytes.size(), 11));
+    h.replace(148, 8, "        ");
+    h[156] = kind;
+    h.replace(257, 8, std::string("ustar\0", 6) + "00");
+    unsigned sum = 0;
+    for (const char c : h) sum += static_cast<unsigned char>(c);
+    h.replace(148, 7, octal(sum, 6) + '\0');
+    return h + bytes + std::string((512 - bytes.size() % 512) % 512, '\0');
+}
+// A pax record, whose length counts itself.
+std::string pax(const std::string& text) {
+    std::size_t length = text.size() + 2;
+    while (std::to_string(length).size() + text.size() + 2 != length)
+        length = std::to_string(length).size() + text.size() + 2;
+    return std::to_string(length) + " " + text + "\n";
+}
+const std::string end(1024, '\0');
+
+using sample = std::tuple<std::string, std::string, std::string>;
+std::vector<sample> all(const auto& set) {
+    std::vector<sample> list;
+    for (const auto& [key, a, b] : set) list.push_back({key, a, b});
+    return list;
+}
+
+} // namespace
+
+TEST_CASE("consecutive files of one name are a sample, archive after archive") {
+    const temporary_folder folder;
+    write_bytes(folder / "a.tar", entry("x/", "", '5') + entry("x/1.jpg", "one") + entry("x/1.cls", "1") +
+                                      entry("x/1.txt", "more") + entry("x/2.cls", "2") +
+                                      entry("x/2.jpg", std::string(700, 'z')) + end);
+    const std::string long_name = "deep/" + std::string(150, 'n');
+    write_bytes(folder / "b.tar", entry("././@LongLink", long_name + ".jpg" + '\0', 'L') + entry("cut off", "three") +
+                                      entry("pax", pax("path=" + long_name + ".cls"), 'x') + entry("other", "3") + end);
+    const auto set = tn::data::tar<"jpg", "cls">({folder / "a.tar", folder / "b.tar"});
+    const std::vector<sample> read = all(set);
+    REQUIRE(read.size() == 3);
+    CHECK(read[0] == sample{"x/1", "one", "1"});
+    CHECK(read[1] == sample{"x/2", std::string(700, 'z'), "2"});
+    CHECK(read[2] == sample{long_name, "three", "3"});
+    CHECK(all(set) == read); // it is gone through again
+    CHECK(all(set.skip(1).take(1)) == std::vector<sample>{read[1]});
+}
+
+TEST_CASE("a sample that lacks a file is an error that names both, or is left out") {
+    const temporary_folder folder;
+    write_bytes(folder / "a.tar", entry("1.jpg", "a") + entry("2.jpg", "b") + entry("2.cls", "c") + end);
+    CHECK(contains(message_of<tn::not_found_error>([&] { all(tn::data::tar<"jpg", "cls">({folder / "a.tar"})); }),
+                   "sample \"1\" has no file .cls"));
+    CHECK(all(tn::data::tar<"jpg", "cls">({folder / "a.tar"}, {.skip_incomplete = true})) ==
+          std::vector<sample>{{"2", "b", "c"}});
+}
+
+TEST_CASE("an archive that is cut off or damaged says where") {
+    const temporary_folder folder;
+    const std::string good = entry("1.jpg", std::string(600, 'a')) + end;
+    const auto said = [&](const std::string& bytes, const tn::tar_limits& o = {}) {
+        write_bytes(folder / "a.tar", bytes);
+        return message_of<tn::error>([&] {
+            tn::tar_reader r(folder / "a.tar", o);
+            for (tn::tar_entry e; r.next(e);) {
+            }
+        });
+    };
+    CHECK(said(good) == "nothing was thrown");
+    CHECK(contains(said(good.substr(0, 800)), "1.jpg has 600 bytes; 288 are there"));
+    CHECK(contains(said("no archive"), "no tar archive"));
+    std::string other = entry("0.jpg", "") + good;
+    other[512] = '7';
+    CHECK(contains(said(other), "the checksum of the header at byte 512 does not fit"));
+    CHECK(contains(said(good, {.largest_file = 100}), "1.jpg has 600 bytes; 100 are allowed"));
+}

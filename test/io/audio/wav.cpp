@@ -1,0 +1,97 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+
+#include <messages.hpp>
+#include <temporary_folder.hpp>
+#include <tenon/io/audio/wav.hpp>
+
+namespace tn = tenon;
+
+namespace {
+
+std::string little(std::uint64_t v, int n) {
+    std::string s;
+    for (int i = 0; i < n; ++i) s += static_cast<char>(v >> (8 * i));
+    return s;
+}
+std::string chunk(const std::string& id, const std::string& data) {
+    return id + little(data.size(), 4) + data + (data.size() % 2 ? std::string(1, '\0') : "");
+}
+std::string wav(unsigned tag, unsigned channels, unsigned rate, unsigned bits, const std::string& data,
+                const std::string& more = {}) {
+    const std::string format = little(tag, 2) + little(channels, 2) + little(rate, 4) +
+                               little(rate * channels * bits / 8, 4) + little(channels * bits / 8, 2) +
+                               little(bits, 2) + more;
+    const std::string all = "WAVE" + chunk("LIST", "INFOx") + chunk("fmt ", format) + chunk("data", data);
+    return "RIFF" + little(all.size(), 4) + all;
+}
+tn::wav_sound parse(const std::string& s) { return tn::parse_wav(std::as_bytes(std::span(s)), "x"); }
+
+} // namespace
+
+TEST_CASE("samples of each format are the numbers that they stand for") {
+    const tn::wav_sound s =
+        parse(wav(1, 2, 44100, 16, little(0x8000, 2) + little(0x4000, 2) + little(0xFFFF, 2) + little(0, 2)));
+    CHECK(s.sample_rate == 44100);
+    CHECK(s.samples.untyped() == tn::array<float>{{-1, 0.5f}, {-1.0f / 32768, 0}}.untyped());
+    CHECK(parse(wav(1, 1, 8000, 8, std::string("\x00\x80\xC0\xFF", 4))).samples.untyped() ==
+          tn::array<float>{{-1}, {0}, {0.5f}, {127.0f / 128}}.untyped());
+    CHECK(parse(wav(1, 1, 8000, 24, little(0x800000, 3) + little(0x400000, 3))).samples.untyped() ==
+          tn::array<float>{{-1}, {0.5f}}.untyped());
+    CHECK(parse(wav(1, 1, 8000, 32, little(0x80000000, 4) + little(0x20000000, 4))).samples.untyped() ==
+          tn::array<float>{{-1}, {0.25f}}.untyped());
+    CHECK(parse(wav(3, 1, 8000, 32, little(0x3FC00000, 4))).samples.untyped() == tn::array<float>{{1.5f}}.untyped());
+    CHECK(parse(wav(3, 1, 8000, 64, little(0xBFF8000000000000, 8))).samples.untyped() ==
+          tn::array<float>{{-1.5f}}.untyped());
+    // The extensible form, whose GUID begins with the tag.
+    CHECK(parse(wav(0xFFFE, 1, 8000, 16, little(0x4000, 2),
+                    little(22, 2) + little(16, 2) + little(4, 4) + little(1, 2) + std::string(14, '\0')))
+              .samples.untyped() == tn::array<float>{{0.5f}}.untyped());
+}
+
+TEST_CASE("what is written is read again, as near as its format allows") {
+    const temporary_folder folder;
+    tn::array<float> a{{0, 0.25f}, {-1, 0.9999f}, {2, -3}, {std::numeric_limits<float>::quiet_NaN(), 1e-3f}};
+    for (const auto f : {tn::wav_format::uint8, tn::wav_format::int16, tn::wav_format::int24, tn::wav_format::int32,
+                         tn::wav_format::float32}) {
+        tn::write_wav(folder / "x.wav", a.untyped(), 16000, f);
+        const tn::wav_sound s = tn::read_wav(folder / "x.wav");
+        CHECK(s.sample_rate == 16000);
+        CHECK(s.format == f);
+        REQUIRE(s.samples.untyped().extents() == tn::extents{4, 2});
+        const double step = f == tn::wav_format::uint8   ? 1.0 / 128
+                            : f == tn::wav_format::int16 ? 1.0 / 32768
+                                                         : 1e-6 + 1e-9;
+        for (int i = 0; i < 8; ++i) {
+            const float x = a.data()[i], y = s.samples.data()[i];
+            if (f == tn::wav_format::float32) CHECK((x == y || std::isnan(y)));
+            else
+                CHECK(
+                    std::abs(y - (std::isnan(x) ? 0.0 : std::fmin(std::fmax(static_cast<double>(x), -1), 1 - step))) <=
+                    1.01 * step);
+        }
+        const std::string first = read_bytes(folder / "x.wav");
+        tn::write_wav(folder / "y.wav", s);
+        if (f != tn::wav_format::int32) CHECK(read_bytes(folder / "y.wav") == first); // float holds 24 bits
+    }
+    tn::array<float> mono{1, 2, 3};
+    tn::write_wav(folder / "m.wav", mono.untyped(), 1, tn::wav_format::float32);
+    CHECK(tn::read_wav(folder / "m.wav").samples.untyped() == tn::array<float>{{1}, {2}, {3}}.untyped());
+}
+
+TEST_CASE("what is no WAV file, or cut off, says so") {
+    const auto said = [](const std::string& s) { return message_of<tn::error>([&] { parse(s); }); };
+    const std::string good = wav(1, 2, 44100, 16, std::string(8, '\1'));
+    CHECK(said("RIFX") == "read_wav: 'x': no WAV file: it does not begin with \"RIFF\" and \"WAVE\"");
+    CHECK(said(good.substr(0, good.size() - 1)) == "read_wav: 'x': chunk \"data\" at byte 50 has 8 bytes; 7 are there");
+    CHECK(said(good.substr(0, 50)) == "read_wav: 'x': it has no chunk \"data\" before its end");
+    CHECK(contains(said(wav(2, 1, 8000, 4, "x")), "its samples are of format 2 with 4 bits; PCM (1) of"));
+    CHECK(contains(said(wav(1, 2, 44100, 16, "123456")), "6 bytes are no whole frames of 4"));
+    CHECK(contains(message_of<tn::invalid_argument_error>(
+                       [] { tn::write_wav("x", tn::any_array::zeros(tn::element_type::int16, {3}), 8000); }),
+                   "samples are float[frames, channels] or float[frames], not int16[3]"));
+}
