@@ -174,7 +174,7 @@ awk '
         }
         next
     }
-    FNR == 1 { file = FILENAME; words_only[file] = file ~ /include\/tenon\/(nn|train)\// && file !~ /losses\.hpp$/; files[++file_count] = file; spaces = ""; text = ""; comment = ""; stopped = 0; about = ""; about_done = 0; depth = 0 }
+    FNR == 1 { file = FILENAME; words_only[file] = file ~ /include\/tenon\/(nn|train|onnx)\// && file !~ /losses\.hpp$/; files[++file_count] = file; spaces = ""; text = ""; comment = ""; stopped = 0; about = ""; about_done = 0; depth = 0 }
     stopped { next }
     /^#if TENON_HEADER_ONLY/ { stopped = 1; next }
     macro || /^#/ { macro = /\\$/; comment = ""; next }
@@ -290,7 +290,8 @@ awk '
         for (i = 1; i <= file_count; ++i) {
             file = files[i]
             if (rows_of[file] == "") continue
-            t = file; sub(/\/[^\/]*$/, "", t); sub(/^.*\//, "", t)
+            t = file; sub(/\/[^\/]*$/, "", t)
+            if (!sub(/^include\/tenon\/ops\//, "", t)) { sub(/^include\/tenon\//, "", t); sub(/\/.*/, "", t); if (t == "ops") t = "gradients" }
             if (t != theme) { theme = t; print "\n## " theme }
             base = file; sub(/^include\//, "", base)
             print "\n### " base "\n"
@@ -308,7 +309,7 @@ awk '
             printf "%s", rows_of[file]
         }
         print functions " functions"  > "/dev/stderr"
-    }' docs/gpu.md test/layout/functions.txt include/tenon/tape/instructions.inl $layers include/tenon/expr/tree.hpp $headers $training >"$work/rows"
+    }' docs/gpu.md test/layout/functions.txt include/tenon/tape/instructions.inl $layers include/tenon/expr/tree.hpp $headers $training include/tenon/onnx/onnx.hpp >"$work/rows"
 {
     cat <<'EOF'
 # Functions

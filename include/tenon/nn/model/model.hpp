@@ -30,6 +30,7 @@
 
 namespace tenon::nn {
 
+/// A variable of a model, and where in it that is.
 struct model_variable {
     std::string path;
     any_tensor variable;
