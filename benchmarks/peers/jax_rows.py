@@ -116,6 +116,12 @@ def loop():
     return lambda: f(x).block_until_ready()
 
 
+def sort(n):
+    f = jax.jit(jnp.sort)
+    x = jnp.asarray(numbers(1, n))
+    return lambda: f(x).block_until_ready()
+
+
 kind, _, size = args.row.partition("_")
 call = {
     "two": two_nodes,
@@ -126,5 +132,6 @@ call = {
     "matmul": lambda: matmul(int(size)),
     "stencil": stencil,
     "loop": loop,
+    "sort": lambda: sort(int(size)),
 }[kind]()
 report(args.row, args.threads, "jit", seconds(call))

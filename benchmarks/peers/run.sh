@@ -10,6 +10,7 @@
 #     mlp_50, mlp_128           a training step of 784-300-100-10 with that batch                          steps/s
 #     conv_64                   one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10              steps/s
 #     matmul_64, _256, _1024    a product of square matrices                                               GFLOP/s
+#     sort_1000000              a million floats in order; beside PyTorch and JAX                          us
 #     attention, _gradient      8 heads of 512 x 64 floats; with the gradients of all three; beside PyTorch us
 #     stencil                   a step of a five-point stencil on 2048 x 2048 floats; beside PyTorch, JAX  us
 #     loop                      1,000 runs of a while_loop on 64 floats; beside PyTorch, JAX               us

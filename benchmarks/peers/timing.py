@@ -28,6 +28,7 @@ UNITS = {
     "attention_gradient": "us",
     "stencil": "us",
     "loop": "us",
+    "sort_1000000": "us",
     "input_csv": "us",
     "input_tfrecord": "us",
     "input_image": "us",
@@ -72,7 +73,7 @@ def seconds(call):
 
 def value_of(row, time_of_call):
     """The row's figure, in the row's unit, from the time of one call."""
-    if row == "two_nodes" or row.startswith("attention"):
+    if row == "two_nodes" or row.startswith(("attention", "sort")):
         return time_of_call * 1e6
     if row in INPUTS:
         return time_of_call * 1e6 / INPUTS[row]

@@ -137,6 +137,12 @@ def loop():
         return {"eager": seconds(value)}
 
 
+def sort(n):
+    x = torch.from_numpy(numbers(1, n))
+    with torch.no_grad():
+        return {"eager": seconds(lambda: torch.sort(x))}
+
+
 def drained(loader):
     def call():
         for _ in loader:
@@ -217,6 +223,7 @@ ways = {
     "attention": lambda: attention(size == "gradient"),
     "stencil": stencil,
     "loop": loop,
+    "sort": lambda: sort(int(size)),
     "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():

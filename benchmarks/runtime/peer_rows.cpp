@@ -9,6 +9,7 @@
 
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/flow/while_loop.hpp>
+#include <tenon/ops/reduce/sort.hpp>
 #include <tenon/ops/rows/attention.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 
@@ -151,6 +152,15 @@ measured loop(int threads) {
     const auto step = s.callable(tn::feeds(start), tn::fetches(x));
     const auto in = random_values<tn::shape<64>>();
     return {seconds([&] { step(in); }) * 1e6, "us"};
+measured sorted(int threads) {
+    using shape = tn::shape<1000000>;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, shape>("x");
+    tn::session s(g, models::with_threads(threads));
+    const auto step = s.callable(tn::feeds(x), tn::fetches(tn::sort(x)));
+    const auto values = random_values<shape>();
+    return {seconds([&] { step(values); }) * 1e6, "us"};
 }
 
 const std::map<std::string, peer_row::row> rows = {
@@ -169,6 +179,7 @@ const std::map<std::string, peer_row::row> rows = {
     {"attention_gradient", [](int t) { return attention(t, true); }},
     {"stencil", stencil},
     {"loop", loop},
+    {"sort_1000000", sorted},
 };
 
 } // namespace

@@ -23,6 +23,7 @@
 #include <tenon/cluster/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
 #include <tenon/ops/control/control.hpp>              // placeholder, identity, group, print, assert
+#include <tenon/ops/control/sized.hpp>                // zeros, arange_like: in sizes of other tensors
 #include <tenon/ops/elementwise/constant.hpp>         // values that are written in the graph
 #include <tenon/ops/state/state.hpp>                  // variable, assign, initialisers
 #include <tenon/ops/shape/partition.hpp>              // variables in parts, over several tasks
@@ -43,11 +44,16 @@
 #include <tenon/ops/shape/movement.hpp>               // transpose, broadcast_to, broadcast_like
 #include <tenon/ops/shape/assembly.hpp>               // concat, split, stack, unstack
 #include <tenon/ops/shape/indexing.hpp>               // slice, pad, tile, ...
+#include <tenon/ops/shape/continued.hpp>              // pad with a tensor's own elements: reflection, edge, wrap
+#include <tenon/ops/shape/bit_cast.hpp>               // the bits of numbers as other numbers
 #include <tenon/ops/shape/gather.hpp>                 // gather, and sparse gradients
+#include <tenon/ops/shape/indexed.hpp>                // take_along_axis, gather_nd, and their scatters
 #include <tenon/ops/state/row_cache.hpp>              // rows of a table on other tasks, kept where they are used
 #include <tenon/ops/shape/selection.hpp>              // boolean_mask, nonzero, unique
 #include <tenon/ops/reduce/top_k.hpp>                 // the largest elements along an axis, and where they are
+#include <tenon/ops/reduce/sort.hpp>                  // sort, argsort, searchsorted
 #include <tenon/ops/shape/fill.hpp>                   // zeros, ones, eye, arange, linspace
+#include <tenon/ops/linear/diagonal.hpp>              // tril, triu, diag, matrix_trace
 #include <tenon/ops/linear/convolution.hpp>           // conv2d
 #include <tenon/ops/linear/pooling.hpp>               // max_pool, average_pool
 #include <tenon/ops/rows/softmax.hpp>                 // softmax and the cross entropies

@@ -46,6 +46,11 @@ TEST_CASE("typed and untyped: products and reductions") {
     const std::vector<any_tensor> largest_too = untyped::top_k(x, 2);
     t.same("top_k", std::get<0>(largest), largest_too[0]);
     t.same("top_k", std::get<1>(largest), largest_too[1]);
+    t.same("sort", sort<0>(x, {.descending = true}), untyped::sort(x, 0, {.descending = true}));
+    t.same("argsort", argsort(x), untyped::argsort(x));
+    const auto edges = t.given<float, shape<3>>({-1, 0, 1});
+    t.same("searchsorted", searchsorted(edges, x, {.right = true}), untyped::searchsorted(edges, x, {.right = true}));
+    t.same("matrix_trace", matrix_trace<1>(w), untyped::matrix_trace(w, 1));
 }
 
 TEST_CASE("typed and untyped: sizes, order and parts") {
@@ -84,6 +89,50 @@ TEST_CASE("typed and untyped: sizes, order and parts") {
     t.same("repeat", repeat<3, 1>(x), untyped::repeat(x, 3, 1));
     t.same("one_hot", one_hot<3>(i), untyped::one_hot(i, 3));
     t.same("gather", gather<0>(x, i), untyped::gather(x, i));
+    t.same("pad", pad<margin{0, 0}, margin{1, 2}>(y, pad_mode::wrap),
+           untyped::pad(y, {margin{0, 0}, margin{1, 2}}, pad_mode::wrap));
+}
+
+TEST_CASE("typed and untyped: what indices of their own name") {
+    twins t;
+    const auto y = t.operand<float, shape<2, 6>>();
+    const auto u = t.operand<float, shape<2, 3>>();
+    const auto rows = t.operand<float, shape<3, 6>>();
+    const auto i = t.given<std::int64_t, shape<2, 3>>({5, 0, 1, 2, 2, 4});
+    const auto j = t.given<std::int32_t, shape<3, 1>>({1, 0, 1});
+    t.same("take_along_axis", take_along_axis<1>(y, i), untyped::take_along_axis(y, i, 1));
+    t.same("scatter_along_axis", scatter_along_axis<1>(y, i, u), untyped::scatter_along_axis(y, i, u, 1));
+    t.same("scatter_add_along_axis", scatter_add_along_axis<-1>(y, i, u), untyped::scatter_add_along_axis(y, i, u, -1));
+    t.same("gather_nd", gather_nd(y, j), untyped::gather_nd(y, j));
+    t.same("scatter_nd", scatter_nd(y, j, rows), untyped::scatter_nd(y, j, rows));
+    t.same("scatter_nd_add", scatter_nd_add(y, j, rows), untyped::scatter_nd_add(y, j, rows));
+}
+
+TEST_CASE("typed and untyped: diagonals and triangles, and numbers in sizes of others") {
+    twins t;
+    const auto x = t.operand<float, matrix>();
+    const auto v = t.operand<float, shape<5>>();
+    const extent of_batch = extent::named("batch");
+    t.same("bit_cast", bit_cast<std::uint16_t>(x), untyped::bit_cast(x, element_type::uint16));
+    t.same("tril", tril(x, 1), untyped::tril(x, 1));
+    t.same("triu", triu(x), untyped::triu(x));
+    t.same("diagonal", diagonal<-1>(x), untyped::diagonal(x, -1));
+    t.same("diag", diag<2>(v), untyped::diag(v, 2));
+    t.same("diag", diag(x), untyped::diag(x));
+    t.same("diag_embed", diag_embed(x), untyped::diag_embed(x));
+    t.same("eye_like", eye_like<double>(x), untyped::eye_like(x, element_type::float64));
+    t.same("arange_like", arange_like<float, 0>(x, 2, 0.5), untyped::arange_like(x, element_type::float32, 0, 2, 0.5));
+    t.same("full", full<shape<7, batch>>(3, x, v), untyped::full(element_type::int32, {7, of_batch}, 3, {x, v}));
+    t.same("zeros", zeros<float, shape<batch, 2>>(x), untyped::zeros(element_type::float32, {of_batch, 2}, {x}));
+    t.same("ones", ones<half, shape<batch>>(x), untyped::ones(element_type::float16, {of_batch}, {x}));
+    t.same("random_uniform", random_uniform<float, shape<batch, 2>>(x, 0, 1, 7),
+           untyped::random_uniform(element_type::float32, {of_batch, 2}, x, 0, 1, 7));
+    t.same("random_normal", random_normal<double, shape<batch>>(x, 1, 2, 7),
+           untyped::random_normal(element_type::float64, {of_batch}, x, 1, 2, 7));
+    t.same("truncated_normal", truncated_normal<float, shape<2, batch>>(x, 1, 2, 7),
+           untyped::truncated_normal(element_type::float32, {2, of_batch}, x, 1, 2, 7));
+    t.same("random_integers", random_integers<std::int64_t, shape<batch>>(x, 1, 7, 7),
+           untyped::random_integers(element_type::int64, {of_batch}, x, 1, 7, 7));
 }
 
 TEST_CASE("typed and untyped: matrices") {

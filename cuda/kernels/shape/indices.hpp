@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tenon/core/sizes/indexed_rows.hpp>
+
 /// Indices that name rows: which are out of range, and in which order equal ones stand together.
 
 namespace tenon::cuda {
@@ -48,6 +50,14 @@ constexpr int key_bits_of(std::int64_t size, bool wide) {
 /// places[i] = i. With `found` also what check_indices() does.
 void list_keys(const index_list& of, std::int64_t size, void* keys, std::int64_t* places, bad_index* found,
                unsigned* refused, void* stream);
+
+/// The same of rows that tuples of indices name, where a key is a row's number and the place of a named row its own; what is found
+/// is an index. keys may be null: then it only looks.
+void list_keys(const index_list& of, const indexed_rows& rows, void* keys, std::int64_t* places, bad_index* found,
+               unsigned* refused, void* stream);
+/// The rows of x that they name, one after another; zeros where an index is out of range.
+void take_indexed(const void* x, const index_list& of, const indexed_rows& rows, void* out, std::size_t element_bytes,
+                  void* stream);
 
 /// Equal keys stand together, in the order of their places.
 struct sorted_rows {

@@ -45,6 +45,7 @@ void register_control() {
            {"reshape_like", prepare<copy_kernel>},
            {"squeeze", prepare<copy_kernel>},
            {"expand_dims", prepare<copy_kernel>},
+           {"bit_cast", prepare<copy_kernel>},
            {"fill_like", prepare_fill_like},
            {"transfer", prepare_transfer},
            {"no_op", no_op_op::prepare}}); // which does nothing, anywhere

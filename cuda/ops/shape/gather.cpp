@@ -25,8 +25,9 @@ public:
     std::size_t told_bytes() const override { return refusable_indices::bytes; }
     void tell(std::byte* to) override { refusable_indices::tell(to); }
     void refuse(const std::byte* told) const override {
-        refusable_indices::check(
-            told, indices_, [&](const std::string& shown) { return detail::outside_axis(node_, shown, axis_, size_); });
+        refusable_indices::check(told, indices_, [&](const std::string& shown) {
+            return detail::outside_axis("gather (" + node_ + ")", shown, axis_, size_);
+        });
     }
 
 protected:

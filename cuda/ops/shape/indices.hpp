@@ -6,6 +6,7 @@
 #include <cuda/device/context.hpp>
 #include <cuda/kernels/random/cub_sort.hpp>
 #include <cuda/kernels/shape/indices.hpp>
+#include <cuda/ops/memory_pieces.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/op/kernel.hpp>
 #include <tenon/ops/shape/row_indices.hpp>
@@ -42,34 +43,20 @@ public:
     }
 };
 
-/// Pieces of one stretch of memory, each where any type may lie.
-class memory_pieces {
-public:
-    static constexpr std::size_t alignment = 256;
-    explicit memory_pieces(std::byte* begin = nullptr) : begin_(begin) {}
-    /// nullptr where there is no memory: it only counts.
-    template <class T = void> T* take(std::size_t bytes) {
-        std::byte* const piece = begin_ ? begin_ + taken_ : nullptr;
-        taken_ += (bytes + alignment - 1) / alignment * alignment;
-        return static_cast<T*>(static_cast<void*>(piece));
-    }
-    std::size_t taken() const { return taken_; }
-
-private:
-    std::byte* begin_;
-    std::size_t taken_ = 0;
-};
-
 /// Sorts indices, of which there are as many in each run, those below `size` or any_index, in scratch memory.
 class index_sort {
 public:
     index_sort(const kernel_setup& s, const detail::row_indices& indices, std::int64_t size) :
+        index_sort(s, indices, size, indices.count) {}
+    /// Of `count` rows that tuples of the indices name.
+    index_sort(const kernel_setup& s, const detail::row_indices& indices, std::int64_t size, std::int64_t count) :
         indices_(indices),
         size_(size),
+        count_(count),
         key_bytes_(key_bytes_of(size, indices.element == element_type::int64)),
         bits_(key_bits_of(size, indices.element == element_type::int64)) {
         s.gpu->use();
-        sort_bytes_ = sort_pairs_bytes(indices.count, key_bytes_, bits_);
+        sort_bytes_ = sort_pairs_bytes(count, key_bytes_, bits_);
     }
     std::size_t bytes() const {
         memory_pieces of;
@@ -79,11 +66,20 @@ public:
     /// Gives the stream what sorts them; `found` and `refused` as list_keys() has them.
     sorted_rows sort(memory_pieces& scratch, const void* data, bad_index* found, unsigned* refused,
                      void* stream) const {
+        return sort(
+            scratch,
+            [&](void* keys, std::int64_t* places) {
+                list_keys(list_of(indices_, data), size_, keys, places, found, refused, stream);
+            },
+            stream);
+    }
+    /// The same, where list(keys, places) gives the stream what writes them.
+    template <class List> sorted_rows sort(memory_pieces& scratch, const List& list, void* stream) const {
         const pieces m = memory(scratch);
-        list_keys(list_of(indices_, data), size_, m.keys, m.places, found, refused, stream);
-        sort_pairs(m.sort, sort_bytes_, m.keys, m.sorted_keys, m.places, m.sorted_places, indices_.count, key_bytes_,
-                   bits_, stream);
-        return {m.sorted_keys, key_bytes_, m.sorted_places, indices_.count};
+        list(m.keys, m.places);
+        sort_pairs(m.sort, sort_bytes_, m.keys, m.sorted_keys, m.places, m.sorted_places, count_, key_bytes_, bits_,
+                   stream);
+        return {m.sorted_keys, key_bytes_, m.sorted_places, count_};
     }
 
 private:
@@ -93,13 +89,13 @@ private:
         void* sort;
     };
     pieces memory(memory_pieces& of) const {
-        const auto n = static_cast<std::size_t>(indices_.count);
+        const auto n = static_cast<std::size_t>(count_);
         return {of.take(n * key_bytes_), of.take(n * key_bytes_), of.take<std::int64_t>(n * sizeof(std::int64_t)),
                 of.take<std::int64_t>(n * sizeof(std::int64_t)), of.take(sort_bytes_)};
     }
 
     const detail::row_indices indices_;
-    const std::int64_t size_;
+    const std::int64_t size_, count_;
     const std::size_t key_bytes_;
     const int bits_;
     std::size_t sort_bytes_ = 0;

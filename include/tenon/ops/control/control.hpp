@@ -198,6 +198,8 @@ template <OperandOrIllShaped X> auto ones_like(const X& x) {
 }
 
 namespace detail {
+/// The kernel of ops that give one value everywhere.
+kernel_pointer make_fill_kernel(const tensor_type& type, const number& value);
 operation add_group(const std::vector<node*>& members, const std::string& name);
 template <class N> node* node_of(const N& n) {
     if constexpr (requires { n.materialize(); }) return n.materialize().node();
@@ -420,8 +422,11 @@ TENON_KERNEL(stop_gradient, detail::identity_kernel);
 TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) {
     return std::make_unique<detail::nothing_kernel>();
 }
+TENON_INLINE kernel_pointer detail::make_fill_kernel(const tensor_type& type, const number& value) {
+    return std::make_unique<fill_kernel>(type, value);
+}
 TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::fill_kernel>(s.outputs[0], decode<attributes>(s.attrs).value);
+    return detail::make_fill_kernel(s.outputs[0], decode<attributes>(s.attrs).value);
 }
 TENON_KERNEL(print, detail::print_kernel);
 TENON_KERNEL(assert, detail::assert_kernel);

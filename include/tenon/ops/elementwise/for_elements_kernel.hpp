@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <type_traits>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
@@ -32,6 +34,16 @@ constexpr element_type without_sign(element_type e) noexcept {
     case element_type::int64: return element_type::uint64;
     default: return e;
     }
+}
+
+/// a + b: of 16-bit floats computed in float, of integers wrapping around.
+template <class T> T wrapping_sum(const T& a, const T& b) {
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+        return T(static_cast<float>(a) + static_cast<float>(b));
+    else if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+    } else return a + b;
 }
 
 /// Kernel<T>, made of the setup and the arguments, for the T of the list that is `e`.

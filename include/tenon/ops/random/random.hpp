@@ -5,12 +5,14 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
+#include <tenon/ops/control/sized.hpp>
 #include <tenon/simd/philox.hpp>
 
 /// Random tensors. Every run of a node gives new numbers.
 ///
 ///     auto w = tn::random_normal<float, tn::shape<784, 300>>(0, 0.1);     // float[784, 300]
 ///     auto noise = tn::random_uniform_like(x, -1, 1);                     // of x's element type and sizes
+///     auto z = tn::random_normal<float, tn::shape<batch, 20>>(x);         // for x of [batch, 784]: of as many rows
 ///     auto die = tn::random_integers<std::int32_t, tn::shape<2>>(1, 7);   // 1 .. 6
 ///     auto rows = tn::random_shuffle(x);                                  // x's rows in random order
 ///
@@ -190,6 +192,13 @@ struct random_element<void, X> {
 };
 template <> struct random_element<void, ill_shaped> { using type = float; };
 
+/// A random tensor of sizes of which those that have names are x's.
+template <class Op, Element T, class S, class X> auto add_random(typename Op::attributes a, const X& x) {
+    const auto sizes = zeros<T, S>(x); // which is not computed
+    a.element = element_type_of<T>;
+    return apply_op<Op, random_statics<Op, T, shape<>>>(a, sizes);
+}
+
 /// A random tensor of x's sizes; T void: and of its element type.
 template <class Op, class T, class X> auto add_random_like(typename Op::attributes a, const X& x) {
     using element = typename random_element<T, X>::type;
@@ -219,6 +228,13 @@ auto random_uniform_like(const X& x, double low = 0, double high = 1, std::uint6
     return detail::add_random_like<random_uniform_op, T>(
         {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
 }
+/// The same of sizes S: numbers, and named ones, which are those of x that have their names.
+template <Element T, Shape S, OperandOrIllShaped X>
+auto random_uniform(const X& x, double low = 0, double high = 1, std::uint64_t seed = 0) {
+    detail::check_interval("random_uniform", low, high);
+    return detail::add_random<random_uniform_op, T, S>(
+        {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
+}
 
 /// Normal numbers. Throws invalid_argument_error for a negative deviation.
 template <Element T = float, Shape S = shape<>>
@@ -232,6 +248,12 @@ template <class T = void, OperandOrIllShaped X>
 auto random_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
     detail::check_deviation("random_normal", mean, deviation);
     return detail::add_random_like<random_normal_op, T>(
+        {element_type::none, extents{}, mean, deviation, false, static_cast<std::int64_t>(seed)}, x);
+}
+template <Element T, Shape S, OperandOrIllShaped X>
+auto random_normal(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    detail::check_deviation("random_normal", mean, deviation);
+    return detail::add_random<random_normal_op, T, S>(
         {element_type::none, extents{}, mean, deviation, false, static_cast<std::int64_t>(seed)}, x);
 }
 
@@ -250,6 +272,12 @@ auto truncated_normal_like(const X& x, double mean = 0, double deviation = 1, st
     return detail::add_random_like<random_normal_op, T>(
         {element_type::none, extents{}, mean, deviation, true, static_cast<std::int64_t>(seed)}, x);
 }
+template <Element T, Shape S, OperandOrIllShaped X>
+auto truncated_normal(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    detail::check_deviation("truncated_normal", mean, deviation);
+    return detail::add_random<random_normal_op, T, S>(
+        {element_type::none, extents{}, mean, deviation, true, static_cast<std::int64_t>(seed)}, x);
+}
 
 /// Integers low .. high-1, all as likely to within 2^-64. Throws invalid_argument_error unless low < high and T
 /// has them all.
@@ -264,6 +292,12 @@ template <class T = std::int32_t, OperandOrIllShaped X>
 auto random_integers_like(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0) {
     detail::check_integers("random_integers", element_type_of<typename detail::random_element<T, X>::type>, low, high);
     return detail::add_random_like<random_integers_op, T>(
+        {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
+}
+template <Element T, Shape S, OperandOrIllShaped X>
+auto random_integers(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0) {
+    detail::check_integers("random_integers", element_type_of<T>, low, high);
+    return detail::add_random<random_integers_op, T, S>(
         {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
 }
 
@@ -303,6 +337,15 @@ any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_
 any_tensor random_permutation_like(const any_tensor& x, std::uint64_t seed = 0,
                                    element_type element = element_type::int64);
 any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed = 0);
+// Of sizes of which those that have names are x's.
+any_tensor random_uniform(element_type element, const extents& shape, const any_tensor& x, double low = 0,
+                          double high = 1, std::uint64_t seed = 0);
+any_tensor random_normal(element_type element, const extents& shape, const any_tensor& x, double mean = 0,
+                         double deviation = 1, std::uint64_t seed = 0);
+any_tensor truncated_normal(element_type element, const extents& shape, const any_tensor& x, double mean = 0,
+                            double deviation = 1, std::uint64_t seed = 0);
+any_tensor random_integers(element_type element, const extents& shape, const any_tensor& x, std::int64_t low,
+                           std::int64_t high, std::uint64_t seed = 0);
 } // namespace untyped
 
 } // namespace tenon
@@ -358,6 +401,22 @@ TENON_INLINE any_tensor random_uniform(element_type element, const extents& shap
 TENON_INLINE any_tensor random_uniform_like(const any_tensor& x, double low, double high, std::uint64_t seed) {
     detail::check_interval("random_uniform", low, high);
     return tenon::add<random_uniform_op>({x.element(), {}, low, high, static_cast<std::int64_t>(seed)}, {x});
+}
+TENON_INLINE any_tensor random_uniform(element_type element, const extents& shape, const any_tensor& x, double low,
+                                       double high, std::uint64_t seed) {
+    return random_uniform_like(zeros(element, shape, {x}), low, high, seed);
+}
+TENON_INLINE any_tensor random_normal(element_type element, const extents& shape, const any_tensor& x, double mean,
+                                      double deviation, std::uint64_t seed) {
+    return random_normal_like(zeros(element, shape, {x}), mean, deviation, seed);
+}
+TENON_INLINE any_tensor truncated_normal(element_type element, const extents& shape, const any_tensor& x, double mean,
+                                         double deviation, std::uint64_t seed) {
+    return truncated_normal_like(zeros(element, shape, {x}), mean, deviation, seed);
+}
+TENON_INLINE any_tensor random_integers(element_type element, const extents& shape, const any_tensor& x,
+                                        std::int64_t low, std::int64_t high, std::uint64_t seed) {
+    return random_integers_like(zeros(element, shape, {x}), low, high, seed, element);
 }
 TENON_INLINE any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation,
                                       std::uint64_t seed) {

@@ -11,34 +11,11 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/half.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
+#include <tenon/ops/reduce/last_axis.hpp>
 
 /// The CPU kernels of ops/reduce/top_k.hpp.
 
 namespace tenon::detail {
-
-// An order of all values: NaNs first, and as equals. 16-bit floats are compared as floats.
-template <class T> bool is_above(const T& a, const T& b) {
-    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
-        return is_above(static_cast<float>(a), static_cast<float>(b));
-    else if constexpr (std::is_floating_point_v<T>) return a > b || (std::isnan(a) && !std::isnan(b));
-    else return a > b;
-}
-
-// x seen as rows along its last axis.
-struct last_axis_rows {
-    explicit last_axis_rows(const extents& x) : length(x[x.rank() - 1].size) {
-        for (int d = 0; d + 1 < x.rank(); ++d) rows *= x[d].size;
-    }
-    // f(row) for each, on several threads where a row's nanoseconds are worth it.
-    template <class F> void each(thread_pool* pool, double row_cost, F&& f) const {
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row) f(row);
-        };
-        if (pool) pool->parallel_for(rows, 1 + static_cast<std::int64_t>(20000 / (row_cost + 1)), some);
-        else some(0, rows);
-    }
-    std::int64_t rows = 1, length;
-};
 
 /// The k best of the elements so far are a heap with the worst in front: most of the others are compared with that, and no more.
 template <class T> class top_k_kernel final : public kernel {
@@ -130,20 +107,12 @@ public:
             const std::int32_t* const places = r.input<std::int32_t>(1) + row * count;
             for (std::int64_t j = 0; j < count; ++j) {
                 T& at = to[places[j]];
-                at = sum(at, r.input<T>(0)[row * count + j]);
+                at = wrapping_sum(at, r.input<T>(0)[row * count + j]);
             }
         });
     }
 
 private:
-    static T sum(const T& a, const T& b) {
-        if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
-            return T(static_cast<float>(a) + static_cast<float>(b));
-        else if constexpr (std::is_integral_v<T>) { // wraps around
-            using U = std::make_unsigned_t<T>;
-            return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
-        } else return a + b;
-    }
     double row_cost() const { return 2 * static_cast<double>(count) + 0.1 * static_cast<double>(l.length); }
 };
 

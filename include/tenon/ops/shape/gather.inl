@@ -34,7 +34,7 @@ struct gather_layout {
     std::int64_t index(const void* data, std::int64_t i) const { return indices.at(data, i); }
     void check(const void* data) const {
         if (const std::int64_t i = indices.first_outside(data, size); i >= 0)
-            throw invalid_argument_error(outside_axis(node, indices.shown(data, i), axis, size));
+            throw invalid_argument_error(outside_axis("gather (" + node + ")", indices.shown(data, i), axis, size));
     }
 };
 

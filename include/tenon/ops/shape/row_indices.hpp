@@ -43,8 +43,8 @@ struct row_indices {
 };
 
 // What a step fails with that is given an index out of range, `shown` as above.
-inline std::string outside_axis(const std::string& node, const std::string& shown, int axis, std::int64_t size) {
-    return "gather (" + node + "): index " + shown + " is out of range for axis " + std::to_string(axis) + " of size " +
+inline std::string outside_axis(const std::string& who, const std::string& shown, int axis, std::int64_t size) {
+    return who + ": index " + shown + " is out of range for axis " + std::to_string(axis) + " of size " +
            std::to_string(size);
 }
 inline std::string outside_variable(const std::string& update, const std::string& shown, std::int64_t rows,

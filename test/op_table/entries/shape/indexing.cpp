@@ -1,5 +1,6 @@
 #include "op_table/table.hpp"
 
+#include <tenon/ops/shape/continued.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 
@@ -80,6 +81,55 @@ const add_entries slices{
                       })};
                   }}},
      .no_gradient = "its operand is not floating"},
+};
+
+// Where place i of n comes from, said by walking there step by step.
+std::int64_t walked(std::int64_t i, std::int64_t n, pad_mode mode) {
+    std::int64_t at = 0, way = i < 0 ? -1 : 1;
+    for (std::int64_t steps = i < 0 ? -i : i; steps > 0; --steps) {
+        if (at + way >= 0 && at + way < n) at += way;
+        else if (mode == pad_mode::wrap) at = way > 0 ? 0 : n - 1;
+        else if (mode == pad_mode::reflect && n > 1) {
+            way = -way;
+            at += way;
+        }
+    }
+    return at;
+}
+sample continued(const std::string& about, const continue_axis_op::attributes& a) {
+    return {.about = about,
+            .operands = {x("n=2 m=3 k=2")},
+            .attributes = a,
+            .expected = [a](const setting& at, const arguments& in) -> arguments {
+                return {tabulate({at["n"], at["m"] + a.before + a.after, at["k"]}, [&](const index& i) {
+                    return in[0](i[0], walked(i[1] - a.before, at["m"], a.mode), i[2]);
+                })};
+            },
+            .not_empty = "m"};
+}
+sample of_continued(const std::string& about, const continue_axis_op::attributes& a) {
+    return {.about = about,
+            .operands = {x("n=2 " + std::to_string(3 + a.before + a.after) + " k=2"), x("n 3 k").without_slope()},
+            .attributes = a,
+            .expected = [a](const setting&, const arguments& in) -> arguments {
+                return {tabulate(in[1].sizes, [&](const index& i) {
+                    double sum = 0;
+                    for (std::int64_t p = 0; p < in[0].sizes[1]; ++p)
+                        if (walked(p - a.before, 3, a.mode) == i[1]) sum += in[0](i[0], p, i[2]);
+                    return sum;
+                })};
+            }};
+}
+
+const add_entries paddings{
+    {.op = "continue_axis",
+     .samples = {continued("mirrored", {1, 2, 1, pad_mode::reflect}), continued("far", {1, 5, 9, pad_mode::reflect}),
+                 continued("edge", {-2, 1, 3, pad_mode::edge}), continued("around", {1, 2, 7, pad_mode::wrap})}},
+    {.op = "continue_axis_gradient",
+     .elements = numeric,
+     .samples = {of_continued("mirrored", {1, 2, 1, pad_mode::reflect}),
+                 of_continued("far", {1, 5, 9, pad_mode::reflect}), of_continued("edge", {-2, 1, 3, pad_mode::edge}),
+                 of_continued("around", {1, 2, 7, pad_mode::wrap})}},
 };
 
 plain gathered(const setting& at, const arguments& in) {

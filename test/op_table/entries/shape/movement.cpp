@@ -3,6 +3,7 @@
 #include <tenon/ops/elementwise/add_n.hpp>
 #include <tenon/ops/reduce/scan.hpp>
 #include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/bit_cast.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 
@@ -171,6 +172,36 @@ const add_entries assembly{
                   },
                   .not_empty = "m",
                   .without_names = "m"}}},
+};
+
+// The bytes of x's elements.
+arguments bytes_of_numbers(const setting& at, const arguments& in) {
+    any_array a(at.element, extents(static_cast<std::int64_t>(in[0].values.size())));
+    for (std::int64_t i = 0; i < a.elements(); ++i) set_number(a, i, in[0].values[static_cast<std::size_t>(i)]);
+    plain bytes{in[0].sizes, {}};
+    const auto width = static_cast<std::int64_t>(size_of(at.element));
+    if (width > 1) bytes.sizes.push_back(width);
+    for (std::int64_t i = 0; i < a.elements() * width; ++i)
+        bytes.values.push_back(static_cast<const unsigned char*>(a.data())[i]);
+    return {bytes};
+}
+
+const add_entries bits{
+    {.op = "bit_cast",
+     .elements = numeric,
+     .samples = {{.about = "as bytes",
+                  .operands = {x("n=3 m=2")},
+                  .attributes = bit_cast_op::attributes{element_type::uint8},
+                  .expected = bytes_of_numbers},
+                 {.about = "of bytes",
+                  .operands = {x("n=3 m=2")},
+                  .attributes = [](const setting& at) { return bit_cast_op::attributes{at.element}; },
+                  .expected = [](const setting&, const arguments& in) { return in; },
+                  .inputs =
+                      [](const std::vector<any_tensor>& in) {
+                          return std::vector{tenon::add<bit_cast_op>({element_type::uint8}, {in[0]})};
+                      }}},
+     .no_gradient = "bits are no numbers"},
 };
 
 } // namespace
