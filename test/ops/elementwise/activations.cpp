@@ -58,4 +58,5 @@ TEST_CASE("activations follow their papers") {
         "square", OF(square), [](double x) { return x * x; }, usual);
     unary(
         "pow<5>", OF(pow<5>), [](double x) { return x * x * x * x * x; }, usual);
+    unary("pow<-3>", OF(pow<-3>), [](double x) { return 1 / (x * x * x); }, {-2.5, -1, 1, 3});
 }

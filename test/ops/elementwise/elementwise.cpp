@@ -273,6 +273,7 @@ TEST_CASE("integers wrap around, divide towards zero, and give 0 when divided by
     CHECK(run(a << 1, feeds()) == std::vector<double>{-56, -14, 14, 0, 10});
     CHECK(run(a >> 1, feeds()) == std::vector<double>{50, -4, 3, -64, 2});
     CHECK(run(pow<3>(b), feeds()) == std::vector<double>{64, 8, -8, -1, 0});
+    CHECK(run(pow<-1>(b), feeds()) == std::vector<double>{0, 0, 0, -1, 0});
     CHECK(run(cast<float>(a) / 2, feeds()) == std::vector<double>{50, -3.5, 3.5, -64, 2.5});
 }
 

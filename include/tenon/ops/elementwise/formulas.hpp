@@ -142,7 +142,8 @@ struct is_close_of {
 
 template <int N> struct power_of {
     template <class X> auto operator()(X x) const {
-        if constexpr (N == 1) return x * one;
+        if constexpr (N < 0) return one / power_of<-N>{}(x);
+        else if constexpr (N == 1) return x * one;
         else if constexpr (N % 2 == 0) return elementwise_composite<pow_rule>(square_of, power_of<N / 2>{}(x));
         else return x * power_of<N - 1>{}(x);
     }
@@ -154,9 +155,9 @@ template <int N> struct power_of {
 template <OperandOrIllShaped X> auto square(X&& x) {
     return elementwise_composite<detail::square_rule>(detail::square_of, static_cast<X&&>(x));
 }
-/// x^N for a whole number N >= 1, by multiplications; also of integers.
+/// x^N for a whole number N, by multiplications; for N below 0 one divided by x^-N. Also of integers, which wrap around.
 template <int N, OperandOrIllShaped X> auto pow(X&& x) {
-    static_assert(N >= 1, "tenon::pow<N>(x): N is at least 1; use pow(x, n)");
+    static_assert(N != 0, "tenon::pow<N>(x): N is not 0; ones_like(x) is x^0");
     return elementwise_composite<detail::pow_rule>(detail::power_of<N>{}, static_cast<X&&>(x));
 }
 /// (a - b)^2.
