@@ -166,6 +166,49 @@ TEST_CASE("gru: the reset after the product, forward, backward and from a given 
         }
 }
 
+TEST_CASE(
+    "lstm, gru: where the number of steps is known in the run only they are a scan, and give the same, gradients too") {
+    const auto check = [](const auto& layer, bool reversed) {
+        const tn::graph_scope scope{tn::graph()};
+        auto x = tn::placeholder<double, sequences>("x");
+        auto later = tn::placeholder<double, tn::shape<batch, tn::dyn, features>>("later");
+        const auto one = layer(x), other = layer(later);
+        static_assert(std::is_same_v<std::remove_cvref_t<decltype(other.sequence)>,
+                                     tn::tensor<double, tn::shape<batch, tn::dyn, hidden>>>);
+        const std::vector<tn::any_tensor> weights = tn::graph::current().collection(tn::trainable_variables);
+        std::vector<tn::any_tensor> of = weights, of_other = weights;
+        of.insert(of.begin(), x);
+        of_other.insert(of_other.begin(), later);
+        const std::vector<tn::any_tensor> slopes = tn::gradients(tn::any_tensor(tn::sum(tn::square(one.sequence))), of),
+                                          others = tn::gradients(tn::any_tensor(tn::sum(tn::square(other.sequence))),
+                                                                 of_other);
+        tn::session s;
+        s.run(tn::initialize_variables());
+        tn::array<double, tn::shape<3, steps, features>> values;
+        double value = reversed ? 0.3 : -0.2;
+        for (double& v : values) v = value = std::sin(3 * value + 1);
+        std::vector<tn::any_tensor> all{one.sequence, other.sequence};
+        for (std::size_t k = 0; k < slopes.size(); ++k) {
+            all.push_back(slopes[k]);
+            all.push_back(others[k]);
+        }
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({x, values.share()});
+        feeds.push_back({later, values.share()});
+        const std::vector<tn::any_array> got = s.run_untyped(std::move(feeds), all);
+        for (std::size_t k = 0; k < got.size(); k += 2) {
+            REQUIRE(got[k].elements() == got[k + 1].elements());
+            for (std::int64_t i = 0; i < got[k].elements(); ++i)
+                CHECK(got[k].template data<double>()[i] ==
+                      doctest::Approx(got[k + 1].template data<double>()[i]).epsilon(1e-12));
+        }
+    };
+    for (const bool reversed : {false, true}) {
+        check(nn::lstm<hidden>({.reversed = reversed}), reversed);
+        check(nn::gru<hidden>({.reversed = reversed}), reversed);
+    }
+}
+
 TEST_CASE("recurrent layers among others: all steps, or the last") {
     const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, sequences>("x");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/function_ref.hpp>
 #include <tenon/nn/layer.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/matmul.hpp>
@@ -19,8 +20,8 @@
 ///     auto [h, state]  = tn::nn::gru<256>({.reversed = true})(x);   // from the last step to the first; the state is [batch, 256]
 ///     auto model = tn::nn::sequential(tn::nn::all_steps(tn::nn::lstm<64>()), tn::nn::last_step(tn::nn::gru<64>()), tn::nn::dense<10>());
 ///
-/// The number of steps is a number that the compiler knows, for each step becomes nodes of its own: where sequences differ in length, pad them. The
-/// input's part of all steps is one product. Gates and their order are cuDNN's and PyTorch's, so weights of those fit, transposed.
+/// Where the compiler knows the number of steps, each becomes nodes of its own; where it has a name, or is known in the step only, they are one
+/// scan. The input's part of all steps is one product. Gates and their order are cuDNN's and PyTorch's, so weights of those fit, transposed.
 
 namespace tenon::nn {
 
@@ -54,14 +55,13 @@ template <fixed_string Name> struct recurrent_rule {
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char input_is[] = "the input is [batch, time, features]";
-    static constexpr char unrolled[] =
-        "the numbers of steps and features must be numbers here: each step becomes nodes of its own";
+    static constexpr char features_are_a_number[] = "features must be a number here, and there is one step at least";
     static constexpr char state_is[] = "a state has batch and hidden as its sizes, and the input's element type";
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
         const extents& x = in[0].extents;
         if (x.rank() != 3) return input_is;
-        if (!x[1].is_number() || !x[2].is_number() || x[1].size < 1) return unrolled;
+        if (!x[2].is_number() || (x[1].is_number() && x[1].size < 1)) return features_are_a_number;
         extents state;
         state.push_back(x[0]);
         state.push_back(a.hidden);
@@ -76,10 +76,15 @@ template <fixed_string Name> struct recurrent_rule {
 
 namespace tenon::detail {
 
-// The parts of all steps of x kernel + bias, in the order of time: of [batch, time, features] as many [batch, width] as there are steps.
-std::vector<any_tensor> projected_steps(const any_tensor& x, const any_tensor& kernel, const any_tensor& bias);
-// [batch, time, width] of the results of steps, in the order in which they were made.
-any_tensor joined_steps(std::vector<any_tensor> steps, bool reversed);
+// x kernel + bias, time first: of [batch, time, features] [time, batch, width].
+any_tensor projected_steps(const any_tensor& x, const any_tensor& kernel, const any_tensor& bias);
+// Zeros [batch, hidden].
+any_tensor zero_state(const any_tensor& x, const any_tensor& kernel, std::int64_t hidden);
+// What a step gives to its part of x kernel + bias, and what it goes on from; empty: zeros.
+using recurrent_step = function_ref<any_tensor(const any_tensor& projected, std::vector<any_tensor>& state)>;
+// [batch, time, hidden] of the results of all steps; `state` becomes what the last one leaves.
+any_tensor run_steps(const any_tensor& projected, bool reversed, std::vector<any_tensor>& state, recurrent_step step);
+any_tensor scan_steps(const any_tensor& projected, bool reversed, std::vector<any_tensor>& state, recurrent_step step);
 
 // [batch, Width] beside x.
 template <class X, int Width>
@@ -88,9 +93,8 @@ using beside_batch = std::remove_cvref_t<decltype(as_tensor(matmul(
     std::declval<
         const tensor<typename X::element_type, shape<static_cast<int>(X::shape_type::extents[2].size), Width>>&>())))>;
 
-// Calls step(t, projected) for each step; its result is kept in `results`.
-template <int Gates, int Hidden, class X> class recurrence_of {
-public:
+// What a recurrent layer is made of: a state of `States` tensors [batch, Hidden], and gates [batch, Gates * Hidden].
+template <int Gates, int Hidden, int States, class X> struct recurrence_of {
     using T = typename X::element_type;
     using state = beside_batch<X, Hidden>;
     using gates = beside_batch<X, Gates * Hidden>;
@@ -98,18 +102,27 @@ public:
         matmul(std::declval<const X&>(),
                std::declval<const tensor<T, shape<static_cast<int>(X::shape_type::extents[2].size), Hidden>>&>())))>;
 
-    recurrence_of(const X& x, const any_tensor& kernel, const any_tensor& bias, bool reversed) :
-        steps_(projected_steps(x, kernel, bias)), reversed_(reversed) {}
-    template <class Step> sequence run(const Step& step) const {
-        std::vector<any_tensor> results;
-        for (std::size_t t = 0; t < steps_.size(); ++t)
-            results.push_back(step(gates::unchecked(steps_[reversed_ ? steps_.size() - 1 - t : t])));
-        return sequence::unchecked(joined_steps(std::move(results), reversed_));
+    // step(gates, now) gives its result, and changes `now`, whose first it mostly is.
+    template <class Step>
+    static sequence run(const X& x, const any_tensor& kernel, const any_tensor& bias, bool reversed,
+                        std::vector<state>& now, const Step& step) {
+        constexpr bool is_unrolled = X::shape_type::extents[1].is_number();
+        std::vector<any_tensor> untyped(now.begin(), now.end());
+        if (!is_unrolled && now.empty()) untyped.assign(States, zero_state(x, kernel, Hidden));
+        const auto untyped_step = [&](const any_tensor& projected, std::vector<any_tensor>& carried) -> any_tensor {
+            std::vector<state> typed;
+            for (const any_tensor& t : carried) typed.push_back(state::unchecked(t));
+            const state result = step(gates::unchecked(projected), typed);
+            carried.assign(typed.begin(), typed.end());
+            return result;
+        };
+        const any_tensor projected = projected_steps(x, kernel, bias);
+        const any_tensor all = is_unrolled ? run_steps(projected, reversed, untyped, untyped_step)
+                                           : scan_steps(projected, reversed, untyped, untyped_step);
+        now.clear();
+        for (const any_tensor& t : untyped) now.push_back(state::unchecked(t));
+        return sequence::unchecked(all);
     }
-
-private:
-    std::vector<any_tensor> steps_;
-    bool reversed_;
 };
 
 } // namespace tenon::detail
@@ -151,7 +164,7 @@ public:
 private:
     template <class X, class... S> auto run(const X& x, const S&... from) const {
         using T = typename X::element_type;
-        using over = detail::recurrence_of<4, Hidden, X>;
+        using over = detail::recurrence_of<4, Hidden, 2, X>;
         using state = typename over::state;
         constexpr auto features = static_cast<int>(X::shape_type::extents[2].size);
         const first_call names(kernel_, options_.name.empty() ? "lstm" : options_.name);
@@ -160,17 +173,17 @@ private:
             recurrent_.template get<T, shape<Hidden, 4 * Hidden>>("recurrent_kernel", options_.recurrent_kernel);
         const auto b = bias_.template get<T, shape<4 * Hidden>>("bias", options_.bias);
 
-        std::vector<state> now{state::unchecked(from)...}; // hidden, cell; none: zeros
-        const over steps(x, w, b, options_.reversed);
-        const auto all = steps.run([&](const typename over::gates& projected) {
+        std::vector<state> last{state::unchecked(from)...}; // hidden, cell; none: zeros
+        const auto gated = [&](const typename over::gates& projected, std::vector<state>& now) {
             const auto z = now.empty() ? projected : detail::as_tensor(matmul(now[0], u) + projected);
             const auto [i, f, g, o] = split<4, 1>(z);
             const auto c = now.empty() ? detail::as_tensor(sigmoid(i) * tanh(g))
                                        : detail::as_tensor(sigmoid(f) * now[1] + sigmoid(i) * tanh(g));
             now = {detail::as_tensor(sigmoid(o) * tanh(c)), c};
             return now[0];
-        });
-        return recurrent_result{all, lstm_state{now[0], now[1]}};
+        };
+        const auto all = over::run(x, w, b, options_.reversed, last, gated);
+        return recurrent_result{all, lstm_state{last[0], last[1]}};
     }
 
     recurrent_options options_;
@@ -212,7 +225,7 @@ public:
 private:
     template <class X, class... S> auto run(const X& x, const S&... from) const {
         using T = typename X::element_type;
-        using over = detail::recurrence_of<3, Hidden, X>;
+        using over = detail::recurrence_of<3, Hidden, 1, X>;
         using state = typename over::state;
         constexpr auto features = static_cast<int>(X::shape_type::extents[2].size);
         const first_call names(kernel_, options_.name.empty() ? "gru" : options_.name);
@@ -222,9 +235,8 @@ private:
         const auto b = bias_.template get<T, shape<3 * Hidden>>("bias", options_.bias);
         const auto c = recurrent_bias_.template get<T, shape<3 * Hidden>>("recurrent_bias", options_.bias);
 
-        std::vector<state> now{state::unchecked(from)...}; // none: zeros
-        const over steps(x, w, b, options_.reversed);
-        const auto all = steps.run([&](const typename over::gates& projected) {
+        std::vector<state> last{state::unchecked(from)...}; // none: zeros
+        const auto gated = [&](const typename over::gates& projected, std::vector<state>& now) {
             const auto [xr, xz, xn] = split<3, 1>(projected);
             if (now.empty()) {
                 const auto [hr, hz, hn] = split<3, 0>(c);
@@ -235,8 +247,9 @@ private:
             const auto z = detail::as_tensor(sigmoid(xz + hz)), n = detail::as_tensor(tanh(xn + sigmoid(xr + hr) * hn));
             now = {detail::as_tensor(z * (now[0] - n) + n)};
             return now[0];
-        });
-        return recurrent_result{all, now[0]};
+        };
+        const auto all = over::run(x, w, b, options_.reversed, last, gated);
+        return recurrent_result{all, last[0]};
     }
 
     recurrent_options options_;
