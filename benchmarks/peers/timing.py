@@ -73,7 +73,7 @@ def seconds(call):
 
 def value_of(row, time_of_call):
     """The row's figure, in the row's unit, from the time of one call."""
-    if row == "two_nodes" or row.startswith(("attention", "sort")):
+    if row in ("two_nodes", "stencil", "loop") or row.startswith(("attention", "sort")):
         return time_of_call * 1e6
     if row in INPUTS:
         return time_of_call * 1e6 / INPUTS[row]

@@ -152,6 +152,8 @@ measured loop(int threads) {
     const auto step = s.callable(tn::feeds(start), tn::fetches(x));
     const auto in = random_values<tn::shape<64>>();
     return {seconds([&] { step(in); }) * 1e6, "us"};
+}
+
 measured sorted(int threads) {
     using shape = tn::shape<1000000>;
     const tn::graph g;

@@ -113,13 +113,14 @@ auto full(const T& value, const X& like, const More&... more) {
     a.value = number(value);
     return apply_op<fill_sizes_op, statics>(a, like, more...);
 }
-/// full<S>(0, like, ..) and full<S>(1, like, ..).
+/// 0 everywhere, in the sizes S: numbers, and named ones, which are those of the tensors `like` that have them.
 template <Element T, Shape S, OperandOrIllShaped X, OperandOrIllShaped... More>
 auto zeros(const X& like, const More&... more) {
     return apply_op<fill_sizes_op,
                     detail::filled_sizes_of<T, S, detail::operand_of_t<X>, detail::operand_of_t<More>...>>(
         detail::filled_sizes_of<T, S, detail::operand_of_t<X>, detail::operand_of_t<More>...>::value, like, more...);
 }
+/// 1 everywhere, in such sizes.
 template <Element T, Shape S, OperandOrIllShaped X, OperandOrIllShaped... More>
 auto ones(const X& like, const More&... more) {
     return full<S>(static_cast<T>(1), like, more...);
