@@ -184,7 +184,7 @@ TEST_CASE(
                                                                  of_other);
         tn::session s;
         s.run(tn::initialize_variables());
-        tn::array<double, tn::shape<3, steps, features>> values;
+        tn::array<double, tn::shape<tn::dyn, steps, features>> values(3);
         double value = reversed ? 0.3 : -0.2;
         for (double& v : values) v = value = std::sin(3 * value + 1);
         std::vector<tn::any_tensor> all{one.sequence, other.sequence};
@@ -193,8 +193,8 @@ TEST_CASE(
             all.push_back(others[k]);
         }
         std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, values.share()});
-        feeds.push_back({later, values.share()});
+        feeds.push_back(tn::feed(x, values));
+        feeds.push_back(tn::feed(later, values));
         const std::vector<tn::any_array> got = s.run_untyped(std::move(feeds), all);
         for (std::size_t k = 0; k < got.size(); k += 2) {
             REQUIRE(got[k].elements() == got[k + 1].elements());
