@@ -38,6 +38,7 @@
 #include <tenon/ops/linear/triangular.hpp>            // Cholesky, triangular systems
 #include <tenon/ops/linear/solve.hpp>                 // linear equations, inverses, determinants
 #include <tenon/ops/linear/decomposition.hpp>         // QR, singular values, eigenvalues of symmetric matrices
+#include <tenon/ops/linear/fourier.hpp>               // fft, rfft and back
 #include <tenon/ops/reduce/reduction.hpp>             // sum, mean, max, argmax, logsumexp, ...
 #include <tenon/ops/reduce/scan.hpp>                  // running sums, products, extremes
 #include <tenon/ops/shape/reshape.hpp>                // reshape, squeeze, expand_dims

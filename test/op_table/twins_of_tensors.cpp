@@ -152,6 +152,18 @@ TEST_CASE("typed and untyped: matrices") {
     t.same_parts("eigh", eigh(a), untyped::eigh(a));
 }
 
+TEST_CASE("typed and untyped: transforms") {
+    twins t;
+    const auto z = t.operand<double, shape<batch, 4, 2>>();
+    const auto x = t.operand<double, shape<2, 6>>();
+    t.same("fft", fft(z), untyped::fft(z));
+    t.same("fft", fft<2>(z), untyped::fft(z, 2));
+    t.same("ifft", ifft<2>(z), untyped::ifft(z, 2));
+    t.same("rfft", rfft<2>(x), untyped::rfft(x, 2));
+    t.same("irfft", irfft(z), untyped::irfft(z));
+    t.same("irfft", irfft<2, 7>(z), untyped::irfft(z, 2, 7));
+}
+
 TEST_CASE("typed and untyped: layers") {
     twins t;
     const auto image = t.operand<float, shape<batch, 5, 4, 2>>();
