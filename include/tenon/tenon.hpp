@@ -57,6 +57,7 @@
 #include <tenon/ops/linear/diagonal.hpp>              // tril, triu, diag, matrix_trace
 #include <tenon/ops/linear/convolution.hpp>           // conv2d
 #include <tenon/ops/linear/pooling.hpp>               // max_pool, average_pool
+#include <tenon/ops/linear/windows.hpp>               // both in one dimension and in three
 #include <tenon/ops/rows/softmax.hpp>                 // softmax and the cross entropies
 #include <tenon/ops/rows/ctc.hpp>                     // the loss of sequences that are not aligned with time
 #include <tenon/ops/rows/normalization.hpp>           // layer normalisation

@@ -129,3 +129,46 @@ TEST_CASE("a small convolutional network learns to tell upright bars from lying 
     for (int i = 0; i < 400; ++i) step(images, labels);
     CHECK(s.run(tn::feed(x, images), tn::feed(y, labels), right).item() == 1);
 }
+
+TEST_CASE("conv1d, conv3d, and transposed layers: a convolution, a bias, an activation") {
+    using namespace tenon;
+    const graph_scope scope{graph()};
+    session s(graph::current());
+    const auto lines = placeholder<double, shape<batch, 9, 4>>("lines");
+    const auto images = placeholder<double, shape<batch, 3, 4, 4>>("images");
+    const auto volumes = placeholder<double, shape<batch, 3, 3, 4, 4>>("volumes");
+    const auto a = nn::conv1d<6, 3, conv1d_options{.stride = 2, .groups = 2}>(nn::relu);
+    const auto b = nn::conv1d_transpose<6, 3, conv1d_options{.stride = 2}>();
+    const auto c = nn::conv2d_transpose<6, 4, conv2d_options{.stride = 2, .padding = same}>(nn::relu);
+    const auto d = nn::conv3d<6, 2>(nn::tanh);
+    const auto e =
+        nn::conv3d_transpose<6, 2, conv3d_options{.stride = 2}>(nn::relu, {.use_bias = false, .name = "grow"});
+    const auto ya = a(lines), ya_again = a(lines);
+    const auto yb = b(lines);
+    const auto yc = c(images);
+    const auto yd = d(volumes);
+    const auto ye = e(volumes);
+    static_assert(std::is_same_v<decltype(ya), const tensor<double, shape<batch, 4, 6>>>);
+    static_assert(std::is_same_v<decltype(yb), const tensor<double, shape<batch, 19, 6>>>);
+    static_assert(std::is_same_v<decltype(yc), const tensor<double, shape<batch, 6, 8, 6>>>);
+    static_assert(std::is_same_v<decltype(yd), const tensor<double, shape<batch, 2, 2, 3, 6>>>);
+    static_assert(std::is_same_v<decltype(ye), const tensor<double, shape<batch, 6, 6, 8, 6>>>);
+    CHECK(a.kernel().extents() == extents(3, 2, 6));
+    CHECK(b.kernel().extents() == extents(3, 6, 4));
+    CHECK(c.kernel().extents() == extents(4, 4, 6, 4));
+    CHECK(c.bias().extents() == extents(6));
+    CHECK(d.kernel().extents() == extents(2, 2, 2, 4, 6));
+    CHECK(e.kernel().extents() == extents(2, 2, 2, 6, 4));
+    CHECK(c.kernel().name() == "conv2d_transpose/kernel");
+    CHECK(e.kernel().name() == "grow/kernel");
+    CHECK(!e.bias().node());
+    CHECK(ya.node() == ya_again.node());
+    s.run(initialize_variables());
+    const auto k = as<double, shape<4, 4, 6, 4>>(c.kernel());
+    const auto bias = as<double, shape<6>>(c.bias());
+    array<double> x(extents{2, 3, 4, 4});
+    for (int i = 0; i < 96; ++i) x.data()[i] = i % 7 - 3;
+    const auto by_hand = relu(conv2d_transpose<2, same>(images, k) + bias);
+    const auto [got, wanted] = s.run(feed(images, x), yc, by_hand);
+    for (std::int64_t i = 0; i < got.size(); ++i) CHECK(got.data()[i] == doctest::Approx(wanted.data()[i]));
+}

@@ -164,6 +164,25 @@ TEST_CASE("typed and untyped: transforms") {
     t.same("irfft", irfft<2, 7>(z), untyped::irfft(z, 2, 7));
 }
 
+TEST_CASE("typed and untyped: convolutions and pools in one dimension and in three") {
+    twins t;
+    const auto line = t.operand<float, shape<batch, 6, 2>>();
+    const auto w = t.operand<float, shape<3, 2, 2>>();
+    const auto volume = t.operand<float, shape<batch, 4, 4, 3, 2>>();
+    const auto k = t.operand<float, shape<2, 2, 3, 2, 2>>();
+    const auto image = t.operand<float, shape<batch, 5, 4, 2>>();
+    t.same("conv1d", conv1d<2, same>(line, w), untyped::conv1d(line, w, {2, same}));
+    t.same("conv1d_transpose", conv1d_transpose<2>(line, w), untyped::conv1d_transpose(line, w, {2}));
+    t.same("conv3d", conv3d<2, same>(volume, k), untyped::conv3d(volume, k, {2, same}));
+    t.same("conv3d_transpose", conv3d_transpose<2>(volume, k), untyped::conv3d_transpose(volume, k, {2}));
+    t.same("max_pool1d", max_pool1d<2>(line), untyped::max_pool1d(line, {2}));
+    t.same("average_pool1d", average_pool1d<3, 1, same>(line), untyped::average_pool1d(line, {3, 1, same}));
+    t.same("max_pool3d", max_pool3d<2>(volume), untyped::max_pool3d(volume, {2}));
+    t.same("average_pool3d", average_pool3d<2, 1>(volume), untyped::average_pool3d(volume, {2, 1}));
+    t.same_parts("max_pool2d_with_indices", max_pool2d_with_indices<2>(image),
+                 untyped::max_pool2d_with_indices(image, {2, 2}));
+}
+
 TEST_CASE("typed and untyped: layers") {
     twins t;
     const auto image = t.operand<float, shape<batch, 5, 4, 2>>();

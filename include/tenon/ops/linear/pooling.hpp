@@ -10,6 +10,7 @@
 ///     auto y = tn::max_pool2d<2>(x);                  // windows 2 x 2 side by side: [b, 28, 28, c] -> [b, 14, 14, c]
 ///     auto y = tn::max_pool2d<3, 2, tn::same>(x);     // 3 x 3, two apart, zeros around
 ///     auto y = tn::average_pool2d<tn::pool2d_options{.window = {2, 3}, .stride = 2, .padding = tn::pad(0, 1)}>(x);
+///     auto y = tn::max_pool2d<tn::pool2d_options{.window = 2, .ceil_mode = true}>(x); // [b, 5, 5, c] -> [b, 3, 3, c]
 ///     auto y = tn::global_average_pool(x);            // [b, h, w, c] -> [b, c]
 ///
 /// What lies outside of the image takes no part: neither in the largest element nor in the count of a mean. Of equal
@@ -17,11 +18,14 @@
 
 namespace tenon {
 
-/// How a pool's window moves; stride 0: as far as the window is large.
+/// How a pool's window moves; stride 0: as far as the window is large. `ceil_mode`: what is left over at the bottom and the right has a
+/// window of its own, so that the number of windows is rounded up, not down; it begins inside the image or the padding before it. With
+/// `same` padding nothing is left over.
 struct pool2d_options {
     height_width window = 2;
     height_width stride = 0;
     tenon::padding padding = valid;
+    bool ceil_mode = false;
     friend constexpr bool operator==(const pool2d_options&, const pool2d_options&) = default;
 };
 
@@ -46,7 +50,7 @@ constexpr pool2d_attributes attributes_of(const pool2d_options& o, bool average)
             o.window.width,
             o.stride.height == 0 ? o.window.height : o.stride.height,
             o.stride.width == 0 ? o.window.width : o.stride.width,
-            p.kind,
+            o.ceil_mode && p.kind != padding::rule::same ? padding::rule::rounded_up : p.kind,
             p.top,
             p.bottom,
             p.left,
@@ -58,7 +62,7 @@ constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) 
     if (x.extents.rank() != 4) return fault::rank_must_be_4;
     if (!a.vertical().possible() || !a.horizontal().possible()) return fault::window_not_possible;
     // Every window must meet the image.
-    if (a.padding == padding::rule::given &&
+    if ((a.padding == padding::rule::given || a.padding == padding::rule::rounded_up) &&
         (a.top >= a.window_h || a.bottom >= a.window_h || a.left >= a.window_w || a.right >= a.window_w))
         return fault::window_not_possible;
     const merged_extent rows = a.vertical().windows(x.extents[1], extent(a.window_h));
