@@ -8,7 +8,9 @@
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/linear/einsum.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/session/session.hpp>

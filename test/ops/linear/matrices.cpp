@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/decomposition.hpp>
 #include <tenon/ops/linear/matmul.hpp>
@@ -231,6 +233,28 @@ TEST_CASE_TEMPLATE("qr, svd: the factors make the matrix, and are orthonormal", 
             CHECK(distance(product(turned(u), u), unit(k)) <= allowed);
             CHECK(distance(product(vt, turned(vt)), unit(k)) <= allowed);
         }
+    }
+}
+
+TEST_CASE("svd: of matrices without full rank, and with large and small numbers") {
+    const std::vector<double> values[] = {std::vector<double>(15, 0.0),
+                                          std::vector<double>(15, 1.0),
+                                          {1, 2, 3, 2, 4, 6, 0, 0, 0, 1, 1, 1, 3, 5, 7},
+                                          std::vector<double>(15, 1e200),
+                                          {1e-180, 0, 0, 0, 2e-180, 0, 0, 0, 3e-180, 0, 0, 0, 0, 0, 0}};
+    for (const std::vector<double>& v : values) {
+        array<double> a(extents{1, 5, 3});
+        std::copy(v.begin(), v.end(), a.data());
+        const any_array whole = std::move(a).untyped();
+        const std::vector<any_array> got = results(whole, untyped::svd);
+        const matrix u = matrix_of<double>(got[0], 0), vt = matrix_of<double>(got[2], 0);
+        matrix scaled = vt;
+        for (std::size_t j = 0; j < 3; ++j)
+            for (double& e : scaled[j]) e *= element<double>(got[1], static_cast<std::int64_t>(j));
+        const double largest = *std::max_element(v.begin(), v.end());
+        CHECK(distance(product(u, scaled), matrix_of<double>(whole, 0)) <= 1e-14 * largest);
+        CHECK(distance(product(turned(u), u), unit(3)) <= 1e-13);
+        CHECK(distance(product(vt, turned(vt)), unit(3)) <= 1e-13);
     }
 }
 

@@ -148,25 +148,29 @@ TENON_INLINE bool factor_svd(const double* a, double* u, double* s, double* vt, 
     const std::int64_t k = m < n ? m : n;
     if (k == 0) return true;
     if (!detail::all_finite(a, m * n)) return false;
-    // Of the triangle of the matrix, or of its transpose, whichever is not wider than it is high.
+    // Of the triangle of the matrix, or of its transpose, whichever is not wider than it is high. Jacobi's rotations take many rounds but
+    // where columns are nearly orthogonal, and eigenvectors of their products make them so, the largest first.
     matrix high = detail::as_matrix(a, m, n);
     if (m < n) high.transposeInPlace();
+    const double largest = high.cwiseAbs().maxCoeff();
+    if (largest > 0) high /= largest;
     const Eigen::HouseholderQR<matrix> qr(high);
+    const matrix triangle = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();
+    const Eigen::SelfAdjointEigenSolver<matrix> products(triangle.transpose() * triangle);
+    if (products.info() != Eigen::Success) return false;
+    const matrix turns = products.eigenvectors().rowwise().reverse();
+    const Eigen::HouseholderQR<matrix> turned(triangle * turns);
     const Eigen::JacobiSVD<matrix, Eigen::NoQRPreconditioner> done(
-        matrix(qr.matrixQR().topRows(k).triangularView<Eigen::Upper>()),
+        matrix(turned.matrixQR().triangularView<Eigen::Upper>()),
         u ? static_cast<unsigned>(Eigen::ComputeFullU) | static_cast<unsigned>(Eigen::ComputeFullV) : 0U);
-    for (std::int64_t i = 0; i < k; ++i) s[i] = done.singularValues()[i];
+    for (std::int64_t i = 0; i < k; ++i) s[i] = done.singularValues()[i] * largest;
     if (!u) return true;
-    matrix left = matrix::Zero(high.rows(), k);
-    left.topRows(k) = done.matrixU();
+    matrix left = matrix::Zero(high.rows(), k), right = turns * done.matrixV();
+    left.topRows(k) = turned.householderQ() * done.matrixU();
     left.applyOnTheLeft(qr.householderQ());
-    if (m < n) {
-        detail::as_matrix(u, m, k) = done.matrixV();
-        detail::as_matrix(vt, k, n) = left.transpose();
-    } else {
-        detail::as_matrix(u, m, k) = left;
-        detail::as_matrix(vt, k, n) = done.matrixV().transpose();
-    }
+    if (m < n) left.swap(right);
+    detail::as_matrix(u, m, k) = left;
+    detail::as_matrix(vt, k, n) = right.transpose();
     return true;
 }
 
