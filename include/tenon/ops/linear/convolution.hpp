@@ -54,7 +54,9 @@ constexpr fault convolution_operands(const conv2d_attributes& a, const tensor_ty
     if (!is_floating(x.element)) return fault::element_type_must_be_floating;
     if (w.element != x.element) return fault::element_types_differ;
     if (x.extents.rank() != 4 || w.extents.rank() != 4) return fault::rank_must_be_4;
-    if (!a.vertical().possible() || !a.horizontal().possible() || a.groups < 1) return fault::window_not_possible;
+    if (!a.vertical().possible() || !a.horizontal().possible() || a.groups < 1 ||
+        a.padding == padding::rule::rounded_up) // pools' alone
+        return fault::window_not_possible;
     return fault::none;
 }
 
