@@ -207,103 +207,102 @@ any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o);
 std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o);
 } // namespace untyped
 
-// A function of operands that Rule judges by Options; `call` is its twin. The complaint is its own.
-#define TENON_WINDOW_FUNCTION(OPTIONS, RULE, CALL, ...)          \
-    using how = detail::constant_attributes<OPTIONS>;            \
-    using rule = detail::RULE;                                   \
-    using verdict = detail::verdict_of<rule, how, __VA_ARGS__>;  \
-    static_assert(verdict::agree, "tenon: shapes do not agree"); \
-    if constexpr (!verdict::fits) return ill_shaped{};           \
-    else return detail::op_result_t<rule, how, 0, void, __VA_ARGS__>::unchecked(CALL)
+// A function of x, or of x and w, that a rule judges by options, here, so that the complaint is short; its twin makes the result.
+#define TENON_OF_ONE(OPTIONS, RULE, TWIN)                                                           \
+    using how = detail::constant_attributes<OPTIONS>;                                               \
+    using verdict = detail::verdict_of<detail::RULE, how, detail::operand_of_t<X>>;                 \
+    static_assert(verdict::agree, "tenon: shapes do not agree");                                    \
+    if constexpr (!verdict::fits) return ill_shaped{};                                              \
+    else                                                                                            \
+        return detail::op_result_t<detail::RULE, how, 0, void, detail::operand_of_t<X>>::unchecked( \
+            untyped::TWIN(detail::as_tensor(x), OPTIONS))
+#define TENON_OF_TWO(OPTIONS, RULE, TWIN)                                                                    \
+    using how = detail::constant_attributes<OPTIONS>;                                                        \
+    using verdict = detail::verdict_of<detail::RULE, how, detail::operand_of_t<X>, detail::operand_of_t<W>>; \
+    static_assert(verdict::agree, "tenon: shapes do not agree");                                             \
+    if constexpr (!verdict::fits) return ill_shaped{};                                                       \
+    else                                                                                                     \
+        return detail::op_result_t<detail::RULE, how, 0, void, detail::operand_of_t<X>,                      \
+                                   detail::operand_of_t<W>>::unchecked(untyped::TWIN(detail::as_tensor(x),   \
+                                                                                     detail::as_tensor(w), OPTIONS))
 
 /// The convolution of lines x with windows w.
 template <conv1d_options Options = conv1d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d(const X& x, const W& w) {
-    TENON_WINDOW_FUNCTION(Options, conv1d_rule<false>,
-                          untyped::conv1d(detail::as_tensor(x), detail::as_tensor(w), Options), detail::operand_of_t<X>,
-                          detail::operand_of_t<W>);
+    TENON_OF_TWO(Options, conv1d_rule<false>, conv1d);
 }
 /// conv1d<2, same>(x, w): with a stride, and a padding.
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d(const X& x, const W& w) {
-    return conv1d<conv1d_options{Stride, Padding}>(x, w);
+    TENON_OF_TWO((conv1d_options{Stride, Padding}), conv1d_rule<false>, conv1d);
 }
 
 /// The transposed convolution: makes lines longer by the stride, to length * stride (same), or (length - 1) * stride + reach of the window -
 /// padding. w: [size, outputs / groups, channels].
 template <conv1d_options Options = conv1d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d_transpose(const X& x, const W& w) {
-    TENON_WINDOW_FUNCTION(Options, conv1d_rule<true>,
-                          untyped::conv1d_transpose(detail::as_tensor(x), detail::as_tensor(w), Options),
-                          detail::operand_of_t<X>, detail::operand_of_t<W>);
+    TENON_OF_TWO(Options, conv1d_rule<true>, conv1d_transpose);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d_transpose(const X& x, const W& w) {
-    return conv1d_transpose<conv1d_options{Stride, Padding}>(x, w);
+    TENON_OF_TWO((conv1d_options{Stride, Padding}), conv1d_rule<true>, conv1d_transpose);
 }
 
 /// The convolution of volumes x with windows w, as one of images whose channels are those of all the planes that a window sees. x's and w's
 /// depths are numbers.
 template <conv3d_options Options = conv3d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d(const X& x, const W& w) {
-    TENON_WINDOW_FUNCTION(Options, conv3d_rule<false>,
-                          untyped::conv3d(detail::as_tensor(x), detail::as_tensor(w), Options), detail::operand_of_t<X>,
-                          detail::operand_of_t<W>);
+    TENON_OF_TWO(Options, conv3d_rule<false>, conv3d);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d(const X& x, const W& w) {
-    return conv3d<conv3d_options{Stride, Padding}>(x, w);
+    TENON_OF_TWO((conv3d_options{Stride, Padding}), conv3d_rule<false>, conv3d);
 }
 
 /// The transposed convolution of volumes. w: [depths, rows, columns, outputs / groups, channels].
 template <conv3d_options Options = conv3d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d_transpose(const X& x, const W& w) {
-    TENON_WINDOW_FUNCTION(Options, conv3d_rule<true>,
-                          untyped::conv3d_transpose(detail::as_tensor(x), detail::as_tensor(w), Options),
-                          detail::operand_of_t<X>, detail::operand_of_t<W>);
+    TENON_OF_TWO(Options, conv3d_rule<true>, conv3d_transpose);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d_transpose(const X& x, const W& w) {
-    return conv3d_transpose<conv3d_options{Stride, Padding}>(x, w);
+    TENON_OF_TWO((conv3d_options{Stride, Padding}), conv3d_rule<true>, conv3d_transpose);
 }
 
 /// The largest element of each window of a line, channel by channel.
 template <pool1d_options Options, OperandOrIllShaped X> auto max_pool1d(const X& x) {
-    TENON_WINDOW_FUNCTION(Options, pool1d_rule<false>, untyped::max_pool1d(detail::as_tensor(x), Options),
-                          detail::operand_of_t<X>);
+    TENON_OF_ONE(Options, pool1d_rule<false>, max_pool1d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X> auto max_pool1d(const X& x) {
-    return max_pool1d<pool1d_options{Window, Stride, Padding}>(x);
+    TENON_OF_ONE((pool1d_options{Window, Stride, Padding}), pool1d_rule<false>, max_pool1d);
 }
 /// The mean of each window, of its elements inside the line.
 template <pool1d_options Options, OperandOrIllShaped X> auto average_pool1d(const X& x) {
-    TENON_WINDOW_FUNCTION(Options, pool1d_rule<true>, untyped::average_pool1d(detail::as_tensor(x), Options),
-                          detail::operand_of_t<X>);
+    TENON_OF_ONE(Options, pool1d_rule<true>, average_pool1d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
 auto average_pool1d(const X& x) {
-    return average_pool1d<pool1d_options{Window, Stride, Padding}>(x);
+    TENON_OF_ONE((pool1d_options{Window, Stride, Padding}), pool1d_rule<true>, average_pool1d);
 }
 
 /// The largest element of each window of a volume, channel by channel. Height, width and one of batch and depth are numbers. Of equal
 /// largest elements the first (in row-major order) gets the gradient.
 template <pool3d_options Options, OperandOrIllShaped X> auto max_pool3d(const X& x) {
-    TENON_WINDOW_FUNCTION(Options, pool3d_rule<false>, untyped::max_pool3d(detail::as_tensor(x), Options),
-                          detail::operand_of_t<X>);
+    TENON_OF_ONE(Options, pool3d_rule<false>, max_pool3d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X> auto max_pool3d(const X& x) {
-    return max_pool3d<pool3d_options{Window, Stride, Padding}>(x);
+    TENON_OF_ONE((pool3d_options{Window, Stride, Padding}), pool3d_rule<false>, max_pool3d);
 }
 /// The mean of each window of a volume, of its elements inside.
 template <pool3d_options Options, OperandOrIllShaped X> auto average_pool3d(const X& x) {
-    TENON_WINDOW_FUNCTION(Options, pool3d_rule<true>, untyped::average_pool3d(detail::as_tensor(x), Options),
-                          detail::operand_of_t<X>);
+    TENON_OF_ONE(Options, pool3d_rule<true>, average_pool3d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
 auto average_pool3d(const X& x) {
-    return average_pool3d<pool3d_options{Window, Stride, Padding}>(x);
+    TENON_OF_ONE((pool3d_options{Window, Stride, Padding}), pool3d_rule<true>, average_pool3d);
 }
-#undef TENON_WINDOW_FUNCTION
+#undef TENON_OF_ONE
+#undef TENON_OF_TWO
 
 /// (values, places) as std::tuple: max_pool2d(x), and where each of its elements lies in its image, int64: row * width + column. Of equal
 /// largest elements it is the first. A gradient flows to the values.
