@@ -183,8 +183,11 @@ TEST_CASE("gradients of losses of rows agree with central differences") {
     CHECK(check_gradients([](auto x, auto q) { return nn::binary_focal(x, q, {.gamma = 0.5}); }, a, p) == "");
     using two = tn::shape<2, 3>;
     CHECK(check_gradients([](auto x) { return nn::focal(x, tn::constant({2, 0})); }, input<two>()) == "");
-    CHECK(check_gradients([&](auto x) { return nn::cross_entropy(x, tn::constant({2, 0}), {.label_smoothing = 0.1}); },
-                          input<two>()) == "");
+    CHECK(check_gradients(
+              [&](auto x) {
+                  return nn::cross_entropy(x, tn::constant({2, 0}), {.label_smoothing = 0.1});
+              },
+              input<two>()) == "");
 }
 
 TEST_CASE(

@@ -27,7 +27,8 @@ struct moving_average_options {
 };
 
 /// average := decay * average + (1 - decay) * variable. Averages are slots "moving_average", float where variables are 16 bits, which begin as the
-/// variables do; saved with the others, never trained. Copies are of the same averages.
+/// variables do; saved with the others, never trained. Copies are of the same averages. Of mirrored variables they are of the first replica's:
+/// mirrored_strategy::broadcast() is run after a swap.
 class moving_average {
 public:
     /// Throws invalid_argument_error unless 0 <= decay < 1.

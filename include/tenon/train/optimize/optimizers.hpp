@@ -87,7 +87,9 @@ public:
     virtual ~optimizer();
 
     /// An operation that computes the gradients of a scalar loss, from the values before the step, and changes the
-    /// variables by them. Where a step runs several such operations, each changes what those made before it left. Throws invalid_argument_error when the loss depends on none of the variables.
+    /// variables by them. Where a step runs several such operations, each changes what those made before it left. Says on standard error
+    /// where the loss is a mean or sum over all of [n, 1] beside [n] (doubtful_loss.hpp). Throws invalid_argument_error when the
+    /// loss depends on none of the variables.
     template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
         using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
