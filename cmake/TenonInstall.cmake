@@ -44,6 +44,9 @@ install(FILES
     "${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake"
     DESTINATION "${tenon_cmake_dir}")
 
+# How gdb shows arrays and tensors: "source" this file.
+install(FILES "${CMAKE_CURRENT_LIST_DIR}/tenon_gdb.py" DESTINATION "${CMAKE_INSTALL_DATADIR}/tenon/gdb")
+
 # What a static library leaves to the program's link line (pkg-config --static).
 set(tenon_pc_libs "-pthread")
 set(tenon_pc_of_ZLIB zlib)
