@@ -37,6 +37,8 @@
 #include <tenon/data/from.hpp>       // where they come from: arrays, files, functions
 #include <tenon/data/csv.hpp>        // tables of comma-separated values
 #include <tenon/data/tar.hpp>        // samples in tar archives
+#include <tenon/data/take_while.hpp> // the beginning, as far as a condition holds
+#include <tenon/data/classes.hpp>    // splits by class, weights of classes
 #include <tenon/data/generator.hpp>  // coroutines that give elements
 #include <tenon/data/statistics.hpp> // what their numbers are like
 #include <tenon/data/iterator.hpp>   // data sets in graphs

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/data/classes.hpp>
+
+namespace tenon::data {
+
+TENON_INLINE std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>
+stratified_split(std::span<const std::int32_t> labels, double share, std::uint64_t seed) {
+    if (!(share >= 0 && share <= 1))
+        throw invalid_argument_error("stratified_split: a share of " + std::to_string(share) + "; it is from 0 to 1");
+    std::map<std::int32_t, std::vector<std::int64_t>> members;
+    for (std::size_t i = 0; i < labels.size(); ++i) members[labels[i]].push_back(static_cast<std::int64_t>(i));
+    std::mt19937_64 random(seed);
+    std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> split;
+    for (auto& [label, places] : members) {
+        // By hand, for what std::shuffle does is each library's own.
+        for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1], places[random() % i]);
+        const auto first = static_cast<std::ptrdiff_t>(std::llround(share * static_cast<double>(places.size())));
+        split.first.insert(split.first.end(), places.begin(), places.begin() + first);
+        split.second.insert(split.second.end(), places.begin() + first, places.end());
+    }
+    std::sort(split.first.begin(), split.first.end());
+    std::sort(split.second.begin(), split.second.end());
+    return split;
+}
+
+TENON_INLINE std::vector<double> class_weights(std::span<const std::int32_t> labels, std::int32_t classes) {
+    if (classes < 1) throw invalid_argument_error("class_weights: " + std::to_string(classes) + " classes");
+    std::vector<double> weights(static_cast<std::size_t>(classes));
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        if (labels[i] < 0 || labels[i] >= classes)
+            throw invalid_argument_error("class_weights: label " + std::to_string(i) + " is " +
+                                         std::to_string(labels[i]) + ", none of " + std::to_string(classes) +
+                                         " classes");
+        ++weights[static_cast<std::size_t>(labels[i])];
+    }
+    for (double& w : weights)
+        if (w > 0) w = static_cast<double>(labels.size()) / (static_cast<double>(classes) * w);
+    return weights;
+}
+TENON_INLINE std::vector<double> balanced_weights(std::span<const std::int32_t> labels, std::int32_t classes) {
+    const std::vector<double> of_class = class_weights(labels, classes);
+    std::vector<double> weights;
+    for (const std::int32_t l : labels) weights.push_back(of_class[static_cast<std::size_t>(l)]);
+    return weights;
+}
+
+TENON_INLINE any_array rows_at(const any_array& rows, std::span<const std::int64_t> places) {
+    if (rows.rank() == 0)
+        throw invalid_argument_error("rows_at: " + to_string(rows.type()) + " is a scalar and has no rows");
+    const std::int64_t n = rows.extents()[0].size;
+    for (const std::int64_t p : places)
+        if (p < 0 || p >= n)
+            throw out_of_range_error("rows_at: there is no row " + std::to_string(p) + "; there are " +
+                                     std::to_string(n));
+    extents sizes = rows.extents();
+    sizes[0] = static_cast<std::int64_t>(places.size());
+    any_array chosen(rows.element(), sizes);
+    const std::int64_t each = n == 0 ? 0 : rows.elements() / n;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::int64_t from = places[i] * each, to = static_cast<std::int64_t>(i) * each;
+        if (rows.element() == element_type::string)
+            std::copy_n(rows.data<std::string>() + from, each, chosen.data<std::string>() + to);
+        else if (each > 0)
+            std::memcpy(static_cast<std::byte*>(chosen.data()) + static_cast<std::size_t>(to) * size_of(rows.element()),
+                        static_cast<const std::byte*>(rows.data()) +
+                            static_cast<std::size_t>(from) * size_of(rows.element()),
+                        static_cast<std::size_t>(each) * size_of(rows.element()));
+    }
+    return chosen;
+}
+
+} // namespace tenon::data
