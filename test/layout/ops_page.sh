@@ -309,7 +309,7 @@ awk '
             printf "%s", rows_of[file]
         }
         print functions " functions"  > "/dev/stderr"
-    }' docs/gpu.md test/layout/functions.txt include/tenon/tape/instructions.inl $layers include/tenon/expr/tree.hpp $headers $training include/tenon/onnx/onnx.hpp >"$work/rows"
+    }' docs/gpu.md test/layout/functions.txt include/tenon/tape/instructions.inl $layers include/tenon/expr/tree.hpp $headers $training include/tenon/onnx/onnx.hpp include/tenon/onnx/onnx_write.hpp >"$work/rows"
 {
     cat <<'EOF'
 # Functions
