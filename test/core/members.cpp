@@ -72,6 +72,18 @@ TEST_CASE("members: counted, whatever they are") {
     static_assert(tn::member_count<holder<std::string, 4>::held> == 2);
     static_assert(tn::member_count<nested> == 2);
     static_assert(tn::member_count<largest> == 24);
+    struct made_of_a_number {
+        explicit made_of_a_number(int) {}
+    };
+    struct none_of_nothing {
+        made_of_a_number a, b;
+    };
+    struct one_of_nothing {
+        int a;
+        made_of_a_number b;
+        int c;
+    };
+    static_assert(tn::member_count<none_of_nothing> == 2 && tn::member_count<one_of_nothing> == 3);
 }
 
 TEST_CASE("members: their names are as they are written, wherever the struct is") {

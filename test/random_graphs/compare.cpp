@@ -199,6 +199,7 @@ private:
         return run_untyped(shared(r.feeds), r.fetches, r.targets);
     }
 
+    bool on_several_tasks() const { return kind_.tasks > 1 || kind_.by_wire || !kind_.target.empty(); }
     bool is_in_this_process() const { return !kind_.by_wire && kind_.target.empty(); }
     std::vector<tn::task> tasks() const {
         constexpr std::size_t plenty = std::size_t{64} << 20;
@@ -270,7 +271,7 @@ private:
         } catch (const std::exception& e) {
             return std::string("an exception that is none of tenon's: ") + e.what();
         }
-        if (!expected.errors.empty() && expected.late_names_disagree && kind_.tasks > 1) { // each task's own
+        if (!expected.errors.empty() && expected.late_names_disagree && on_several_tasks()) { // each task's own
             ended_ = true;
             return {};
         }
@@ -398,7 +399,7 @@ private:
         }
         // Streams have run on when one of them finds what it was given wrong; that there is a value is asked before.
         const bool runs_on = !cut && told.code() != tn::error_code::failed_precondition &&
-                             (kind_.options.gpus || kind_.on_gpu || kind_.tasks > 1);
+                             (kind_.options.gpus || kind_.on_gpu || on_several_tasks());
         // What fails, and comes after no update, comes before all of them.
         const bool promised = tasks.size() == 1 && (cut || !(expected.may_be_in_part || runs_on));
         if (const auto said = said_to_be_updated(told.what());

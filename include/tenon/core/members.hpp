@@ -32,14 +32,23 @@ struct anything {
 template <class T, std::size_t... I> constexpr bool is_made_of(std::index_sequence<I...>) {
     return requires { T{(static_cast<void>(I), anything{})...}; };
 }
+inline constexpr std::size_t most_members = 24;
 template <class T, std::size_t N = 0> constexpr std::size_t count_members() {
     if constexpr (is_made_of<T>(std::make_index_sequence<N + 1>())) return count_members<T, N + 1>();
     else return N;
 }
+// As many as it takes to make one, where some member cannot be made of nothing.
+template <class T, std::size_t N = 0> constexpr std::size_t fewest_to_make() {
+    if constexpr (N > most_members) return 0;
+    else if constexpr (is_made_of<T>(std::make_index_sequence<N>())) return N;
+    else return fewest_to_make<T, N + 1>();
+}
 
 } // namespace detail
 
-template <class T> inline constexpr std::size_t member_count = detail::count_members<std::remove_cv_t<T>>();
+template <class T>
+inline constexpr std::size_t
+    member_count = detail::count_members<std::remove_cv_t<T>, detail::fewest_to_make<std::remove_cv_t<T>>()>();
 
 /// f(first, second, ...), with all of them. A wrong count does not compile.
 template <class T, class F> constexpr decltype(auto) with_members(T& t, F&& f) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/data/classes.hpp>
 
 namespace tenon::data {
@@ -15,7 +16,8 @@ namespace tenon::data {
 TENON_INLINE std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>
 stratified_split(std::span<const std::int32_t> labels, double share, std::uint64_t seed) {
     if (!(share >= 0 && share <= 1))
-        throw invalid_argument_error("stratified_split: a share of " + std::to_string(share) + "; it is from 0 to 1");
+        throw invalid_argument_error("stratified_split: a share of " + tenon::detail::text_of_number(share) +
+                                     "; it is from 0 to 1");
     std::map<std::int32_t, std::vector<std::int64_t>> members;
     for (std::size_t i = 0; i < labels.size(); ++i) members[labels[i]].push_back(static_cast<std::int64_t>(i));
     std::mt19937_64 random(seed);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
@@ -234,7 +235,7 @@ inline void one_hot(const call& c) {
     any_tensor indices = c.x();
     if (is_floating(indices.element())) indices = untyped::cast(indices, element_type::int64);
     const double said = c.real(1, "the depth");
-    if (!(said >= 0 && said < 1e15)) c.wrong("its depth is " + std::to_string(said));
+    if (!(said >= 0 && said < 1e15)) c.wrong("its depth is " + detail::text_of_number(said));
     const auto depth = static_cast<std::int64_t>(said);
     const any_tensor values = c.x(2);
     const int axis = axis_in(c, c.integer("axis", -1), indices.rank() + 1);
@@ -374,7 +375,7 @@ inline void resize(const call& c) {
         if (n < 1) c.wrong("there is nothing to resize along axis " + std::to_string(axis));
         const double exact = sizes.empty() ? static_cast<double>(n) * scales[i] : static_cast<double>(sizes[i]);
         if (!(exact >= 0 && exact <= static_cast<double>(max_folded)))
-            c.wrong("a new size is " + std::to_string(exact));
+            c.wrong("a new size is " + detail::text_of_number(exact));
         const auto to = static_cast<std::int64_t>(exact);
         if (to == n && (sizes.empty() ? scales[i] == 1 : true)) continue;
         x = resized(x, axis, resize_axis(how, n, to, sizes.empty() ? scales[i] : exact / static_cast<double>(n)));

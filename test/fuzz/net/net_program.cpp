@@ -5,6 +5,7 @@
 #include "net_packed.hpp"
 
 #include <net/wire/program_codec.hpp>
+#include <tenon/runtime/body/plan_body.hpp>
 #include <tenon/runtime/run/subgraph.hpp>
 #include <tenon/tenon.hpp>
 
@@ -31,6 +32,7 @@ void plan(program_part& part) {
     rt::plan_options o;
     o.set_devices({first.get(), second.get()});
     o.session_container = "session";
+    o.plan_body = &rt::plan_body;
     try {
         const rt::subgraph made(std::move(part.program), o, true);
         (void)made.summary();

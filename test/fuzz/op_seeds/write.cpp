@@ -17,14 +17,16 @@ namespace {
 
 using namespace op_table;
 
-// The sum of what is floating, differentiated by what is.
-void add_gradients(const built& b) {
+// The sum of what is floating and has a slope, differentiated by what is floating.
+void add_gradients(const entry& e, const built& b) {
     const graph_scope in(b.in);
     std::vector<any_tensor> of;
     for (const any_tensor& x : b.operands)
         if (is_floating(x.element())) of.push_back(x);
+    int sloping = 0;
     for (const any_tensor& y : b.results())
-        if (is_floating(y.element()) && !of.empty()) gradients(y.rank() == 0 ? y : untyped::sum(y), of);
+        if (is_floating(y.element()) && !of.empty() && (e.slopes < 0 || sloping++ < e.slopes))
+            gradients(y.rank() == 0 ? y : untyped::sum(y), of);
 }
 
 element_type element_of(const entry& e) {
@@ -50,7 +52,7 @@ int main(int argc, char** argv) {
                 const std::string name = "op_" + e.op + "_" + std::to_string(number++);
                 try {
                     const built b = build(e, s, setting_of(s, element_of(e)), how);
-                    if (e.no_gradient.empty()) add_gradients(b);
+                    if (e.no_gradient.empty()) add_gradients(e, b);
                     const std::string text = to_json(b.in);
                     graph_from_json(text);
                     std::ofstream(folder / name, std::ios::binary) << text;

@@ -110,40 +110,40 @@ TEST_CASE("SEMANTICS 24: a filter that names no task of the cluster is refused, 
 
 TEST_CASE("control flow runs on the task of its node, of variables of another, with its gradient, and stops there") {
     net_test::servers all(1, 1);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
-    const auto w = tn::on("/job:ps", [] { return tn::variable<float, tn::shape<2, 2>>("w", tn::constant_value(0.5)); });
-    const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3, 2>>("x");
-    const auto start = tn::placeholder<float, tn::shape<3, 2>>("start");
-    const auto h = tn::on("/job:worker", [&] {
-        return tn::scan(
-                   [&](const auto& c, const auto& v) {
-                       const auto next = tanh(tn::matmul(c, w) + v);
-                       return std::pair(next, next);
-                   },
-                   start, x)
-            .first;
-    });
-    const auto loss = tn::cond(
-        sum(h) > 1000.0f, [&] { return sum(h); }, [&] { return sum(h * h); });
-    const auto [dw, dx] = tn::gradients(loss, w, x);
-    const auto endless = tn::on("/job:worker", [&] {
-        return tn::while_loop([](const auto& v) { return sum(v) < 1e9f; }, [](const auto& v) { return v * 1.0f; },
-                              start);
-    });
-    tn::session there(all.target("worker", 0), g), here(g);
     tn::array<float, tn::shape<tn::dyn, 3, 2>> steps(5);
     tn::array<float, tn::shape<3, 2>> first;
     float value = -1;
     for (float& v : steps) v = value += 0.07f;
     for (float& v : first) v = value -= 0.1f;
-    here.run(tn::initialize_variables());
-    there.run(tn::initialize_variables());
-    const auto [l, a, b] = here.run(loss, dw, dx, tn::feed(x, steps), tn::feed(start, first));
-    const auto [m, c, d] = there.run(loss, dw, dx, tn::feed(x, steps), tn::feed(start, first));
-    CHECK(l == m);
-    CHECK(a == c);
-    CHECK(b == d);
-    CHECK_THROWS_AS(there.run_for(0.2, endless, tn::feed(start, first)), tn::deadline_exceeded_error);
-    CHECK(there.run(loss, tn::feed(x, steps), tn::feed(start, first)) == m);
+    // The loss and its gradients, and again after a loop without an end was stopped.
+    const auto results = [&](const std::string& target, const char* ps, const char* worker) {
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto w = tn::on(ps, [] { return tn::variable<float, tn::shape<2, 2>>("w", tn::constant_value(0.5)); });
+        const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3, 2>>("x");
+        const auto start = tn::placeholder<float, tn::shape<3, 2>>("start");
+        const auto run = [&](const auto& c, const auto& v) {
+            const auto next = tanh(tn::matmul(c, w) + v);
+            return std::pair(next, next);
+        };
+        const auto h = tn::on(worker, [&] { return tn::scan(run, start, x).first; });
+        const auto loss = tn::cond(
+            sum(h) > 1000.0f, [&] { return sum(h); }, [&] { return sum(h * h); });
+        const auto [dw, dx] = tn::gradients(loss, w, x);
+        const auto endless = tn::on(worker, [&] {
+            return tn::while_loop([](const auto& v) { return sum(v) < 1e9f; }, [](const auto& v) { return v * 1.0f; },
+                                  start);
+        });
+        tn::session s(target, g);
+        s.run(tn::initialize_variables());
+        const auto [l, a, b] = s.run(loss, dw, dx, tn::feed(x, steps), tn::feed(start, first));
+        CHECK_THROWS_AS(s.run_for(0.2, endless, tn::feed(start, first)), tn::deadline_exceeded_error);
+        CHECK(s.run(loss, tn::feed(x, steps), tn::feed(start, first)) == l);
+        return std::tuple(l.copy(), a.copy(), b.copy());
+    };
+    const auto here = results("", "/cpu:0", "/cpu:0");
+    const auto there = results(all.target("worker", 0), "/job:ps", "/job:worker");
+    CHECK(std::get<0>(here) == std::get<0>(there));
+    CHECK(std::get<1>(here) == std::get<1>(there));
+    CHECK(std::get<2>(here) == std::get<2>(there));
 }

@@ -382,7 +382,7 @@ struct scan_slices_kernel final : kernel {
             if ((steps == 0 && r.out[c]) || (steps > 0 && stack(c))) copy(place_of(c, 0), r.in[c], carried[c].bytes);
         }
         for (std::size_t k = carried.size() + sliced.size(); k < inputs; ++k) arguments[k] = r.in[k];
-        body_runs one(*each, r.scratch, r);
+        body_runs run_body(*each, r.scratch, r);
         for (std::int64_t step = 0; step < steps; ++step) {
             require_wanted(r);
             const auto at = static_cast<std::size_t>(slice(step));
@@ -394,7 +394,7 @@ struct scan_slices_kernel final : kernel {
                 auto* const to = r.output<std::byte>(static_cast<int>(carried.size() + y));
                 results[carried.size() + y] = to ? to + at * stacked[y].bytes : r.scratch + stacked[y].offset;
             }
-            one(arguments, results);
+            run_body(arguments, results);
             for (std::size_t c = 0; c < carried.size(); ++c) arguments[c] = results[c];
         }
     }
