@@ -32,7 +32,7 @@ TEST_CASE("a stratified split keeps the share of every class, and is all of them
     CHECK(tn::data::stratified_split(labels, 0.8, 6).first != first);
     CHECK(tn::data::stratified_split(labels, 1).second.empty());
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::data::stratified_split(labels, 1.5); }) ==
-          "stratified_split: a share of 1.500000; it is from 0 to 1");
+          "stratified_split: a share of 1.5; it is from 0 to 1");
 }
 
 TEST_CASE("by their weights all classes count alike") {

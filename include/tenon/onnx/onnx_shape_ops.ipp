@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
@@ -266,7 +267,7 @@ inline void range_of(const call& c) {
     if (step == 0) c.wrong("its step is 0");
     const double n = std::max(std::ceil((limit - first) / step), 0.0);
     constexpr auto most = static_cast<double>(max_folded);
-    if (!(n <= most)) c.wrong("it has " + std::to_string(n) + " elements");
+    if (!(n <= most)) c.wrong("it has " + detail::text_of_number(n) + " elements");
     if (!is_floating(x.element()) && !(std::abs(first) < 1e15 && std::abs(step) < 1e9))
         c.refuse("numbers as large as these");
     const auto count = static_cast<std::int64_t>(n);
