@@ -119,7 +119,7 @@ constexpr einsum_reading read_einsum(const char* text, type_list in) {
         for (int i = 0; i < term.count; ++i) {
             extent& size = r.sizes[term[i]];
             const bool first = times[term[i]]++ == 0;
-            const merged_extent m = first                                    ? merged_extent{fault::none, x.extents[i]}
+            const merged_extent m = first                                ? merged_extent{fault::none, x.extents[i]}
                                     : term[i] >= einsum_reading::letters ? broadcast_sizes(size, x.extents[i])
                                                                          : equal_sizes(size, x.extents[i]);
             if (m.what != fault::none) return failed(problem::sizes, term[i]);
@@ -160,12 +160,13 @@ template <char C> struct einsum_letter {
                                              'o', ' ', 's', 'i', 'z', 'e', 's', '\0'};
     static constexpr char is_in_the_result_only[] = {C,   ' ', 'i', 's', ' ', 'i', 'n', ' ', 't', 'h', 'e', ' ',
                                                      'r', 'e', 's', 'u', 'l', 't', ' ', 'o', 'n', 'l', 'y', '\0'};
-    static constexpr char is_twice_in_the_result[] = {C,   ' ', 'i', 's', ' ', 't', 'w', 'i', 'c', 'e', ' ', 'i',
-                                                      'n', ' ', 't', 'h', 'e', ' ', 'r', 'e', 's', 'u', 'l', 't', '\0'};
+    static constexpr char is_twice_in_the_result[] = {C,   ' ', 'i', 's', ' ', 't', 'w', 'i', 'c', 'e', ' ', 'i', 'n',
+                                                      ' ', 't', 'h', 'e', ' ', 'r', 'e', 's', 'u', 'l', 't', '\0'};
 };
-inline constexpr char not_lists_of_letters[] =
-    "the text is a list of letters an operand, and one of the result, as in ij,jk->ik, with ... in it where operands have it";
-inline constexpr char not_a_list_an_operand[] = "there is not a list of letters for each operand, of which there are at most 8";
+inline constexpr char not_lists_of_letters[] = "the text is a list of letters an operand, and one of the result, as in "
+                                               "ij,jk->ik, with ... in it where operands have it";
+inline constexpr char not_a_list_an_operand[] =
+    "there is not a list of letters for each operand, of which there are at most 8";
 inline constexpr char not_a_letter_a_dimension[] = "an operand or the result has not a dimension for each letter";
 
 /// The answer to a reading; `words_about(table of words by letter)` are those of its letter.

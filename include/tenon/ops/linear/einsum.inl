@@ -190,7 +190,7 @@ private:
         for (int i = 0; i < count; ++i) together.push_back(x.extents()[first + i]);
         for (int i = 0; i < x.rank(); ++i) {
             if (i > first && i < first + count) continue;
-            a.sizes.push_back(i != first                ? reshape_op::copied(i)
+            a.sizes.push_back(i != first             ? reshape_op::copied(i)
                               : together.is_static() ? together.elements()
                                                      : reshape_op::deduced);
             a.declared.push_back({});
