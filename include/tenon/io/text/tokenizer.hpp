@@ -87,4 +87,5 @@ private:
 
 #if TENON_HEADER_ONLY
 #include <tenon/io/text/tokenizer.ipp>
+#include <tenon/core/config.hpp>
 #endif

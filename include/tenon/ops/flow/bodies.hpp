@@ -67,7 +67,7 @@ struct applied<F, std::tuple<T...>> {
 template <class F, class Tuple> using applied_t = typename applied<F, Tuple>::type;
 
 // A rule's verdict on operands, beside whether it fits: to ask the verdict itself is to complain.
-template <class Rule, class... Operands> struct judged {
+template <class Rule, class... Operands> struct judgement {
     static constexpr bool fits = inference<Rule, without_attributes, 0, Operands...>::answer.what == fault::none;
     using verdict = verdict_of<Rule, without_attributes, Operands...>;
 };

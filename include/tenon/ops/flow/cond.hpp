@@ -56,7 +56,7 @@ std::vector<any_tensor> add_cond(const any_tensor& condition, body_builder& then
 template <class P, class Then, class Else> struct cond_types;
 template <class P, class... A, class... B> struct cond_types<P, std::tuple<A...>, std::tuple<B...>> {
     using verdict =
-        typename first_mistake<judged<cond_rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
+        typename first_mistake<judgement<cond_rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
 };
 template <class P, class Then, class Else> struct cond_results;
 template <class P, class... A, class... B> struct cond_results<P, std::tuple<A...>, std::tuple<B...>> {

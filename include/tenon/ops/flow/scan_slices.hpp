@@ -98,7 +98,7 @@ template <class... X> struct slices_of<std::tuple<X...>> {
 };
 template <class Cs, class Given> struct carries_on;
 template <class... C, class... G> struct carries_on<std::tuple<C...>, std::tuple<G...>> {
-    using verdict = typename first_mistake<judged<carried_rule<scan_op>, operand_of_t<C>, operand_of_t<G>>...>::type;
+    using verdict = typename first_mistake<judgement<carried_rule<scan_op>, operand_of_t<C>, operand_of_t<G>>...>::type;
 };
 template <class X, class Ys> struct stacks_of;
 template <class X, class... Y> struct stacks_of<X, std::tuple<Y...>> {

@@ -67,7 +67,8 @@ struct condition_rule {
 };
 template <class Cs, class Given> struct repeats;
 template <class... C, class... G> struct repeats<std::tuple<C...>, std::tuple<G...>> {
-    using verdict = typename first_mistake<judged<carried_rule<while_op>, operand_of_t<C>, operand_of_t<G>>...>::type;
+    using verdict =
+        typename first_mistake<judgement<carried_rule<while_op>, operand_of_t<C>, operand_of_t<G>>...>::type;
 };
 } // namespace detail
 
