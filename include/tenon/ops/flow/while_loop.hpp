@@ -305,14 +305,14 @@ struct while_kernel final : kernel {
         auto** const results = reinterpret_cast<void**>(r.scratch + pointers) + inputs;
         void* const answer = r.scratch + goes_on;
         for (std::size_t k = 0; k < inputs; ++k) arguments[k] = r.in[k];
-        body_runs asks(*condition, r.scratch, r), one(*each, r.scratch + scratch_of_each, r);
+        body_runs asks(*condition, r.scratch, r), run_body(*each, r.scratch + scratch_of_each, r);
         std::int64_t runs = 0;
         for (;; ++runs) {
             require_wanted(r);
             asks(arguments, &answer);
             if (!*static_cast<const bool*>(answer)) break;
             carries.point(results, r.scratch + first_set + static_cast<std::size_t>(runs % 2) * carries.size);
-            one(arguments, results);
+            run_body(arguments, results);
             for (std::size_t c = 0; c < carries.bytes.size(); ++c) arguments[c] = results[c];
         }
         for (std::size_t c = 0; c < carries.bytes.size(); ++c)
@@ -373,7 +373,10 @@ struct while_gradient_kernel final : kernel {
 
     struct state {
         state(const while_gradient_kernel& k, const kernel_run& run) :
-            of(k), r(run), one(*k.each, run.scratch, run), back(*k.gradient, run.scratch + k.scratch_of_gradient, run) {
+            of(k),
+            r(run),
+            forth(*k.each, run.scratch, run),
+            back(*k.gradient, run.scratch + k.scratch_of_gradient, run) {
             auto** const at = reinterpret_cast<const void**>(run.scratch + k.pointers);
             forward = at;
             next = const_cast<void**>(at + k.arguments);
@@ -401,7 +404,7 @@ struct while_gradient_kernel final : kernel {
                 require_wanted(r);
                 // The last of them where it is kept; those before in two places in turn.
                 of.carries.point(next, kept(run + 1 == runs ? to : of.kept + static_cast<std::size_t>(run % 2)));
-                one(forward, next);
+                forth(forward, next);
                 std::copy(next, next + count, forward);
             }
         }
@@ -428,7 +431,7 @@ struct while_gradient_kernel final : kernel {
 
         const while_gradient_kernel& of;
         const kernel_run& r;
-        body_runs one, back;
+        body_runs forth, back;
         const void** forward; // arguments of a run
         void** next;          // its results
         const void** given;   // the same of the gradient

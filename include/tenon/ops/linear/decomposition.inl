@@ -37,10 +37,10 @@ inline any_tensor zero_in(const any_tensor& like) { return untyped::scalar(0, li
 // 1 / (s_j - s_i) at row i and column j, 0 on the diagonal.
 inline any_tensor reciprocal_differences(const any_tensor& s, const any_tensor& matrix_like) {
     using namespace untyped;
-    const any_tensor one = scalar(1, s.element());
+    const any_tensor unit = scalar(1, s.element());
     const any_tensor differences = subtract(expand_dims(s, {-2}), expand_dims(s, {-1}));
     const any_tensor apart = equal(below_diagonal(matrix_like), scalar(0, element_type::int32));
-    return select(apart, zero_in(s), divide(one, select(apart, one, differences)));
+    return select(apart, zero_in(s), divide(unit, select(apart, unit, differences)));
 }
 // x with column j times s_j, and with row i times s_i.
 inline any_tensor times_columns(const any_tensor& x, const any_tensor& s) {
@@ -207,7 +207,7 @@ template <class T> struct svd_kernel final : decomposition_kernel<T> {
             }
             part u(r, 1, i, m * k), vt(r, 2, i, k * n);
             if (!dense::factor_svd(a, u.data(), s.data(), vt.data(), m, n)) return false;
-            for (part* one : {&u, &s, &vt}) one->finish();
+            for (part* made : {&u, &s, &vt}) made->finish();
             return true;
         });
     }

@@ -99,13 +99,13 @@ private:
     std::unique_ptr<fourier_transform> borrow() {
         const std::lock_guard guard(mutex_);
         if (spare_.empty()) return std::make_unique<fourier_transform>(n);
-        std::unique_ptr<fourier_transform> one = std::move(spare_.back());
+        std::unique_ptr<fourier_transform> taken = std::move(spare_.back());
         spare_.pop_back();
-        return one;
+        return taken;
     }
-    void give_back(std::unique_ptr<fourier_transform> one) {
+    void give_back(std::unique_ptr<fourier_transform> given) {
         const std::lock_guard guard(mutex_);
-        spare_.push_back(std::move(one));
+        spare_.push_back(std::move(given));
     }
     const double nanoseconds;
     std::mutex mutex_;

@@ -32,12 +32,12 @@ protected:
                      least = static_cast<double>(std::min(rows, columns));
         nanoseconds = 50 + work * most * least * least;
     }
-    /// one(i) of each matrix of the batch; where it is false, invalid_argument_error with these words of the first such.
-    template <class F> void each(const kernel_run& r, const char* op, const char* words, const F& one) const {
+    /// visit(i) of each matrix of the batch; where it is false, invalid_argument_error with these words of the first such.
+    template <class F> void each(const kernel_run& r, const char* op, const char* words, const F& visit) const {
         std::atomic<std::int64_t> failed{count};
         const auto some = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
-                if (one(i)) continue;
+                if (visit(i)) continue;
                 std::int64_t before = failed;
                 while (i < before && !failed.compare_exchange_weak(before, i)) {
                 }
@@ -111,8 +111,8 @@ inline any_tensor below_diagonal(const any_tensor& a) {
 }
 /// a on and below its matrices' diagonals, or above for `upper`, else 0.
 inline any_tensor triangle_of(const any_tensor& a, bool upper) {
-    const any_tensor below = below_diagonal(a), zero = untyped::scalar(0, element_type::int32);
-    return untyped::select(upper ? untyped::less_equal(below, zero) : untyped::greater_equal(below, zero), a,
+    const any_tensor below = below_diagonal(a), none = untyped::scalar(0, element_type::int32);
+    return untyped::select(upper ? untyped::less_equal(below, none) : untyped::greater_equal(below, none), a,
                            untyped::scalar(0, a.element()));
 }
 /// a, with `value` on the diagonals.

@@ -130,12 +130,12 @@ private:
             const auto first = [&](const T& of) {
                 return std::lower_bound(in_order, in_order + n_, ordered_key(of, descending_)) - in_order;
             };
-            std::int64_t zero = first(T(0.0F)), nan = first(T(std::numeric_limits<float>::quiet_NaN()));
+            std::int64_t next_zero = first(T(0.0F)), next_nan = first(T(std::numeric_limits<float>::quiet_NaN()));
             for (std::uint32_t i = 0; i < n_; ++i) {
                 const T v = x[i * inner_];
                 if (static_cast<float>(v) == 0 && ordered_key(v, false) == ordered_key(T(0.0F), false))
-                    out[zero++ * inner_] = v;
-                else if (v != v) out[nan++ * inner_] = v;
+                    out[next_zero++ * inner_] = v;
+                else if (v != v) out[next_nan++ * inner_] = v;
             }
         }
     }
