@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// Texts as numbers: words of a vocabulary, and pairs of bytes.
 ///
 ///     const auto words = tn::vocabulary::of(lines, {.most = 30'000, .least_count = 2});
@@ -87,5 +89,4 @@ private:
 
 #if TENON_HEADER_ONLY
 #include <tenon/io/text/tokenizer.ipp>
-#include <tenon/core/config.hpp>
 #endif
