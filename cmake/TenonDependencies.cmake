@@ -178,10 +178,15 @@ if(TENON_WITH_MPI)
     check_language(C)
     if(CMAKE_C_COMPILER)
         enable_language(C) # FindMPI asks its compiler
-        if(TENON_WITH_MPI STREQUAL "AUTO")
-            find_package(MPI QUIET COMPONENTS C)
-        else()
+        # Debian's openmpi-bin has mpicc without mpi.h, which FindMPI takes for an error even where it may find nothing.
+        find_program(MPI_C_COMPILER NAMES mpicc)
+        file(WRITE "${CMAKE_BINARY_DIR}/mpi_is_there.c" "#include <mpi.h>\n")
+        execute_process(COMMAND "${MPI_C_COMPILER}" -fsyntax-only "${CMAKE_BINARY_DIR}/mpi_is_there.c"
+            RESULT_VARIABLE tenon_mpi_lacks OUTPUT_QUIET ERROR_QUIET)
+        if(NOT TENON_WITH_MPI STREQUAL "AUTO")
             find_package(MPI REQUIRED COMPONENTS C)
+        elseif(tenon_mpi_lacks EQUAL 0)
+            find_package(MPI QUIET COMPONENTS C)
         endif()
         set(TENON_HAS_MPI ${MPI_C_FOUND})
     endif()

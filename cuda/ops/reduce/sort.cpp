@@ -5,10 +5,9 @@
 #include <utility>
 
 #include <cuda/device/context.hpp>
-#include <cuda/kernels/random/cub_sort.hpp>
 #include <cuda/kernels/reduce/sort.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/memory_pieces.hpp>
+#include <cuda/ops/sorted_pairs.hpp>
 #include <tenon/op/axes.hpp>
 #include <tenon/ops/reduce/sort.hpp>
 
@@ -42,16 +41,12 @@ public:
         sort_bytes_ = sort_pairs_bytes(count_, key_bytes_, key_bits_);
         if (apart_) sort_bytes_ = std::max(sort_bytes_, sort_pairs_bytes(count_, sizeof(std::uint32_t), line_bits_));
     }
-    std::size_t scratch_bytes() const override {
-        memory_pieces of;
-        (void)memory(of);
-        return of.taken();
-    }
+    std::size_t scratch_bytes() const override { return pairs_to_sort::bytes(count_, key_bytes_, sort_bytes_); }
     double cost() const override { return 20000 + 0.1 * static_cast<double>(count_); }
     void run(const kernel_run& r) override {
         if (count_ == 0 || (!r.out[0] && !r.out[1])) return;
         memory_pieces scratch(r.scratch);
-        pieces m = memory(scratch);
+        pairs_to_sort m(scratch, count_, key_bytes_, sort_bytes_);
         list_sort_keys(element_, r.in[0], lines_, descending_, wide_, m.keys, m.places, r.stream);
         sort_pairs(m.sort, sort_bytes_, m.keys, m.sorted_keys, m.places, m.sorted_places, count_, key_bytes_, key_bits_,
                    r.stream);
@@ -65,17 +60,6 @@ public:
     }
 
 private:
-    struct pieces {
-        void *keys, *sorted_keys;
-        std::int64_t *places, *sorted_places;
-        void* sort;
-    };
-    pieces memory(memory_pieces& of) const {
-        const auto n = static_cast<std::size_t>(count_);
-        return {of.take(n * key_bytes_), of.take(n * key_bytes_), of.take<std::int64_t>(n * sizeof(std::int64_t)),
-                of.take<std::int64_t>(n * sizeof(std::int64_t)), of.take(sort_bytes_)};
-    }
-
     const element_type element_;
     bool descending_ = false, wide_ = false, apart_ = false;
     sorted_lines lines_{};

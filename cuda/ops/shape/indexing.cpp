@@ -19,16 +19,10 @@ struct taken {
 
 kernel_pointer slice_of(const slice_op::attributes& a, const kernel_setup& s) {
     const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
-    const row_major_steps from(x), to(out);
-    std::int64_t offset = 0;
-    copied_dimension dims[max_rank];
-    for (int i = 0; i < out.rank(); ++i) {
-        const taken t(a.of(i), x[i], out[i].size);
-        offset += t.first * from[i];
-        dims[i] = {out[i].size, t.step * from[i], to[i]};
-    }
+    const regular_part part = slice_op::part(a, x, out);
+    const tenon::detail::copied_view v = tenon::detail::part_view(part, out);
     const std::size_t bytes = size_of(s.outputs[0].element);
-    return std::make_unique<strided_copy_kernel>(strided_copy(dims, out.rank(), bytes), bytes, offset);
+    return std::make_unique<strided_copy_kernel>(strided_copy(v.dims, v.rank, bytes), bytes, part.first);
 }
 kernel_pointer prepare_slice(const kernel_setup& s) { return slice_of(decode<slice_op::attributes>(s.attrs), s); }
 kernel_pointer prepare_slice_gradient(const kernel_setup& s) {

@@ -4,9 +4,8 @@
 #include <string>
 
 #include <cuda/device/context.hpp>
-#include <cuda/kernels/random/cub_sort.hpp>
 #include <cuda/kernels/shape/indices.hpp>
-#include <cuda/ops/memory_pieces.hpp>
+#include <cuda/ops/sorted_pairs.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/op/kernel.hpp>
 #include <tenon/ops/shape/row_indices.hpp>
@@ -58,11 +57,7 @@ public:
         s.gpu->use();
         sort_bytes_ = sort_pairs_bytes(count, key_bytes_, bits_);
     }
-    std::size_t bytes() const {
-        memory_pieces of;
-        (void)memory(of);
-        return of.taken();
-    }
+    std::size_t bytes() const { return pairs_to_sort::bytes(count_, key_bytes_, sort_bytes_); }
     /// Gives the stream what sorts them; `found` and `refused` as list_keys() has them.
     sorted_rows sort(memory_pieces& scratch, const void* data, bad_index* found, unsigned* refused,
                      void* stream) const {
@@ -75,7 +70,7 @@ public:
     }
     /// The same, where list(keys, places) gives the stream what writes them.
     template <class List> sorted_rows sort(memory_pieces& scratch, const List& list, void* stream) const {
-        const pieces m = memory(scratch);
+        const pairs_to_sort m(scratch, count_, key_bytes_, sort_bytes_);
         list(m.keys, m.places);
         sort_pairs(m.sort, sort_bytes_, m.keys, m.sorted_keys, m.places, m.sorted_places, count_, key_bytes_, bits_,
                    stream);
@@ -83,17 +78,6 @@ public:
     }
 
 private:
-    struct pieces {
-        void *keys, *sorted_keys;
-        std::int64_t *places, *sorted_places;
-        void* sort;
-    };
-    pieces memory(memory_pieces& of) const {
-        const auto n = static_cast<std::size_t>(count_);
-        return {of.take(n * key_bytes_), of.take(n * key_bytes_), of.take<std::int64_t>(n * sizeof(std::int64_t)),
-                of.take<std::int64_t>(n * sizeof(std::int64_t)), of.take(sort_bytes_)};
-    }
-
     const detail::row_indices indices_;
     const std::int64_t size_, count_;
     const std::size_t key_bytes_;

@@ -7,9 +7,9 @@ namespace tenon::cuda {
 namespace {
 
 kernel_pointer prepare_transpose(const kernel_setup& s) {
-    const extents& x = s.inputs[0].extents;
-    const index_list axes = transpose_op::complete(decode<transpose_op::attributes>(s.attrs).axes, x.rank());
-    return prepare_copy(tenon::detail::transposed_view(x, axes, s.outputs[0].extents), s);
+    const extents& out = s.outputs[0].extents;
+    const regular_part part = transpose_op::part(decode<transpose_op::attributes>(s.attrs), s.inputs[0].extents, out);
+    return prepare_copy(tenon::detail::part_view(part, out), s);
 }
 kernel_pointer prepare_broadcast_to(const kernel_setup& s) {
     return prepare_copy(tenon::detail::repeated_view(s.inputs[0].extents, s.outputs[0].extents), s);

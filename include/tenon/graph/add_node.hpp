@@ -83,12 +83,15 @@ node* restore_node(const graph& to, node&& n);
 void judge_node(node& n);
 void enter_nodes(const graph& to, std::int64_t from, std::vector<node>&& nodes, bool shared);
 
-/// Throws invalid_argument_error with the words of a rule, which may be no op's, where it refuses these operands.
-template <class Rule> void check_operands(const std::vector<any_tensor>& operands) {
+/// What a rule, which may be no op's, says to these operands; throws invalid_argument_error with its words where it refuses them.
+template <class Rule, class Attributes = no_attributes>
+inferred check_operands(const std::vector<any_tensor>& operands, const Attributes& a = {}) {
     std::vector<tensor_type> types;
     for (const any_tensor& o : operands) types.push_back(o.type());
     const type_list list(types.data(), static_cast<int>(types.size()));
-    if (const inferred r = Rule::infer({}, list, 0); !r) refuse_operands(Rule::name, r, list);
+    const inferred r = Rule::infer(a, list, 0);
+    if (!r) refuse_operands(Rule::name, r, list);
+    return r;
 }
 
 } // namespace detail

@@ -109,15 +109,12 @@ TENON_INLINE std::vector<tensor_type> body::result_types(type_list given) const 
     detail::argument_sizes sizes;
     for (int k = 0; k < given.size(); ++k) {
         const any_tensor& a = arguments_[static_cast<std::size_t>(k)];
-        if (given[k].element != a.element() || equal_shapes(given[k].extents, a.extents()).what != fault::none) {
-            bool fits = given[k].element == a.element() && given[k].extents.rank() == a.rank();
-            for (int d = 0; fits && d < a.rank(); ++d) // a named size is any
-                fits =
-                    a.extents()[d].is_named() || equal_sizes(given[k].extents[d], a.extents()[d]).what == fault::none;
-            if (!fits)
-                throw invalid_argument_error("argument " + a.name() + " of a body is " + to_string(a.type()) +
-                                             ", and is given " + to_string(given[k]));
-        }
+        bool fits = given[k].element == a.element() && given[k].extents.rank() == a.rank();
+        for (int d = 0; fits && d < a.rank(); ++d) // a named size is any
+            fits = a.extents()[d].is_named() || equal_sizes(given[k].extents[d], a.extents()[d]).what == fault::none;
+        if (!fits)
+            throw invalid_argument_error("argument " + a.name() + " of a body is " + to_string(a.type()) +
+                                         ", and is given " + to_string(given[k]));
         types[a.node()] = {given[k]};
         sizes.bind(a.extents(), given[k].extents);
     }

@@ -10,6 +10,7 @@
 
 #include "initialized_session.hpp"
 #include "own_graph.hpp"
+#include "steps_by_hand.hpp"
 
 // LAMB, Lion and RAdam, gradients of several runs, averages of weights: against their formulas in double.
 
@@ -17,23 +18,7 @@ namespace tn = tenon;
 
 namespace later {
 
-using values = std::vector<double>;
-constexpr int size = 5;
-const values first{1, -2, 0.5, 3, -0.25}, targets{0.5, 1, -1, 2, 0.75}, curvatures{1, 0.5, 2, 0.25, 3};
-
-inline values gradient_at(const values& w) {
-    values g(size);
-    for (std::size_t i = 0; i < size; ++i) g[i] = 2 * curvatures[i] * (w[i] - targets[i]);
-    return g;
-}
-template <class T> tn::array<T, tn::shape<size>> as_array(const values& v) {
-    tn::array<T, tn::shape<size>> a;
-    for (std::size_t i = 0; i < size; ++i) a[static_cast<std::int64_t>(i)] = static_cast<T>(v[i]);
-    return a;
-}
-template <class T> auto parabola(const tn::variable_tensor<T, tn::shape<size>>& w) {
-    return tn::sum(tn::square(w - tn::constant(as_array<T>(targets))) * tn::constant(as_array<T>(curvatures)));
-}
+using namespace steps_by_hand;
 
 // w after each of some steps, beside `step(t, w, g)` of the t-th.
 template <class T, class Step> void check(const tn::optimizer& o, int steps, double tolerance, Step step) {
@@ -41,18 +26,7 @@ template <class T, class Step> void check(const tn::optimizer& o, int steps, dou
     const auto w = tn::variable("w", tn::constant(as_array<T>(first)));
     const tn::operation train = o.minimize(parabola<T>(w));
     initialized_session s;
-    values expected = first;
-    for (int t = 1; t <= steps; ++t) {
-        s.run(train);
-        step(t, expected, gradient_at(expected));
-        const auto got = s.run(w);
-        for (std::size_t i = 0; i < size; ++i) {
-            CAPTURE(t);
-            CAPTURE(i);
-            CHECK(static_cast<double>(got[static_cast<std::int64_t>(i)]) ==
-                  doctest::Approx(expected[i]).epsilon(tolerance));
-        }
-    }
+    check_steps<T>(s, train, w, steps, tolerance, step);
 }
 
 struct moments {

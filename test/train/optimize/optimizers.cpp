@@ -11,51 +11,25 @@
 
 #include "initialized_session.hpp"
 #include "own_graph.hpp"
+#include "steps_by_hand.hpp"
 
 namespace tn = tenon;
 
+using namespace steps_by_hand;
+
 namespace {
-
-using values = std::vector<double>;
-constexpr int size = 5;
-const values first{1, -2, 0.5, 3, -0.25}, targets{0.5, 1, -1, 2, 0.75}, curvatures{1, 0.5, 2, 0.25, 3};
-
-// The gradient of loss() below.
-values gradient_at(const values& w) {
-    values g(size);
-    for (std::size_t i = 0; i < size; ++i) g[i] = 2 * curvatures[i] * (w[i] - targets[i]);
-    return g;
-}
-
-template <class T> tn::array<T, tn::shape<size>> as_array(const values& v) {
-    tn::array<T, tn::shape<size>> a;
-    for (std::size_t i = 0; i < size; ++i) a[static_cast<std::int64_t>(i)] = static_cast<T>(v[i]);
-    return a;
-}
 
 // sum(curvature * (w - target)^2) in a graph of its own.
 template <class T> struct problem {
     own_graph graph;
     tn::variable_tensor<T, tn::shape<size>> w = tn::variable("w", tn::constant(as_array<T>(first)));
-    tn::tensor<T, tn::shape<>> loss =
-        tn::sum(tn::square(w - tn::constant(as_array<T>(targets))) * tn::constant(as_array<T>(curvatures)));
+    tn::tensor<T, tn::shape<>> loss = parabola<T>(w);
 
     // w after each of some steps of an optimiser; `step` changes w by g, in the t-th step, in double.
     template <class Step> void check(const tn::optimizer& o, int steps, Step step, double tolerance) {
         const tn::operation train = o.minimize(loss);
         initialized_session s;
-        values expected = first;
-        for (int t = 1; t <= steps; ++t) {
-            s.run(train);
-            step(t, expected, gradient_at(expected));
-            const auto got = s.run(w);
-            for (std::size_t i = 0; i < size; ++i) {
-                CAPTURE(t);
-                CAPTURE(i);
-                CHECK(static_cast<double>(got[static_cast<std::int64_t>(i)]) ==
-                      doctest::Approx(expected[i]).epsilon(tolerance));
-            }
-        }
+        steps_by_hand::check_steps<T>(s, train, w, steps, tolerance, step);
         CHECK(s.run(tn::global_step()).item() == steps);
     }
 };

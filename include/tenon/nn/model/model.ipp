@@ -24,17 +24,20 @@ TENON_INLINE void model_walk::add(const std::vector<any_tensor>& variables, cons
     std::size_t same = names.empty() ? 0 : names[0].rfind('/') + 1; // npos + 1 is 0
     for (const std::string& n : names)
         while (n.compare(0, same, names[0], 0, same) != 0) same = same < 2 ? 0 : names[0].rfind('/', same - 2) + 1;
+    if (names.empty()) return;
+    const any_tensor& some =
+        *std::find_if(variables.begin(), variables.end(), [](const any_tensor& v) { return v.node(); });
+    const std::vector<any_tensor> trained = graph(some.node()->graph).collection(trainable_variables);
     std::size_t i = 0;
     for (const any_tensor& v : variables) {
         if (!v.node()) continue;
         const std::string name = names[i++].substr(same);
         if (std::any_of(found_.begin(), found_.end(), [&](const auto& f) { return f.variable.node() == v.node(); }))
             continue;
-        const std::vector<any_tensor> trained = graph(v.node()->graph).collection(trainable_variables);
-        const bool is = std::any_of(trained.begin(), trained.end(), [&](const any_tensor& t) {
-            const std::vector<any_tensor> parts = parts_of(v);
-            return t.node() == v.node() || (!parts.empty() && t.node() == parts[0].node());
-        });
+        const std::vector<any_tensor> parts = parts_of(v); // which are in the collection in its stead
+        const node* const listed = parts.empty() ? v.node() : parts[0].node();
+        const bool is =
+            std::any_of(trained.begin(), trained.end(), [&](const any_tensor& t) { return t.node() == listed; });
         found_.push_back({below(path, name), v, is});
     }
 }

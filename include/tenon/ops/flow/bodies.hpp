@@ -67,7 +67,7 @@ struct applied<F, std::tuple<T...>> {
 template <class F, class Tuple> using applied_t = typename applied<F, Tuple>::type;
 
 // A rule's verdict on operands, beside whether it fits: to ask the verdict itself is to complain.
-template <class Rule, class... Operands> struct judgement {
+template <class Rule, class... Operands> struct rule_on {
     static constexpr bool fits = inference<Rule, without_attributes, 0, Operands...>::answer.what == fault::none;
     using verdict = verdict_of<Rule, without_attributes, Operands...>;
 };
@@ -91,6 +91,17 @@ template <class Of> struct carried_rule {
         return in[0];
     }
 };
+
+// The same of all that a body carries.
+template <class Op, class Cs, class Given> struct carries_on;
+template <class Op, class... C, class... G> struct carries_on<Op, std::tuple<C...>, std::tuple<G...>> {
+    using verdict = typename first_mistake<rule_on<carried_rule<Op>, operand_of_t<C>, operand_of_t<G>>...>::type;
+};
+
+/// Whether the two may be of one type; sizes that are not known yet fit all.
+constexpr bool types_agree(const tensor_type& a, const tensor_type& b) {
+    return a.element == b.element && equal_shapes(a.extents, b.extents).what == fault::none;
+}
 
 /// A body's gradient, on the way: a copy of the body, which takes more and gives other things.
 class body_gradient {

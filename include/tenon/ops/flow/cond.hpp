@@ -56,7 +56,7 @@ std::vector<any_tensor> add_cond(const any_tensor& condition, body_builder& then
 template <class P, class Then, class Else> struct cond_types;
 template <class P, class... A, class... B> struct cond_types<P, std::tuple<A...>, std::tuple<B...>> {
     using verdict =
-        typename first_mistake<judgement<cond_rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
+        typename first_mistake<rule_on<cond_rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
 };
 template <class P, class Then, class Else> struct cond_results;
 template <class P, class... A, class... B> struct cond_results<P, std::tuple<A...>, std::tuple<B...>> {
@@ -107,6 +107,7 @@ auto cond(const P& condition, const Then& then, const Else& otherwise) {
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
 
@@ -122,8 +123,7 @@ TENON_INLINE inferred cond_op::infer(const attributes& a, type_list in, int outp
                                    other = body::of_text(a.else_body)->result_types(given);
     if (one.size() != other.size()) return bodies_give_different_types;
     for (std::size_t k = 0; k < one.size(); ++k)
-        if (one[k].element != other[k].element || equal_shapes(one[k].extents, other[k].extents).what != fault::none)
-            return bodies_give_different_types;
+        if (!detail::types_agree(one[k], other[k])) return bodies_give_different_types;
     const auto k = static_cast<std::size_t>(output);
     if (k >= one.size()) return fault::none; // it has no output
     return inferred(one[k].element, equal_shapes(one[k].extents, other[k].extents).extents);
@@ -150,10 +150,7 @@ TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_
     const cond_op::attributes a{yes.finish(then_gives).text(), no.finish(else_gives).text()};
     std::vector<any_tensor> inputs{condition};
     detail::append(inputs, captured);
-    node* const n = add_node(definition_of<cond_op>(), std::move(inputs), encode(a));
-    std::vector<any_tensor> results;
-    for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o) results.emplace_back(node_output{n, o});
-    return results;
+    return detail::outputs_of(add_node(definition_of<cond_op>(), std::move(inputs), encode(a)));
 }
 } // namespace untyped
 

@@ -96,10 +96,6 @@ template <class... X> struct slices_of<std::tuple<X...>> {
     using type =
         std::tuple<op_result_t<sliced_rule, without_attributes, 0, typename X::element_type, operand_of_t<X>>...>;
 };
-template <class Cs, class Given> struct carries_on;
-template <class... C, class... G> struct carries_on<std::tuple<C...>, std::tuple<G...>> {
-    using verdict = typename first_mistake<judgement<carried_rule<scan_op>, operand_of_t<C>, operand_of_t<G>>...>::type;
-};
 template <class X, class Ys> struct stacks_of;
 template <class X, class... Y> struct stacks_of<X, std::tuple<Y...>> {
     using type = std::tuple<op_result_t<stacked_rule, without_attributes, 0, typename Y::element_type, operand_of_t<X>,
@@ -151,7 +147,7 @@ template <class F, class C, class X> auto scan(const F& f, const C& first, const
             else {
                 static_assert(std::tuple_size_v<detail::tensors_of_t<next>> == std::tuple_size_v<carried>,
                               "tenon::scan: the function carries on as many tensors as it is given");
-                using verdict = typename detail::carries_on<carried, detail::tensors_of_t<next>>::verdict;
+                using verdict = typename detail::carries_on<scan_op, carried, detail::tensors_of_t<next>>::verdict;
                 static_assert(verdict::agree, "tenon: shapes do not agree");
                 if constexpr (!verdict::fits) return std::pair<ill_shaped, ill_shaped>{};
                 else {
@@ -182,6 +178,7 @@ template <class F, class C, class X> auto scan(const F& f, const C& first, const
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
 
@@ -217,9 +214,7 @@ TENON_INLINE inferred scan_op::infer(const attributes& a, type_list in, int outp
         given[n.carried + k] = detail::slice_of(sliced[static_cast<int>(k)]).type;
     const std::vector<tensor_type> results = b->result_types({given.data(), static_cast<int>(given.size())});
     for (std::size_t c = 0; c < n.carried; ++c)
-        if (results[c].element != given[c].element ||
-            equal_shapes(results[c].extents, given[c].extents).what != fault::none)
-            return the_body_gives_other_types_than_it_is_given;
+        if (!detail::types_agree(results[c], given[c])) return the_body_gives_other_types_than_it_is_given;
     extent count = sliced[0].extents[0];
     for (const tensor_type& t : sliced) count = equal_sizes(count, t.extents[0]).size;
     const auto o = static_cast<std::size_t>(output);
@@ -260,8 +255,8 @@ TENON_INLINE std::vector<any_tensor> scan(function_ref<detail::carried_and_given
     detail::append(inputs, sliced);
     detail::append(inputs, captured);
     node* const n = add_node(definition_of<scan_op>(), std::move(inputs), encode(a));
-    std::vector<any_tensor> made;
-    for (std::size_t k = 0; k < results.size(); ++k) made.emplace_back(node_output{n, static_cast<int>(k)});
+    std::vector<any_tensor> made = detail::outputs_of(n);
+    made.resize(results.size());
     return made;
 }
 } // namespace untyped

@@ -65,11 +65,6 @@ struct condition_rule {
         return in[0];
     }
 };
-template <class Cs, class Given> struct repeats;
-template <class... C, class... G> struct repeats<std::tuple<C...>, std::tuple<G...>> {
-    using verdict =
-        typename first_mistake<judgement<carried_rule<while_op>, operand_of_t<C>, operand_of_t<G>>...>::type;
-};
 } // namespace detail
 
 /// x = first...; while condition(x...), one bool, is true: x... = f(x...). f gives a tensor, or as many as it is given as std::tuple, of the types
@@ -98,7 +93,7 @@ auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
             static_assert(
                 std::tuple_size_v<next> == sizeof...(Xs),
                 "tenon::while_loop: the function gives as many tensors as it is given, several as std::tuple");
-            using verdict = typename detail::repeats<carried, next>::verdict;
+            using verdict = typename detail::carries_on<while_op, carried, next>::verdict;
             static_assert(verdict::agree, "tenon: shapes do not agree");
             if constexpr (!verdict::fits) return ill_shaped{};
             else {
@@ -126,6 +121,7 @@ auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
 
@@ -162,9 +158,7 @@ TENON_INLINE inferred while_op::infer(const attributes& a, type_list in, int out
         return the_condition_is_one_bool;
     if (static_cast<std::int64_t>(next.size()) != a.carried) return the_body_gives_other_types_than_it_is_given;
     for (std::size_t c = 0; c < next.size(); ++c)
-        if (const tensor_type& given = in[static_cast<int>(c)];
-            next[c].element != given.element || equal_shapes(next[c].extents, given.extents).what != fault::none)
-            return the_body_gives_other_types_than_it_is_given;
+        if (!detail::types_agree(next[c], in[static_cast<int>(c)])) return the_body_gives_other_types_than_it_is_given;
     return output < a.carried ? inferred(in[output]) : inferred(element_type::int64, extents());
 }
 
@@ -190,8 +184,8 @@ TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const st
     std::vector<any_tensor> inputs = first;
     detail::append(inputs, captured);
     node* const n = add_node(definition_of<while_op>(), std::move(inputs), encode(a));
-    std::vector<any_tensor> last;
-    for (std::size_t c = 0; c < first.size(); ++c) last.emplace_back(node_output{n, static_cast<int>(c)});
+    std::vector<any_tensor> last = detail::outputs_of(n);
+    last.pop_back(); // how often it ran
     return last;
 }
 } // namespace untyped
@@ -247,17 +241,14 @@ TENON_INLINE inferred while_gradient_op::infer(const attributes& a, type_list in
     std::vector<tensor_type> given;
     for (std::size_t k = 0; k < floats.size(); ++k) given.push_back(in[static_cast<int>(floats[k])]);
     for (std::size_t c = 0; c < floats.of_carried.size(); ++c)
-        if (const tensor_type& flowing = in[static_cast<int>(arguments + 1 + c)];
-            flowing.element != given[c].element || equal_shapes(flowing.extents, given[c].extents).what != fault::none)
+        if (!detail::types_agree(in[static_cast<int>(arguments + 1 + c)], given[c]))
             return operands_are_those_of_its_loop;
     for (std::size_t k = 0; k < arguments; ++k) given.push_back(in[static_cast<int>(k)]);
     const std::vector<tensor_type> results =
         body::of_text(a.gradient_body)->result_types({given.data(), static_cast<int>(given.size())});
     if (results.size() != floats.size()) return operands_are_those_of_its_loop;
     for (std::size_t k = 0; k < results.size(); ++k)
-        if (results[k].element != given[k].element ||
-            equal_shapes(results[k].extents, given[k].extents).what != fault::none)
-            return operands_are_those_of_its_loop;
+        if (!detail::types_agree(results[k], given[k])) return operands_are_those_of_its_loop;
     return output < static_cast<int>(floats.size()) ? inferred(given[static_cast<std::size_t>(output)])
                                                     : inferred(fault::none);
 }

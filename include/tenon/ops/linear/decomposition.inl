@@ -14,8 +14,7 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE std::vector<any_tensor> qr(const any_tensor& a) {
-    node* n = add_node(definition_of<qr_op>(), {a}, {});
-    return {any_tensor({n, 0}), any_tensor({n, 1})};
+    return tenon::detail::outputs_of(add_node(definition_of<qr_op>(), {a}, {}));
 }
 TENON_INLINE std::vector<any_tensor> svd(const any_tensor& a) {
     node* n = add_node(definition_of<svd_op>(), {a}, encode(svd_op::attributes{true}));
@@ -23,8 +22,7 @@ TENON_INLINE std::vector<any_tensor> svd(const any_tensor& a) {
 }
 TENON_INLINE any_tensor singular_values(const any_tensor& a) { return tenon::add<svd_op>({false}, {a}); }
 TENON_INLINE std::vector<any_tensor> eigh(const any_tensor& a) {
-    node* n = add_node(definition_of<eigh_op>(), {a}, {});
-    return {any_tensor({n, 0}), any_tensor({n, 1})};
+    return tenon::detail::outputs_of(add_node(definition_of<eigh_op>(), {a}, {}));
 }
 } // namespace untyped
 

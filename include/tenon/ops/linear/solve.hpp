@@ -120,6 +120,7 @@ template <OperandOrIllShaped A> auto slogdet(const A& a) {
 
 #include <tenon/dense/decompose/decompositions.hpp>
 #include <tenon/ops/linear/matrices_kernel.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
 
@@ -128,8 +129,7 @@ TENON_INLINE any_tensor solve(const any_tensor& a, const any_tensor& b) { return
 TENON_INLINE any_tensor inverse(const any_tensor& a) { return tenon::add<inverse_op>({}, {a}); }
 TENON_INLINE any_tensor determinant(const any_tensor& a) { return tenon::add<determinant_op>({}, {a}); }
 TENON_INLINE std::vector<any_tensor> slogdet(const any_tensor& a) {
-    node* n = add_node(definition_of<slogdet_op>(), {a}, {});
-    return {any_tensor({n, 0}), any_tensor({n, 1})};
+    return tenon::detail::outputs_of(add_node(definition_of<slogdet_op>(), {a}, {}));
 }
 } // namespace untyped
 

@@ -340,14 +340,6 @@ namespace tenon {
 
 namespace detail {
 
-template <class Rule, class Options> inferred judged(const Options& o, const std::vector<any_tensor>& operands) {
-    std::vector<tensor_type> types;
-    for (const any_tensor& t : operands) types.push_back(t.type());
-    const type_list in(types.data(), static_cast<int>(types.size()));
-    const inferred r = Rule::infer(o, in, 0);
-    if (!r) refuse_operands(Rule::name, r, in);
-    return r;
-}
 // x in these sizes: numbers, or reshape_op's deduced and copied(axis); `called`: the name of what is deduced.
 inline any_tensor in_sizes(const any_tensor& x, std::initializer_list<std::int64_t> sizes, const extent& called = {}) {
     reshape_op::attributes a;
@@ -392,34 +384,34 @@ any_tensor pool_volume(const any_tensor& x, const pool3d_options& o, bool averag
 namespace untyped {
 
 TENON_INLINE any_tensor conv1d(const any_tensor& x, const any_tensor& w, const conv1d_options& o) {
-    (void)detail::judged<detail::conv1d_rule<false>>(o, {x, w});
+    detail::check_operands<detail::conv1d_rule<false>>({x, w}, o);
     return squeeze(tenon::add<conv2d_op>(detail::attributes_of(o), {expand_dims(x, {1}), expand_dims(w, {0})}), {1});
 }
 TENON_INLINE any_tensor conv1d_transpose(const any_tensor& x, const any_tensor& w, const conv1d_options& o) {
-    (void)detail::judged<detail::conv1d_rule<true>>(o, {x, w});
+    detail::check_operands<detail::conv1d_rule<true>>({x, w}, o);
     return squeeze(
         tenon::add<conv2d_transpose_op>(detail::attributes_of(o), {expand_dims(x, {1}), expand_dims(w, {0})}), {1});
 }
 TENON_INLINE any_tensor max_pool1d(const any_tensor& x, const pool1d_options& o) {
-    (void)detail::judged<detail::pool1d_rule<false>>(o, {x});
+    detail::check_operands<detail::pool1d_rule<false>>({x}, o);
     return squeeze(tenon::add<max_pool2d_op>(detail::attributes_of(o, false), {expand_dims(x, {1})}), {1});
 }
 TENON_INLINE any_tensor average_pool1d(const any_tensor& x, const pool1d_options& o) {
-    (void)detail::judged<detail::pool1d_rule<true>>(o, {x});
+    detail::check_operands<detail::pool1d_rule<true>>({x}, o);
     return squeeze(tenon::add<average_pool2d_op>(detail::attributes_of(o, true), {expand_dims(x, {1})}), {1});
 }
 TENON_INLINE any_tensor max_pool3d(const any_tensor& x, const pool3d_options& o) {
-    const inferred r = detail::judged<detail::pool3d_rule<false>>(o, {x});
+    const inferred r = detail::check_operands<detail::pool3d_rule<false>>({x}, o);
     return detail::pool_volume<max_pool2d_op>(x, o, false, r.type.extents);
 }
 TENON_INLINE any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o) {
-    const inferred r = detail::judged<detail::pool3d_rule<true>>(o, {x});
+    const inferred r = detail::check_operands<detail::pool3d_rule<true>>({x}, o);
     return detail::pool_volume<average_pool2d_op>(x, o, true, r.type.extents);
 }
 
 TENON_INLINE any_tensor conv3d(const any_tensor& x, const any_tensor& w, const conv3d_options& o) {
     constexpr auto copied = reshape_op::copied;
-    const extents result = detail::judged<detail::conv3d_rule<false>>(o, {x, w}).type.extents;
+    const extents result = detail::check_operands<detail::conv3d_rule<false>>({x, w}, o).type.extents;
     const detail::window_axis::amounts around =
         detail::depth_of(o).padding_of(x.extents()[1].size, w.extents()[0].size);
     const std::int64_t depths = w.extents()[0].size, planes = result[1].size, stride = o.stride.depth;
@@ -445,7 +437,7 @@ TENON_INLINE any_tensor conv3d(const any_tensor& x, const any_tensor& w, const c
 
 TENON_INLINE any_tensor conv3d_transpose(const any_tensor& x, const any_tensor& w, const conv3d_options& o) {
     constexpr auto copied = reshape_op::copied;
-    const extents result = detail::judged<detail::conv3d_rule<true>>(o, {x, w}).type.extents;
+    const extents result = detail::check_operands<detail::conv3d_rule<true>>({x, w}, o).type.extents;
     const std::int64_t depths = w.extents()[0].size, depth = x.extents()[1].size, planes = result[1].size,
                        stride = o.stride.depth;
     const any_tensor images = detail::as_images(x);

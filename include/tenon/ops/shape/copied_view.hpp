@@ -2,7 +2,7 @@
 
 #include <tenon/core/sizes/copied_dimension.hpp>
 #include <tenon/dense/strided_copy.hpp>
-#include <tenon/op/axes.hpp>
+#include <tenon/op/op_definition.hpp>
 
 /// What ops copy from where to where, on every device.
 
@@ -17,11 +17,11 @@ struct copied_view {
     }
 };
 
-/// Dimension i of `out` is dimension axes[i] of x.
-inline copied_view transposed_view(const extents& x, const index_list& axes, const extents& out) {
-    const row_major_steps from(x), to(out);
+/// A part of a tensor, to `out`, which has its sizes.
+inline copied_view part_view(const regular_part& part, const extents& out) {
+    const row_major_steps to(out);
     copied_view v;
-    for (int i = 0; i < x.rank(); ++i) v.add(out[i].size, from[axis_of(axes[i], x.rank())], to[i]);
+    for (int i = 0; i < out.rank(); ++i) v.add(out[i].size, part.strides[i], to[i]);
     return v;
 }
 /// x, aligned at the last dimension, is repeated to the sizes of `out`.

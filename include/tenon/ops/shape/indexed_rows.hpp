@@ -5,6 +5,7 @@
 #include <tenon/core/sizes/indexed_rows.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/op/axes.hpp>
+#include <tenon/op/op_definition.hpp>
 #include <tenon/ops/shape/row_indices.hpp>
 
 /// Which rows of x the ops of ops/shape/indexed.hpp name, on every device.

@@ -100,16 +100,7 @@ struct slice_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 1 ? sliced(a, in[0]) : inferred(fault::expects_more_operands);
     }
-    static constexpr regular_part part(const attributes& a, const extents& x, const extents&) {
-        regular_part p;
-        std::int64_t strides[max_rank]{}, stride = 1;
-        for (int d = x.rank(); d-- > 0; stride *= x[d].size) strides[d] = stride;
-        for (int d = 0; d < x.rank(); ++d) {
-            p.first += detail::bound_range(a.of(d), x[d]).first * strides[d];
-            p.strides.push_back(a.of(d).step * strides[d]);
-        }
-        return p;
-    }
+    static regular_part part(const attributes& a, const extents& x, const extents& sliced);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };

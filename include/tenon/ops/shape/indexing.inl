@@ -23,19 +23,14 @@ namespace detail {
 /// x's slice and a tensor of the slice's sizes: copied from the slice, or into it (then the rest of x is zero).
 inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_type& x, const extents& part,
                                     bool into) {
-    const row_major_steps x_steps(x.extents), part_steps(part);
-    std::int64_t offset = 0;
+    const regular_part in_x = slice_op::part(a, x.extents, part);
+    const row_major_steps part_steps(part);
     copied_dimension dims[max_rank];
-    for (int i = 0; i < part.rank(); ++i) {
-        const range r = a.of(i);
-        // A step of which none is taken may be of any size.
-        const std::int64_t in_x = part[i].size > 1 ? r.step * x_steps[i] : x_steps[i];
-        if (part[i].size > 0) offset += bound_range(r, x.extents[i]).first * x_steps[i];
-        dims[i] = {part[i].size, into ? part_steps[i] : in_x, into ? in_x : part_steps[i]};
-    }
+    for (int i = 0; i < part.rank(); ++i)
+        dims[i] = {part[i].size, into ? part_steps[i] : in_x.strides[i], into ? in_x.strides[i] : part_steps[i]};
     const std::size_t bytes = size_of(x.element);
-    return std::make_unique<placed_copy_kernel>(strided_copy(dims, part.rank(), bytes), bytes, into ? 0 : offset,
-                                                into ? offset : 0, into ? x.extents.elements() : 0, 0);
+    return std::make_unique<placed_copy_kernel>(strided_copy(dims, part.rank(), bytes), bytes, into ? 0 : in_x.first,
+                                                into ? in_x.first : 0, into ? x.extents.elements() : 0, 0);
 }
 
 template <class T> class tile_gradient_kernel final : public kernel {
@@ -111,6 +106,17 @@ private:
 
 } // namespace detail
 
+TENON_INLINE regular_part slice_op::part(const attributes& a, const extents& x, const extents& sliced) {
+    const detail::row_major_steps steps(x);
+    regular_part p;
+    for (int i = 0; i < x.rank(); ++i) {
+        const range r = a.of(i);
+        // A step of which none is taken may be of any size.
+        p.strides.push_back(sliced[i].size > 1 ? r.step * steps[i] : steps[i]);
+        if (sliced[i].size > 0) p.first += detail::bound_range(r, x[i]).first * steps[i];
+    }
+    return p;
+}
 TENON_INLINE kernel_pointer slice_op::prepare(const kernel_setup& s) {
     return detail::prepare_slice(decode<attributes>(s.attrs), s.inputs[0], s.outputs[0].extents, false);
 }

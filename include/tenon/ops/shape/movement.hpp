@@ -28,14 +28,7 @@ struct transpose_op {
         for (const std::int64_t axis : order) result.push_back(x[detail::axis_of(axis, x.rank())]);
         return inferred(in[0].element, result);
     }
-    static constexpr regular_part part(const attributes& a, const extents& x, const extents&) {
-        regular_part p;
-        std::int64_t strides[max_rank]{}, stride = 1;
-        for (int d = x.rank(); d-- > 0; stride *= x[d].size) strides[d] = stride;
-        for (const std::int64_t axis : complete(a.axes, x.rank()))
-            p.strides.push_back(strides[detail::axis_of(axis, x.rank())]);
-        return p;
-    }
+    static regular_part part(const attributes& a, const extents& x, const extents&);
     /// The permutation that no axes stand for.
     static constexpr index_list complete(const index_list& axes, int rank) {
         if (axes.count > 0) return axes;
@@ -243,10 +236,16 @@ inline kernel_pointer prepare_copy(const copied_view& v, const kernel_setup& s) 
 
 } // namespace detail
 
+TENON_INLINE regular_part transpose_op::part(const attributes& a, const extents& x, const extents&) {
+    const detail::row_major_steps steps(x);
+    regular_part p;
+    for (const std::int64_t axis : complete(a.axes, x.rank()))
+        p.strides.push_back(steps[detail::axis_of(axis, x.rank())]);
+    return p;
+}
 TENON_INLINE kernel_pointer transpose_op::prepare(const kernel_setup& s) {
-    const extents& x = s.inputs[0].extents;
-    return detail::prepare_copy(
-        detail::transposed_view(x, complete(decode<attributes>(s.attrs).axes, x.rank()), s.outputs[0].extents), s);
+    const extents& out = s.outputs[0].extents;
+    return detail::prepare_copy(detail::part_view(part(decode<attributes>(s.attrs), s.inputs[0].extents, out), out), s);
 }
 TENON_INLINE kernel_pointer broadcast_to_op::prepare(const kernel_setup& s) {
     return detail::prepare_copy(detail::repeated_view(s.inputs[0].extents, s.outputs[0].extents), s);

@@ -73,12 +73,7 @@ private:
         void begin(std::byte* arena, const kernel_run& of) {
             const auto address = [&](int v) -> const void* {
                 const location& l = p_.scheduled.memory.locations[static_cast<std::size_t>(v)];
-                switch (l.where) {
-                case location::kind::arena: return arena + l.offset;
-                case location::kind::uploaded: return static_cast<std::byte*>(p_.constants[0].data()) + l.offset;
-                case location::kind::resident: return l.address;
-                default: return nullptr;
-                }
+                return l.where == location::kind::arena ? arena + l.offset : p_.fixed_address(v);
             };
             for (std::size_t s = 0, i = 0, o = 0; s < p_.size(); ++s) {
                 const program_item& it = p_.item(s);

@@ -161,6 +161,8 @@ public:
         return node == static_cast<int>(size()) || op(node).cost < worth_a_task;
     }
     bool accepts(const any_array* const* feeds) const;
+    /// Where a value lies in every run; nullptr: elsewhere in each.
+    const void* fixed_address(int value) const;
     std::string largest_holders(std::size_t device) const;
 
     // What is said of an operation.

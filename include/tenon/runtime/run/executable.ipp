@@ -380,6 +380,13 @@ TENON_INLINE bool executable::accepts(const any_array* const* feeds) const {
     return true;
 }
 
+TENON_INLINE const void* executable::fixed_address(int value) const {
+    const location& l = scheduled.memory.locations[static_cast<std::size_t>(value)];
+    if (l.where != location::kind::uploaded) return l.where == location::kind::resident ? l.address : nullptr;
+    const int device = whole.value(whole.root(value)).device;
+    return static_cast<const std::byte*>(constants[static_cast<std::size_t>(device)].data()) + l.offset;
+}
+
 TENON_INLINE std::string executable::largest_holders(std::size_t device) const {
     std::vector<memory_holder> holders = summary.devices[device].largest;
     const auto more = devices[device]->resources().largest();

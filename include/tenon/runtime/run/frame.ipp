@@ -88,9 +88,7 @@ TENON_INLINE void frame::point_into_arenas(bool first) {
         if (!first) return was;
         if (p.where == location::kind::arena)
             return texts_.try_emplace(root, element_type::string, t.extents).first->second.data();
-        if (p.where == location::kind::uploaded)
-            return static_cast<std::byte*>(p_.constants[static_cast<std::size_t>(device)].data()) + p.offset;
-        return p.where == location::kind::resident ? p.address : nullptr;
+        return p_.fixed_address(v);
     };
     for (std::size_t s = 0, i = 0, o = 0; s < p_.size(); ++s) {
         const program_item& it = p_.item(s);

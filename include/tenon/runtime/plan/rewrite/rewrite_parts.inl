@@ -49,6 +49,7 @@ inline void read_parts_in_place(program& p, const plan_options& o) {
             if (parts[k].is_part) ++readable[static_cast<std::size_t>(i.inputs[k])];
         found[n] = std::move(parts);
     }
+    bool changes = false;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         if (found[n].empty()) continue;
         program_item& i = p.items[n];
@@ -65,13 +66,14 @@ inline void read_parts_in_place(program& p, const plan_options& o) {
             i.inputs[k] = p.item(p.value(v).producer).inputs[0];
         }
         if (!any) continue;
+        changes = true;
         made.places = tenon::detail::places_of(found[n]);
         i.op = &fused_parts_definition;
         i.attributes = encode(made);
         i.find_reads();
         ++p.fused;
     }
-    drop_unread(p, false);
+    if (changes) drop_unread(p, false);
 }
 
 } // namespace tenon::runtime::detail
