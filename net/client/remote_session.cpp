@@ -5,6 +5,7 @@
 #include <net/rpc/asking.hpp>
 #include <net/wire/trace_rows.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::net {
@@ -245,6 +246,7 @@ void remote_session::take(answer a, const step& in, const fetch_request& q, any_
         a.message += a.unknown ? "; whether the step was applied is not known" : "; it was not begun";
         if (is_late && in.limited()) runtime::exceed_limit(in, a.message);
     }
+    if (a.failed) a.message = runtime::with_places(graph, std::move(a.message));
     run_step::reply r = read_answer<run_step>(std::move(a));
     tell_placed(r.placed);
     if (t)

@@ -52,7 +52,7 @@ awk '
         list = ""
         for (i = 1; i <= n; ++i) {
             p = all[i]
-            if (p ~ /= \{\}$/ && p !~ /[a-z_0-9] = \{\}$/) continue
+            if (p ~ /^called_from / || (p ~ /= \{\}$/ && p !~ /[a-z_0-9] = \{\}$/)) continue
             word = last_word(p)
             if (word == "" || p !~ /[ &*.]/ || (p ~ /^[A-Z]$/)) continue
             if (p ~ /\.\.\./) word = word ".."

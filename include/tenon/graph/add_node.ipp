@@ -134,6 +134,7 @@ inline node* enter(graph_state& g, node&& n) {
         if (const auto* types = std::get_if<std::vector<tensor_type>>(&value))
             for (const tensor_type& t : *types) hold_names(g, t.extents);
     }
+    if (n.made_at.file) n.made_at.file = g.files.emplace(n.made_at.file).first->c_str();
     n.number = static_cast<std::int64_t>(g.nodes.size());
     n.graph = &g;
     g.nodes.push_back(std::move(n));
@@ -223,6 +224,7 @@ inline node* make_node(const op_definition& op, std::vector<any_tensor> inputs, 
     n.op = &op;
     n.graph = g;
     n.container = scope.container;
+    n.made_at = place_in_force();
     n.controls = scope.controls;
     n.colocated = scope.colocated;
     const bool shared = may_be_shared(op) && name.empty();

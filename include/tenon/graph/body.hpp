@@ -69,6 +69,9 @@ private:
 class body_scope : scope_base {
 public:
     explicit body_scope(const body_builder& of);
+
+private:
+    const making by_the_program_{making::anew{}};
 };
 
 /// The graph in scope, or around it where that is a body's: where variables are.

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
@@ -47,6 +48,7 @@ public:
     std::uint64_t seed = 0;
     // Names of its nodes' sizes, and what holds those that do not live for ever.
     std::unordered_map<const char*, std::shared_ptr<const char>> size_names;
+    std::unordered_set<std::string> files;                // of which its nodes are
     std::vector<std::shared_ptr<const void>> attachments; // what nodes refer to by number: data sets
     // While it is made as a body of control flow (graph/body.hpp), by the thread that makes it: the graph around it, and what gives a tensor
     // of that as one of this.

@@ -62,6 +62,11 @@ inline graph_state* default_graph() {
     return g;
 }
 
+TENON_INLINE source_place& place_in_force() noexcept {
+    static thread_local source_place here;
+    return here;
+}
+
 TENON_INLINE const scope_state& current_scopes() noexcept {
     const scope_state* s = innermost();
     return s ? *s : no_scopes();

@@ -109,13 +109,16 @@ public:
         projections_{of(o, "query/"), of(o, "key/"), of(o, "value/"), of(o, "output/")} {}
 
     /// Of x to itself.
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else return attend(detail::as_tensor(x), detail::as_tensor(x));
     }
     /// Queries of x, keys and values of `source`: [batch, n, width] and [batch, m, any] -> [batch, n, width].
-    template <OperandOrIllShaped X, OperandOrIllShaped Y> auto operator()(const X& x, const Y& source) const {
+    template <OperandOrIllShaped X, OperandOrIllShaped Y>
+    auto operator()(const X& x, const Y& source, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
@@ -124,7 +127,8 @@ public:
     /// The same where of sequence s the first lengths[s] positions of `source` are seen: int32 or int64[batch], a scalar for one
     /// sequence.
     template <OperandOrIllShaped X, OperandOrIllShaped Y, OperandOrIllShaped L>
-    auto operator()(const X& x, const Y& source, const L& lengths) const {
+    auto operator()(const X& x, const Y& source, const L& lengths, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};

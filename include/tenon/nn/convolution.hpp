@@ -57,7 +57,8 @@ public:
     explicit conv2d_layer(Activation a = {}, conv2d_layer_options o = {}) :
         activation_(std::move(a)), options_(std::move(o)) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
@@ -184,7 +185,8 @@ public:
         if (options_.name.empty()) options_.name = Windows::name;
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {

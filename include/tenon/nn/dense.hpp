@@ -45,7 +45,8 @@ public:
         options_(std::move(o)), prefix_(std::move(prefix)) {}
 
     template <int Units, class X, class Activation = linear_activation>
-    auto operator()(const X& x, const Activation& activation = {}) const {
+    auto operator()(const X& x, const Activation& activation = {}, called_from here = {}) const {
+        const making made(here);
         using T = typename X::element_type;
         constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
         const auto w = kernel.template get<T, shape<inputs, Units>>(prefix_ + "kernel", options_.kernel);
@@ -77,7 +78,8 @@ public:
 
     explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), map_(std::move(o)) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
@@ -99,16 +101,15 @@ private:
     projection map_;
 };
 
-template <int Units, class Activation> dense_layer<Units, Activation> dense(Activation a, const dense_options& o = {}) {
-    return dense_layer<Units, Activation>(std::move(a), o);
-}
-template <int Units> dense_layer<Units> dense(const dense_options& o = {}) { return dense_layer<Units>({}, o); }
-template <class N>
-    requires(std::is_integral_v<N>)
-ill_shaped dense(N) {
-    static_assert(detail::is_mistake<N>,
-                  "tenon::nn::dense: the number of units is a template argument: write dense<300>()");
-    return {};
+/// dense<300>(relu), dense<10>({.use_bias = false}), dense<10>(relu, {.name = "last"}).
+// One function, so that a compiler that refuses a call has little to say.
+template <int Units = 0, class First = dense_options> auto dense(First first = {}, const dense_options& o = {}) {
+    if constexpr (Units == 0) {
+        static_assert(detail::is_mistake<First>,
+                      "tenon::nn::dense: the number of units is a template argument: write dense<300>()");
+        return ill_shaped{};
+    } else if constexpr (std::is_same_v<First, dense_options>) return dense_layer<Units>({}, std::move(first));
+    else return dense_layer<Units, First>(std::move(first), o);
 }
 
 } // namespace tenon::nn

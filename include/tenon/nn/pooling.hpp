@@ -17,7 +17,8 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
         judgement<max_pool2d_op,
                   detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>,
                   X>;
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
     }
 };
@@ -28,14 +29,18 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
     using judged =
         judgement<average_pool2d_op,
                   detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>, X>;
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
     }
 };
 
 /// The mean of each channel of each image: [batch, height, width, channels] -> [batch, channels].
 struct global_average_pool {
-    template <OperandOrIllShaped X> auto operator()(const X& x) const { return tenon::global_average_pool(x); }
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
+        return tenon::global_average_pool(x);
+    }
 };
 
 } // namespace tenon::nn

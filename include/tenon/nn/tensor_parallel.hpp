@@ -84,7 +84,8 @@ public:
         check_split_devices("column_parallel_dense", {devices_.begin(), devices_.end()});
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
@@ -147,7 +148,8 @@ public:
         check_split_devices("row_parallel_dense", {devices_.begin(), devices_.end()});
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
@@ -158,7 +160,8 @@ public:
                 split_tensor<typename std::remove_cvref_t<decltype(parts)>::value_type, devices>{parts, devices_});
         }
     }
-    template <class X, int M> auto operator()(const split_tensor<X, M>& x) const {
+    template <class X, int M> auto operator()(const split_tensor<X, M>& x, called_from here = {}) const {
+        const making made(here);
         static_assert(M == devices, "tenon::nn::row_parallel_dense: its input lies on another number of devices");
         using verdict = judgement<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>, X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -206,7 +209,8 @@ public:
 
     template <class X> using judged = typename column_parallel_dense_layer<Hidden, N, Activation>::template judged<X>;
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else return rows_(columns_(x));
@@ -243,7 +247,8 @@ public:
         check_split_devices("parallel_multi_head_attention", {devices_.begin(), devices_.end()});
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
         else {
@@ -251,7 +256,9 @@ public:
             return attend(in, in);
         }
     }
-    template <OperandOrIllShaped X, OperandOrIllShaped Y> auto operator()(const X& x, const Y& source) const {
+    template <OperandOrIllShaped X, OperandOrIllShaped Y>
+    auto operator()(const X& x, const Y& source, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};

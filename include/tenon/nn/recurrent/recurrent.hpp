@@ -143,14 +143,16 @@ public:
     explicit lstm_layer(recurrent_options o = {}) : options_(std::move(o)) {}
 
     /// From a state of zeros.
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return recurrent_result{ill_shaped{}, lstm_state{ill_shaped{}, ill_shaped{}}};
         else return run(detail::as_tensor(x));
     }
     template <OperandOrIllShaped X, OperandOrIllShaped H, OperandOrIllShaped C>
-    auto operator()(const X& x, const lstm_state<H, C>& from) const {
+    auto operator()(const X& x, const lstm_state<H, C>& from, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X, H, C>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return recurrent_result{ill_shaped{}, lstm_state{ill_shaped{}, ill_shaped{}}};
@@ -204,13 +206,16 @@ public:
     explicit gru_layer(recurrent_options o = {}) : options_(std::move(o)) {}
 
     /// From a state of zeros.
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return recurrent_result{ill_shaped{}, ill_shaped{}};
         else return run(detail::as_tensor(x));
     }
-    template <OperandOrIllShaped X, OperandOrIllShaped H> auto operator()(const X& x, const H& from) const {
+    template <OperandOrIllShaped X, OperandOrIllShaped H>
+    auto operator()(const X& x, const H& from, called_from here = {}) const {
+        const making made(here);
         using verdict = verdict_on<X, H>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return recurrent_result{ill_shaped{}, ill_shaped{}};
@@ -264,7 +269,10 @@ template <class Recurrent> struct all_steps {
     explicit all_steps(Recurrent r) : layer(std::move(r)) {}
     Recurrent layer;
     const Recurrent& inner() const noexcept { return layer; }
-    template <OperandOrIllShaped X> auto operator()(const X& x) const { return layer(x).sequence; }
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
+        return layer(x).sequence;
+    }
 };
 template <class R> all_steps(R) -> all_steps<R>;
 /// .. or for the one it ends with, [batch, Hidden].
@@ -272,7 +280,8 @@ template <class Recurrent> struct last_step {
     explicit last_step(Recurrent r) : layer(std::move(r)) {}
     Recurrent layer;
     const Recurrent& inner() const noexcept { return layer; }
-    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+        const making made(here);
         const auto state = layer(x).state;
         if constexpr (requires { state.hidden; }) return state.hidden;
         else return state;

@@ -144,63 +144,78 @@ any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, con
 } // namespace untyped
 
 /// images + delta.
-template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const number& delta) {
+template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const number& delta, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_brightness_rule, X>(untyped::adjust_brightness, images, delta);
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_brightness(const X& images, const A& delta) {
+template <OperandOrIllShaped X, OperandOrIllShaped A>
+auto adjust_brightness(const X& images, const A& delta, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_brightness_rule, X, A>(untyped::adjust_brightness, images, delta);
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
-template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const number& factor) {
+template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const number& factor, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_contrast_rule, X>(untyped::adjust_contrast, images, factor);
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_contrast(const X& images, const A& factor) {
+template <OperandOrIllShaped X, OperandOrIllShaped A>
+auto adjust_contrast(const X& images, const A& factor, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_contrast_rule, X, A>(untyped::adjust_contrast, images, factor);
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
-template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta) {
+template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_hue_rule, X>(untyped::adjust_hue, images, delta);
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_hue(const X& images, const A& delta) {
+template <OperandOrIllShaped X, OperandOrIllShaped A>
+auto adjust_hue(const X& images, const A& delta, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_hue_rule, X, A>(untyped::adjust_hue, images, delta);
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
-template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const number& factor) {
+template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const number& factor, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_saturation_rule, X>(untyped::adjust_saturation, images, factor);
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_saturation(const X& images, const A& factor) {
+template <OperandOrIllShaped X, OperandOrIllShaped A>
+auto adjust_saturation(const X& images, const A& factor, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_saturation_rule, X, A>(untyped::adjust_saturation, images, factor);
 }
 /// gain * images^gamma.
-template <OperandOrIllShaped X> auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1) {
+template <OperandOrIllShaped X>
+auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_gamma_rule, X>(untyped::adjust_gamma, images, gamma, gain);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1) {
+auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_gamma_rule, X, A>(untyped::adjust_gamma, images, gamma, gain);
@@ -208,41 +223,52 @@ auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1) {
 
 /// adjust_brightness by an amount for each image, even in [-most, most). The random functions throw invalid_argument_error
 /// for bounds that are not finite or not in order; equal ones are that number.
-template <OperandOrIllShaped X> auto random_brightness(const X& images, double most, const seeded& o = {}) {
+template <OperandOrIllShaped X>
+auto random_brightness(const X& images, double most, const seeded& o = {}, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::random_brightness_rule, X>(untyped::random_brightness, images, most, o);
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
-template <OperandOrIllShaped X> auto random_contrast(const X& images, double low, double high, const seeded& o = {}) {
+template <OperandOrIllShaped X>
+auto random_contrast(const X& images, double low, double high, const seeded& o = {}, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::random_contrast_rule, X>(untyped::random_contrast, images, low, high, o);
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
-template <OperandOrIllShaped X> auto random_hue(const X& images, double most, const seeded& o = {}) {
+template <OperandOrIllShaped X>
+auto random_hue(const X& images, double most, const seeded& o = {}, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::random_hue_rule, X>(untyped::random_hue, images, most, o);
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
-template <OperandOrIllShaped X> auto random_saturation(const X& images, double low, double high, const seeded& o = {}) {
+template <OperandOrIllShaped X>
+auto random_saturation(const X& images, double low, double high, const seeded& o = {}, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::random_saturation_rule, X>(untyped::random_saturation, images, low, high, o);
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
-template <OperandOrIllShaped X> auto random_gamma(const X& images, double low, double high, const seeded& o = {}) {
+template <OperandOrIllShaped X>
+auto random_gamma(const X& images, double low, double high, const seeded& o = {}, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::random_gamma_rule, X>(untyped::random_gamma, images, low, high, o);
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
-template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images) {
+template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_from here = {}) {
+    const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
@@ -250,13 +276,15 @@ template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images) {
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
-template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images) {
+template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv, images);
 }
 /// The reverse; hues are taken modulo 1.
-template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images) {
+template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from here = {}) {
+    const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::hsv_to_rgb_rule, X>(untyped::hsv_to_rgb, images);
@@ -265,13 +293,16 @@ template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images) {
 /// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].
 template <class X, class M, class D>
     requires detail::ElementwiseOperands<X, M, D>
-auto normalize(X&& images, M&& mean, D&& deviation) {
+auto normalize(X&& images, M&& mean, D&& deviation, called_from here = {}) {
+    const making made(here);
     return elementwise_composite<detail::normalize_rule>(detail::normalize_of, static_cast<X&&>(images),
                                                          static_cast<M&&>(mean), static_cast<D&&>(deviation));
 }
 /// A mean and a deviation for each channel: normalize(images, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}).
 template <OperandOrIllShaped X, std::size_t Channels>
-auto normalize(const X& images, const double (&mean)[Channels], const double (&deviation)[Channels]) {
+auto normalize(const X& images, const double (&mean)[Channels], const double (&deviation)[Channels],
+               called_from here = {}) {
+    const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
         using T = typename X::element_type;

@@ -100,7 +100,8 @@ struct resize_rule {
 
 /// The images as Height x Width pixels. Bilinear and area are for floating numbers: cast<float>(images).
 template <interpolation Method, std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto resize(const X& images) {
+auto resize(const X& images, called_from here = {}) {
+    const making made(here);
     constexpr detail::resize_attributes asked{Method, Height, Width};
     using verdict =
         detail::verdict_of<detail::resize_rule, detail::constant_attributes<asked>, detail::operand_of_t<X>>;

@@ -103,14 +103,17 @@ TENON_OP(attention, attention_gradient);
 
 /// Attention of queries to keys and values.
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V>
-auto attention(const Q& queries, const K& keys, const V& values, const attention_op::attributes& a = {}) {
+auto attention(const Q& queries, const K& keys, const V& values, const attention_op::attributes& a = {},
+               called_from here = {}) {
+    const making made(here);
     return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values);
 }
 /// The same where sequence s has lengths[s] keys: int32 or int64, of the sizes before those of heads. A length that is negative or
 /// more than there are keys fails the step with invalid_argument_error, which names it.
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V, OperandOrIllShaped L>
 auto attention(const Q& queries, const K& keys, const V& values, const L& key_lengths,
-               const attention_op::attributes& a = {}) {
+               const attention_op::attributes& a = {}, called_from here = {}) {
+    const making made(here);
     return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values, key_lengths);
 }
 

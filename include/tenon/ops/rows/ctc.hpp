@@ -63,8 +63,9 @@ TENON_OP(ctc, ctc_loss);
 /// The loss of each sequence. A label that is no class, or is the blank, a time beyond the logits' and a length beyond the labels' fail the
 /// step with invalid_argument_error, which names it.
 template <OperandOrIllShaped X, OperandOrIllShaped L, OperandOrIllShaped T, OperandOrIllShaped N>
-auto ctc_loss(const X& logits, const L& labels, const T& times, const N& lengths,
-              const ctc_loss_op::attributes& a = {}) {
+auto ctc_loss(const X& logits, const L& labels, const T& times, const N& lengths, const ctc_loss_op::attributes& a = {},
+              called_from here = {}) {
+    const making made(here);
     return apply_op<ctc_loss_op, detail::default_attributes<ctc_loss_op>>(a, logits, labels, times, lengths);
 }
 

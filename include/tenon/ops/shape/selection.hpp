@@ -156,7 +156,9 @@ template <auto Size, int Dropped, class S> constexpr auto selected_shape() {
 
 /// The parts of x where the mask, of bools, is true: the mask has the first of x's sizes, in whose place comes Size, how many
 /// there are: dyn, a named size, or a number, which the step then checks.
-template <auto Size = dyn, OperandOrIllShaped X, OperandOrIllShaped M> auto boolean_mask(const X& x, const M& mask) {
+template <auto Size = dyn, OperandOrIllShaped X, OperandOrIllShaped M>
+auto boolean_mask(const X& x, const M& mask, called_from here = {}) {
+    const making made(here);
     using verdict = detail::verdict_on_operands<detail::selection_rule<boolean_mask_op>, X, M>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
@@ -169,7 +171,8 @@ template <auto Size = dyn, OperandOrIllShaped X, OperandOrIllShaped M> auto bool
 
 /// The indices of the elements of x that are not 0 or false, a row for each, in the order in which they lie: int64, of sizes
 /// Size by x's rank. A NaN is not 0.
-template <auto Size = dyn, OperandOrIllShaped X> auto nonzero(const X& x) {
+template <auto Size = dyn, OperandOrIllShaped X> auto nonzero(const X& x, called_from here = {}) {
+    const making made(here);
     using verdict = detail::verdict_on_operands<detail::selection_rule<nonzero_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
@@ -181,7 +184,9 @@ template <auto Size = dyn, OperandOrIllShaped X> auto nonzero(const X& x) {
 /// The different elements of x, of 1 dimension, in the order in which they first occur, and for each element of x where it is
 /// among them, as std::tuple of a tensor of size Size and one of Index (int32 or int64) of x's size. -0 is 0, a NaN equals
 /// nothing.
-template <auto Size, Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const X& x) {
+template <auto Size, Element Index = std::int32_t, OperandOrIllShaped X>
+auto unique(const X& x, called_from here = {}) {
+    const making made(here);
     using verdict = detail::verdict_on_operands<detail::selection_rule<unique_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     static_assert(std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::int64_t>,
@@ -194,7 +199,10 @@ template <auto Size, Element Index = std::int32_t, OperandOrIllShaped X> auto un
                           tensor<Index, typename X::shape_type>::unchecked(both[1]));
     }
 }
-template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const X& x) { return unique<dyn, Index>(x); }
+template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const X& x, called_from here = {}) {
+    const making made(here);
+    return unique<dyn, Index>(x);
+}
 
 } // namespace tenon
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/graph.hpp>
 #include <tenon/runtime/plan/sizes.hpp>
 
 namespace tenon::runtime {
@@ -61,12 +62,18 @@ inline bool is_named_by_program(const node& n) {
         }
     return true;
 }
+inline std::string made_at(const node& n) {
+    if (n.made_at.file) return std::string(", made at ") + n.made_at.file + ":" + std::to_string(n.made_at.line);
+    const std::string of = n.follows ? made_at(*n.follows) : std::string();
+    return of.empty() ? of : ", for the gradient or an update of " + n.follows->name + of;
+}
 } // namespace detail
 
 TENON_INLINE std::string described(const node& n, const std::string& device) {
     std::string text = n.name + " (" + shown_op(n) + ")";
     if (!device.empty()) text += " on " + device;
-    if (detail::is_named_by_program(n)) return text;
+    const std::string place = detail::made_at(n);
+    if (!place.empty() || detail::is_named_by_program(n)) return text + place;
     constexpr std::size_t most_named = 2, most_seen = 64;
     std::vector<const node*> seen{&n}, named;
     for (std::size_t at = 0; at < seen.size() && named.size() < most_named; ++at)
@@ -76,8 +83,22 @@ TENON_INLINE std::string described(const node& n, const std::string& device) {
             if (detail::is_named_by_program(*i.node) && named.size() < most_named) named.push_back(i.node);
         }
     for (std::size_t k = 0; k < named.size(); ++k)
-        text += (k == 0 ? ", which is computed of " : " and ") + named[k]->name;
+        text += (k == 0 ? ", which is computed of " : ", and of ") + named[k]->name + detail::made_at(*named[k]);
     return text;
+}
+
+TENON_INLINE std::string with_places(const graph& g, std::string message) {
+    constexpr std::string_view begin = "[node ";
+    for (std::size_t at = message.find(begin); at != std::string::npos; at = message.find(begin, at + 1)) {
+        const std::size_t name = at + begin.size(), op = message.find(" (", name), end = message.find(']', name);
+        if (op == std::string::npos || end == std::string::npos || op > end) break;
+        try {
+            const node& n = *g.find(message.substr(name, op - name));
+            message.insert(std::min(end, message.find(',', op)), detail::made_at(n));
+        } catch (const not_found_error&) { // of another's graph
+        }
+    }
+    return message;
 }
 
 TENON_INLINE tensor_type inferred_in_step(const node& n, const attributes& a, type_list in, int k, bool says_node) {

@@ -65,3 +65,18 @@ TEST_CASE("a graph that arrives is refused in an op's own words") {
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)sess.run(x * 2.0f); }),
                    "paired_of_test: what is paired is of an even number: float[3]"));
 }
+
+TEST_CASE("an error that a server's step ends with says the line of the client's program") {
+    tn::server server = tn::server::create_local_server();
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<4>>("x");
+    const auto i = tn::placeholder<int, tn::shape<2>>("i");
+    const auto rows = tn::gather(x, i);
+    const std::string here = std::string(", made at ") + __FILE__ + ":" + std::to_string(__LINE__ - 1);
+    tn::session sess(server.target(), g);
+    const std::string words = message_of<tn::invalid_argument_error>([&] {
+        (void)sess.run(tn::feed(x, tn::array<float>({1, 2, 3, 4})), tn::feed(i, tn::array<int>({1, 7})), rows);
+    });
+    CHECK_MESSAGE(contains(words, "[node gather (gather) on /job:local/task:0/device:CPU:0" + here), words);
+}
