@@ -10,7 +10,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_50", "mlp_128", "conv_64",
         "matmul_64", "matmul_256", "matmul_1024", "attention", "attention_gradient", "stencil", "loop",
-        "sort_1000000"]
+        "sort_1000000", "lstm_step", "batch_norm_step", "transformer_step", "embedding_bag",
+        "embedding_bag_step", "einsum"]
 CLUSTER_ROWS = ["cluster_run", "cluster_through", "cluster_pull_1", "cluster_pull_64", "cluster_push_1",
                 "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2", "cluster_sync_2",
                 "cluster_parallel_2"]  # each a process a task, on all the threads' cores
@@ -19,7 +20,7 @@ PEERS = ["tensorflow", "torch", "jax"]
 PEERS_OF = {row: ["tensorflow", "torch"] for row in INPUT_ROWS + CLUSTER_ROWS}
 PEERS_OF["input_tfrecord"] = PEERS_OF["input_get_next"] = ["tensorflow"]  # PyTorch has no such thing
 PEERS_OF["cluster_parallel_2"] = PEERS_OF["attention"] = PEERS_OF["attention_gradient"] = ["torch"]
-PEERS_OF["stencil"] = PEERS_OF["loop"] = PEERS_OF["sort_1000000"] = ["torch", "jax"]
+PEERS_OF.update({row: ["torch", "jax"] for row in ROWS[ROWS.index("stencil"):]})
 PEERS_OF.update({row: ["tensorflow", "torch", "ray"] for row in CLUSTER_ROWS[:6]})
 HIGHER_IS_BETTER = {"steps/s", "GFLOP/s", "GB/s"}
 

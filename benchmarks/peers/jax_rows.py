@@ -2,8 +2,10 @@
 
 import os
 
-from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers,
-                    report, seconds)
+import numpy
+
+from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, glorot, images, labels, mlp_parameters,
+                    numbers, report, seconds)
 
 args = arguments()
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -122,6 +124,94 @@ def sort(n):
     return lambda: f(x).block_until_ready()
 
 
+def squares(layer, parameters, x):
+    return training(parameters, lambda p: jnp.mean(jnp.square(layer(p, x))))
+
+
+def lstm():
+    def layer(p, x):
+        w, u, b = p
+
+        def one(state, projected):
+            h, c = state
+            i, f, g, o = jnp.split(projected + h @ u, 4, axis=1)
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+
+        zeros = jnp.zeros((64, 256), jnp.float32)
+        return lax.scan(one, (zeros, zeros), jnp.swapaxes(x @ w + b, 0, 1))[1]
+
+    parameters = [glorot(1, 256, 1024), glorot(2, 256, 1024), numbers(3, 1024)]
+    return squares(layer, parameters, jnp.asarray(numbers(1, 64, 128, 256)))
+
+
+def batch_norm():
+    def layer(p, x):
+        m, v = jnp.mean(x, (0, 1, 2)), jnp.var(x, (0, 1, 2))
+        return (x - m) * lax.rsqrt(v + 1e-5) * p[0] + p[1]
+
+    return squares(layer, [numbers(1, 64), numbers(2, 64)], jnp.asarray(numbers(1, 64, 28, 28, 64)))
+
+
+def transformer():
+    def norm(x, gamma, beta):
+        m, v = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
+        return (x - m) * lax.rsqrt(v + 1e-5) * gamma + beta
+
+    x = jnp.asarray(numbers(1, 8, 128, 256))
+
+    def loss_of(p):
+        h = norm(x, p[0], p[1])
+        q, k, v = ((h @ p[2 + i] + p[5 + i]).reshape(8, 128, 4, 64) for i in range(3))
+        y = x + jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(8, 128, 256) @ p[8] + p[9]
+        h = jax.nn.gelu(norm(y, p[10], p[11]) @ p[12] + p[13], approximate=True)
+        return jnp.mean(jnp.square(y + h @ p[14] + p[15]))
+
+    def zeros(n):
+        return numpy.zeros(n, numpy.float32)
+
+    gamma = numpy.ones(256, numpy.float32)
+    parameters = ([gamma, zeros(256)] + [glorot(i, 256, 256) for i in range(3)] + [zeros(256)] * 3 +
+                  [glorot(4, 256, 256), zeros(256), gamma, zeros(256), glorot(5, 256, 1024), zeros(1024),
+                   glorot(6, 1024, 256), zeros(256)])
+    return training(parameters, loss_of)
+
+
+def bags():
+    ids = numpy.random.default_rng(3).integers(0, 100000, (1024, 16)).astype(numpy.int32)
+    return jnp.asarray(ids), jnp.asarray(numbers(1, 100000, 64) * numpy.float32(0.01))
+
+
+def embedding_bag():
+    ids, table = bags()
+    f = jax.jit(lambda table: table[ids].sum(1))
+    return lambda: f(table).block_until_ready()
+
+
+def embedding_bag_step():
+    ids, table = bags()
+
+    def step(table):
+        rows, pull = jax.vjp(lambda rows: jnp.sum(jnp.square(rows.sum(1))), table[ids])
+        return table.at[ids].add(-RATE * pull(jnp.ones_like(rows))[0])
+
+    f = jax.jit(step, donate_argnums=0)
+
+    def one():
+        nonlocal table
+        table = f(table)
+        table.block_until_ready()
+
+    return one
+
+
+def einsum():
+    f = jax.jit(lambda q, k: jnp.einsum("bqhd,bkhd->bhqk", q, k))
+    q, k = (jnp.asarray(numbers(i, 8, 256, 8, 64)) for i in range(2))
+    return lambda: f(q, k).block_until_ready()
+
+
 kind, _, size = args.row.partition("_")
 call = {
     "two": two_nodes,
@@ -133,5 +223,10 @@ call = {
     "stencil": stencil,
     "loop": loop,
     "sort": lambda: sort(int(size)),
+    "lstm": lstm,
+    "batch": batch_norm,
+    "transformer": transformer,
+    "embedding": lambda: globals()[args.row](),
+    "einsum": einsum,
 }[kind]()
 report(args.row, args.threads, "jit", seconds(call))

@@ -14,6 +14,11 @@
 #     attention, _gradient      8 heads of 512 x 64 floats; with the gradients of all three; beside PyTorch us
 #     stencil                   a step of a five-point stencil on 2048 x 2048 floats; beside PyTorch, JAX  us
 #     loop                      1,000 runs of a while_loop on 64 floats; beside PyTorch, JAX               us
+#     lstm_step                 training steps of 64 sequences of 128 steps through 256 units,
+#     batch_norm_step           of a batch norm of 64 x 28 x 28 x 64,
+#     transformer_step          and of a causal block of 8 x 128 x 256, 4 heads; beside PyTorch, JAX        us
+#     embedding_bag, _step      sums of 16 of 100,000 rows of 64, 1,024 times; a step of it; PyTorch, JAX  us
+#     einsum                    scores of 8 heads, 8 x 256 x 8 x 64, by letters; beside PyTorch, JAX       us
 # of input, tf.data and PyTorch's DataLoader; on two threads with a parallel step, two workers, or a step that takes ahead:
 #     input_csv                 a row of ten floats from a file, in batches of 256                         us
 #     input_tfrecord            a TFRecord of 784 bytes, in batches of 50                                  us

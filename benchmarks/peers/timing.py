@@ -29,6 +29,12 @@ UNITS = {
     "stencil": "us",
     "loop": "us",
     "sort_1000000": "us",
+    "lstm_step": "us",
+    "batch_norm_step": "us",
+    "transformer_step": "us",
+    "embedding_bag": "us",
+    "embedding_bag_step": "us",
+    "einsum": "us",
     "input_csv": "us",
     "input_tfrecord": "us",
     "input_image": "us",
@@ -73,10 +79,10 @@ def seconds(call):
 
 def value_of(row, time_of_call):
     """The row's figure, in the row's unit, from the time of one call."""
-    if row in ("two_nodes", "stencil", "loop") or row.startswith(("attention", "sort")):
-        return time_of_call * 1e6
     if row in INPUTS:
         return time_of_call * 1e6 / INPUTS[row]
+    if UNITS[row] == "us":
+        return time_of_call * 1e6
     if row.startswith("chain"):
         return time_of_call * 1e9 / CHAIN
     if row.startswith("fused"):

@@ -6,6 +6,7 @@ import tempfile
 from timing import (BATCH, CHAIN, CSV_BATCH, ELEMENTS, INPUTS, RATE, arguments, conv_parameters, csv_files, images,
                     labels, mlp_parameters, numbers, pictures, report, seconds)
 
+import numpy
 import torch
 import torch.nn.functional as F
 
@@ -143,6 +144,74 @@ def sort(n):
         return {"eager": seconds(lambda: torch.sort(x))}
 
 
+def squares(module):
+    """A step down the mean of the squares of what a module gives is a row's."""
+
+    def loss_of(x):
+        y = module(x)
+        y = y[0] if isinstance(y, tuple) else y
+        return (y * y).mean()
+
+    return loss_of
+
+
+def module_step(module, x, loss_of):
+    return training(list(module.parameters()), lambda _: loss_of(x))["eager"]
+
+
+def lstm():
+    module = torch.nn.LSTM(256, 256, batch_first=True)
+    return {"eager": module_step(module, torch.from_numpy(numbers(1, 64, 128, 256)), squares(module))}
+
+
+def batch_norm():
+    x = torch.from_numpy(numbers(1, 64, 64, 28, 28))
+    ways = {}
+    for name, memory in (("eager", torch.contiguous_format), ("channels last", torch.channels_last)):
+        module = torch.nn.BatchNorm2d(64).train()
+        ways[name] = module_step(module, x.to(memory_format=memory), squares(module))
+    return ways
+
+
+def transformer():
+    x = torch.from_numpy(numbers(1, 8, 128, 256))
+    block = torch.nn.TransformerEncoderLayer(256, 4, 1024, dropout=0, activation=lambda h: F.gelu(h, approximate="tanh"),
+                                             batch_first=True, norm_first=True).train()
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(128)
+    loss_of = squares(lambda x: block(x, src_mask=mask, is_causal=True))
+    return {name: module_step(block, x, f) for name, f in (("eager", loss_of), ("compiled", torch.compile(loss_of)))}
+
+
+def bags():
+    ids = torch.from_numpy(numpy.random.default_rng(3).integers(0, 100000, (1024, 16)).astype(numpy.int64))
+    return ids, torch.from_numpy(numbers(1, 100000, 64) * 0.01)
+
+
+def embedding_bag():
+    ids, table = bags()
+    with torch.no_grad():
+        return {"eager": seconds(lambda: F.embedding_bag(ids, table, mode="sum"))}
+
+
+def embedding_bag_step():
+    ids, table = bags()
+    table.requires_grad_(True)
+
+    def step():
+        y = F.embedding_bag(ids, table, mode="sum", sparse=True)
+        (gradient,) = torch.autograd.grad((y * y).sum(), table)
+        with torch.no_grad():
+            table.add_(gradient, alpha=-RATE)
+
+    return {"eager": seconds(step)}
+
+
+def einsum():
+    q, k = tensors([numbers(i, 8, 256, 8, 64) for i in range(2)])
+    with torch.no_grad():
+        return {"eager": seconds(lambda: torch.einsum("bqhd,bkhd->bhqk", q, k))}
+
+
 def drained(loader):
     def call():
         for _ in loader:
@@ -224,6 +293,11 @@ ways = {
     "stencil": stencil,
     "loop": loop,
     "sort": lambda: sort(int(size)),
+    "lstm": lstm,
+    "batch": batch_norm,
+    "transformer": transformer,
+    "embedding": lambda: globals()[args.row](),
+    "einsum": einsum,
     "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():

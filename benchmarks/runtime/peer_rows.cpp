@@ -7,10 +7,15 @@
 #include <map>
 #include <string>
 
+#include <tenon/nn/normalization.hpp>
+#include <tenon/nn/recurrent/recurrent.hpp>
+#include <tenon/nn/transformer.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/flow/while_loop.hpp>
+#include <tenon/ops/linear/einsum.hpp>
 #include <tenon/ops/reduce/sort.hpp>
 #include <tenon/ops/rows/attention.hpp>
+#include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 
 #include "models.hpp"
@@ -165,6 +170,68 @@ measured sorted(int threads) {
     return {seconds([&] { step(values); }) * 1e6, "us"};
 }
 
+// A step of gradient descent of the squares of what a layer gives.
+template <class S, class Layer> measured training_step(int threads, const Layer& layer) {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, S>("x");
+    const auto loss = tn::mean(square(layer(x)));
+    const auto train = tn::gradient_descent(0.01).minimize(loss);
+    tn::session s(g, models::with_threads(threads));
+    s.run(tn::initialize_variables());
+    const auto step = s.callable(tn::feeds(x), tn::fetches(train, loss));
+    const auto in = random_values<S>();
+    return {seconds([&] { step(in); }) * 1e6, "us"};
+}
+
+// 64 sequences of 128 steps, 256 features and units.
+measured lstm(int threads) {
+    return training_step<tn::shape<64, 128, 256>>(threads, tn::nn::all_steps(tn::nn::lstm<256>()));
+}
+measured batch_norm(int threads) {
+    return training_step<tn::shape<64, 28, 28, 64>>(
+        threads, [](const auto& x) { return tn::nn::batch_norm()(x, tn::nn::training); });
+}
+// 8 x 128 positions of width 256, 4 heads.
+measured transformer(int threads) {
+    return training_step<tn::shape<8, 128, 256>>(threads, tn::nn::transformer_block<4, 1024>({.causal = true}));
+}
+
+// Sums of 16 of 100,000 rows of 64 floats, for 1,024 bags; or a step of gradient descent of their squares.
+measured embedding_bag(int threads, bool trains) {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto ids = tn::placeholder<std::int32_t, tn::shape<1024, 16>>("ids");
+    const auto table = tn::variable<float, tn::shape<100000, 64>>("table", tn::glorot_uniform(1));
+    const auto bags = tn::sum<1>(tn::gather(table, ids));
+    tn::session s(g, models::with_threads(threads));
+    tn::array<std::int32_t, tn::shape<1024, 16>> in;
+    std::mt19937 r(3);
+    for (std::int32_t& i : in) i = static_cast<std::int32_t>(r() % 100000);
+    if (trains) {
+        const auto train = tn::gradient_descent(0.01).minimize(tn::sum(square(bags)));
+        s.run(tn::initialize_variables());
+        const auto step = s.callable(tn::feeds(ids), tn::fetches(train));
+        return {seconds([&] { step(in); }) * 1e6, "us"};
+    }
+    s.run(tn::initialize_variables());
+    const auto step = s.callable(tn::feeds(ids), tn::fetches(bags));
+    return {seconds([&] { step(in); }) * 1e6, "us"};
+}
+
+// Scores of 8 heads in 8 sequences of 256 positions, kept position first.
+measured einsum(int threads) {
+    using shape = tn::shape<8, 256, 8, 64>;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto q = tn::placeholder<float, shape>("q"), k = tn::placeholder<float, shape>("k");
+    const auto y = tn::einsum<"bqhd,bkhd->bhqk">(q, k);
+    tn::session s(g, models::with_threads(threads));
+    const auto step = s.callable(tn::feeds(q, k), tn::fetches(y));
+    const auto a = random_values<shape>(), b = a.copy();
+    return {seconds([&] { step(a, b); }) * 1e6, "us"};
+}
+
 const std::map<std::string, peer_row::row> rows = {
     {"two_nodes", two_nodes},
     {"chain", [](int t) { return chain(t, false); }},
@@ -182,6 +249,12 @@ const std::map<std::string, peer_row::row> rows = {
     {"stencil", stencil},
     {"loop", loop},
     {"sort_1000000", sorted},
+    {"lstm_step", lstm},
+    {"batch_norm_step", batch_norm},
+    {"transformer_step", transformer},
+    {"embedding_bag", [](int t) { return embedding_bag(t, false); }},
+    {"embedding_bag_step", [](int t) { return embedding_bag(t, true); }},
+    {"einsum", einsum},
 };
 
 } // namespace

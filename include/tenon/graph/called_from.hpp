@@ -31,7 +31,7 @@ public:
 };
 
 namespace detail {
-/// This thread's, of the nodes that it makes.
+/// This thread's, of the nodes that it makes (scope.ipp).
 source_place& place_in_force() noexcept;
 } // namespace detail
 
@@ -58,7 +58,3 @@ private:
 };
 
 } // namespace tenon
-
-#if TENON_HEADER_ONLY
-#include <tenon/graph/scope.ipp>
-#endif
