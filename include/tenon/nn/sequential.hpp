@@ -60,7 +60,9 @@ public:
     explicit layer_list(Layers... layers) : numbered_layer<I, Layers>{std::move(layers)}... {}
 
     /// The last layer's result of the one before's ... of x.
-    template <OperandOrIllShaped X> auto operator()(const X& x, nn::phase p = nn::inference) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, nn::phase p = nn::inference, called_from here = {}) const {
+        const making made(here);
         return (as_layer_input(x, p) >> ... >> static_cast<const numbered_layer<I, Layers>&>(*this).layer).x;
     }
 
