@@ -147,6 +147,13 @@ TEST_CASE("a summary counts elements, bytes and operations") {
     CHECK(by_layer.rows[0].operations >= 2.0 * 784 * 300);
     CHECK(by_layer.rows[0].operations <= 2.0 * 784 * 300 + 3 * 300); // bias, relu
     CHECK(by_layer.parameters == 238510);
+
+    auto sequences = tn::placeholder<float, tn::shape<batch, 32, 64>>("sequences");
+    const auto block = nn::summary(nn::sequential(nn::transformer_block<4, 256>({.causal = true})), sequences);
+    const double products = 2.0 * 32 * 64 * (4 * 64 + 2 * 256),
+                 scores = 2.0 * 32 * 32 * 64;                       // half of both products of attention
+    CHECK(block.operations >= products + scores + 2 * 8 * 32 * 64); // and two norms
+    CHECK(block.operations <= 1.1 * (products + scores));
     CHECK(nn::to_string(by_layer).find("2 dense    float[batch, 10]") != std::string::npos);
     CHECK(nn::summary(nn::relu, x).rows[0].path == "relu_activation");
 }

@@ -57,6 +57,9 @@ template <reduces What, element_type Result = element_type::none, bool NeedsElem
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return reduction_rule(a, in, What, Result, NeedsElements);
     }
+    static double operations(const attributes&, type_list in, type_list) {
+        return static_cast<double>(in[0].extents.elements());
+    }
 };
 
 } // namespace detail

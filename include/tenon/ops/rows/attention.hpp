@@ -72,6 +72,14 @@ struct attention_op {
         batch.push_back(v[r - 1]);
         return inferred(in[0].element, batch);
     }
+    /// Both products, of which half is seen where it is causal, and of each weight the scale and what softmax takes.
+    static double operations(const attributes& a, type_list in, type_list out) {
+        const extents &q = in[0].extents, &k = in[1].extents, &v = in[2].extents;
+        const int r = q.rank();
+        const double weights = static_cast<double>(out[1].extents.elements()) * static_cast<double>(k[r - 2].size);
+        const double each = 2.0 * static_cast<double>(q[r - 1].size + v[r - 1].size) + 6;
+        return weights * each * (a.causal ? 0.5 : 1);
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
     /// What is said of a length that is none.

@@ -43,6 +43,10 @@ struct layer_norm_op {
         sizes.erase(rank - 1);
         return inferred(compute_type(x.element), sizes);
     }
+    /// Mean, variance, and what is made of them.
+    static double operations(const attributes&, type_list in, type_list) {
+        return 8.0 * static_cast<double>(in[0].extents.elements());
+    }
     static const op_definition& of_sum(); ///< "layer_norm_of_sum"
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);

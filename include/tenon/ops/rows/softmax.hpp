@@ -27,6 +27,8 @@ constexpr inferred infer_softmax(int axis, type_list in, int operands) {
     if (axis_of(axis, in[0].extents.rank()) < 0) return fault::axis_out_of_range;
     return equal_types(in);
 }
+/// The largest, its distance, e^x, their sum, and of that a part: of each element.
+inline double softmax_operations(const tensor_type& x) { return 5.0 * static_cast<double>(x.extents.elements()); }
 
 } // namespace detail
 
@@ -39,6 +41,7 @@ struct softmax_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::infer_softmax(a.axis, in, 1);
     }
+    static double operations(const attributes&, type_list in, type_list) { return detail::softmax_operations(in[0]); }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -50,6 +53,7 @@ struct log_softmax_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::infer_softmax(a.axis, in, 1);
     }
+    static double operations(const attributes&, type_list in, type_list) { return detail::softmax_operations(in[0]); }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
