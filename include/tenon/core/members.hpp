@@ -130,33 +130,22 @@ constexpr std::string_view name_in(std::string_view said) {
 static_assert(name_in(said_of_place<member_place<probe, 1>()>()) == "other",
               "tenon: how this compiler says the name of a member is not known (core/members.hpp)");
 
-// One after another, each ended by a zero.
-template <class T, std::size_t... I> constexpr auto text_of_names(std::index_sequence<I...>) {
-    constexpr std::array<std::string_view, sizeof...(I)> names{name_in(said_of_place<member_place<T, I>()>())...};
-    std::array<char, (names[I].size() + ... + sizeof...(I))> text{};
-    char* to = text.data();
-    for (const std::string_view name : names) {
-        for (const char c : name) *to++ = c;
-        ++to;
-    }
+// Each an array of its own, ended by a zero.
+template <class T, std::size_t I> constexpr auto text_of_name() {
+    constexpr std::string_view name = name_in(said_of_place<member_place<T, I>()>());
+    std::array<char, name.size() + 1> text{};
+    for (std::size_t k = 0; k < name.size(); ++k) text[k] = name[k];
     return text;
 }
-template <class T>
-inline constexpr auto names_of_members = text_of_names<T>(std::make_index_sequence<member_count<T>>());
-template <class T> constexpr auto pointers_to_names() {
-    std::array<const char*, member_count<T>> names{};
-    const char* at = names_of_members<T>.data();
-    for (const char*& name : names) {
-        name = at;
-        while (*at++) {
-        }
-    }
-    return names;
+template <class T, std::size_t I> inline constexpr auto name_of_member = text_of_name<T, I>();
+template <class T, std::size_t... I> constexpr auto pointers_to_names(std::index_sequence<I...>) {
+    return std::array<const char*, sizeof...(I)>{name_of_member<T, I>.data()...};
 }
 
 } // namespace detail
 
-template <class T> inline constexpr auto member_names = detail::pointers_to_names<T>();
+template <class T>
+inline constexpr auto member_names = detail::pointers_to_names<T>(std::make_index_sequence<member_count<T>>());
 
 /// f(name, member) of each; or of those that the struct says itself, where names are to be other ones than its members':
 ///     static constexpr void fields(auto&& field) { field("micro-batches", &attributes::parts); ... }

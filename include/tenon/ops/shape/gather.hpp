@@ -89,6 +89,31 @@ struct sum_equal_rows_op {
 };
 TENON_OP(gather, sum_equal_rows);
 
+/// in: x, indices. Of rows that indices name, the sum or the mean of those along the last `axes` axes of the indices: what the planner makes of a
+/// gather along axis 0 that only such a sum reads, on CPUs. No node of a graph is one.
+struct gather_sum_op {
+    static constexpr const char* name = "gather_sum";
+    struct attributes {
+        int axes = 1;
+        bool keepdims = false;
+        bool mean = false;
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 2) return fault::expects_more_operands;
+        inferred r = gather_op::gathered({}, in[0], in[1]);
+        const int last = in[1].extents.rank();
+        if (!r) return r;
+        if (a.axes < 1 || a.axes > last) return fault::axis_out_of_range;
+        for (int i = last; i-- > last - a.axes;) {
+            if (a.keepdims) r.type.extents[i] = 1;
+            else r.type.extents.erase(i);
+        }
+        return r;
+    }
+    static const op_definition& definition();
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
 namespace untyped {
 any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 } // namespace untyped
