@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include <messages.hpp>
@@ -140,4 +141,45 @@ TEST_CASE("what an array cannot be is refused in words and stays the caller's") 
     CHECK(contains(message_of<tn::unimplemented_error>([&] { (void)tn::from_dlpack(&v.managed); }),
                    "DLPack's version 7.0; 1 is read"));
     CHECK(v.ended == 0);
+}
+
+TEST_CASE("where it may be copied, a tensor may lie in any order, and where its elements are not aligned") {
+    const tn::array<float> transposed{{1, 3, 5}, {2, 4, 6}}, reversed{{6, 5, 4}, {3, 2, 1}},
+        repeated{{1, 1, 1}, {2, 2, 2}};
+    const auto copied = [](std::int64_t first, std::int64_t rows, std::int64_t columns,
+                           const tn::array<float>& wanted) {
+        theirs<DLManagedTensor> t;
+        t.strides[0] = rows, t.strides[1] = columns;
+        t.managed.dl_tensor.byte_offset = static_cast<std::uint64_t>(4 * first);
+        CHECK(tn::from_dlpack_or_copy(&t.managed) == wanted.untyped());
+        CHECK(t.ended == 1);
+    };
+    copied(1, 1, 2, transposed);
+    copied(6, -3, -1, reversed);
+    copied(1, 1, 0, repeated);
+    {
+        theirs<DLManagedTensor> t;
+        {
+            const tn::any_array a = tn::from_dlpack_or_copy(&t.managed);
+            CHECK(a.data() == t.memory.data() + 1); // it lies as an array does
+            CHECK(t.ended == 0);
+        }
+        CHECK(t.ended == 1);
+    }
+    theirs<DLManagedTensor> shifted;
+    std::vector<std::byte> bytes(25);
+    std::memcpy(bytes.data() + 1, shifted.memory.data() + 1, 24);
+    shifted.managed.dl_tensor.data = bytes.data();
+    shifted.managed.dl_tensor.byte_offset = 1;
+    CHECK(tn::from_dlpack_or_copy(&shifted.managed) == tn::array<float>{{1, 2, 3}, {4, 5, 6}}.untyped());
+    theirs<DLManagedTensorVersioned> v;
+    v.managed.major = 1;
+    v.managed.flags = 1;
+    v.strides[0] = 1, v.strides[1] = 2;
+    CHECK(tn::from_dlpack_or_copy(&v.managed) == transposed.untyped());
+    CHECK(v.ended == 1);
+    theirs<DLManagedTensor> on_a_card;
+    on_a_card.managed.dl_tensor.device.device_type = 2;
+    CHECK_THROWS_AS(tn::from_dlpack_or_copy(&on_a_card.managed), tn::unimplemented_error);
+    CHECK(on_a_card.ended == 0);
 }

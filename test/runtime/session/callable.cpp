@@ -88,13 +88,19 @@ TEST_CASE_FIXTURE(in_graph, "a callable of lists known at run time takes and giv
     CHECK(got[0].data<float>()[1] == 4);
     CHECK(f.run_for(10, values)[1].data<float>()[0] == 1);
     CHECK(s.run(v)(1) == 4);
+    const tn::untyped_pending_step started = f.start(values);
+    CHECK(started.wait_for(100));
+    CHECK(started.get()[0].data<float>()[0] == 2);
+    CHECK_THROWS_AS(started.get(), tn::failed_precondition_error);
+    CHECK(s.run(v)(1) == 6);
+    CHECK_THROWS_AS(f.start({}), tn::invalid_argument_error);
     CHECK(has(words_of<tn::invalid_argument_error>([&] { f({}); }), "it is fed 1 tensors, and was given 0 values"));
     values[0] = tn::any_array(tn::array<float>{1, 2, 3});
     CHECK(has(words_of<tn::invalid_argument_error>([&] { f(values); }),
               "feed of x: it is float[2], the value is float[3]"));
     values[0] = tn::any_array();
     CHECK_THROWS_AS(f(values), tn::invalid_argument_error);
-    CHECK(s.run(v)(1) == 4);
+    CHECK(s.run(v)(1) == 6);
 }
 
 TEST_CASE_FIXTURE(in_graph, "a callable without feeds") {

@@ -71,8 +71,20 @@ concept Managed = requires(M m) {
 namespace detail {
 dlpack::managed_tensor* export_dlpack(any_array&& a);
 dlpack::managed_tensor_versioned* export_dlpack_versioned(any_array&& a);
-any_array import_dlpack(dlpack::managed_tensor* m);
-any_array import_dlpack(dlpack::managed_tensor_versioned* m);
+// Of what an array cannot be as it lies, a copy or an error.
+any_array import_dlpack(dlpack::managed_tensor* m, bool may_copy);
+any_array import_dlpack(dlpack::managed_tensor_versioned* m, bool may_copy);
+
+template <dlpack::Managed M> any_array imported_dlpack(M* m, bool may_copy) {
+    if constexpr (dlpack::Versioned<M>) {
+        static_assert(sizeof(M) == sizeof(dlpack::managed_tensor_versioned),
+                      "tenon::from_dlpack: not DLPack's structure");
+        return import_dlpack(reinterpret_cast<dlpack::managed_tensor_versioned*>(m), may_copy);
+    } else {
+        static_assert(sizeof(M) == sizeof(dlpack::managed_tensor), "tenon::from_dlpack: not DLPack's structure");
+        return import_dlpack(reinterpret_cast<dlpack::managed_tensor*>(m), may_copy);
+    }
+}
 } // namespace detail
 
 /// The array as such a structure, which owns a share of its memory until its deleter is called: on any thread, also after the program
@@ -93,16 +105,10 @@ template <dlpack::Managed M = dlpack::managed_tensor> M* to_dlpack(any_array a) 
 /// invalid_argument_error for strides of another order, memory that is not aligned, and what does not agree with itself;
 /// unimplemented_error, naming it, for memory of other devices, elements that Tenon lacks, more than 8 dimensions and a version other
 /// than 1.
-template <dlpack::Managed M> any_array from_dlpack(M* m) {
-    if constexpr (dlpack::Versioned<M>) {
-        static_assert(sizeof(M) == sizeof(dlpack::managed_tensor_versioned),
-                      "tenon::from_dlpack: not DLPack's structure");
-        return detail::import_dlpack(reinterpret_cast<dlpack::managed_tensor_versioned*>(m));
-    } else {
-        static_assert(sizeof(M) == sizeof(dlpack::managed_tensor), "tenon::from_dlpack: not DLPack's structure");
-        return detail::import_dlpack(reinterpret_cast<dlpack::managed_tensor*>(m));
-    }
-}
+template <dlpack::Managed M> any_array from_dlpack(M* m) { return detail::imported_dlpack(m, false); }
+
+/// The same, but where the tensor has strides of another order, or lies where its elements are not aligned, a copy.
+template <dlpack::Managed M> any_array from_dlpack_or_copy(M* m) { return detail::imported_dlpack(m, true); }
 
 } // namespace tenon
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -51,7 +54,7 @@ TENON_INLINE dlpack::managed_tensor_versioned* export_dlpack_versioned(any_array
     return exported_array<dlpack::managed_tensor_versioned>(std::move(a));
 }
 
-// The type of a tensor, where an array can be it as it lies.
+// The type of a tensor whose elements can be an array's.
 inline tensor_type type_of_dlpack(const dlpack::tensor& t) {
     if (t.device.type != 1 && t.device.type != 3)
         throw unimplemented_error("from_dlpack: its memory is of a device of DLPack's type " +
@@ -80,23 +83,70 @@ inline tensor_type type_of_dlpack(const dlpack::tensor& t) {
                                          std::to_string(t.shape[i]));
         type.extents.push_back(t.shape[i]);
     }
-    const std::int64_t elements = checked_elements(element, type.extents);
-    std::int64_t step = 1;
-    for (int i = t.ndim; t.strides && elements > 1 && i-- > 0; step *= t.shape[i])
-        if (t.shape[i] != 1 && t.strides[i] != step)
-            throw invalid_argument_error(
-                "from_dlpack: the strides of " + to_string(type) + " are not those of a dense array by rows (" +
-                std::to_string(t.strides[i]) + " elements along dimension " + std::to_string(i) + ", not " +
-                std::to_string(step) + "); copy it there first, as .contiguous() does in PyTorch");
-    if (elements > 0 && !t.data) throw invalid_argument_error("from_dlpack: " + to_string(type) + " has no memory");
+    if (checked_elements(element, type.extents) > 0 && !t.data)
+        throw invalid_argument_error("from_dlpack: " + to_string(type) + " has no memory");
     return type;
 }
 
-template <class M> any_array imported(M* m) {
+inline std::byte* begin_of_dlpack(const dlpack::tensor& t) {
+    return t.data ? static_cast<std::byte*>(t.data) + t.byte_offset : nullptr;
+}
+
+// The dimension along which it does not lie as an array does; -1: there is none. `step` is what the stride there would be.
+inline int other_stride(const dlpack::tensor& t, const tensor_type& type, std::int64_t& step) {
+    step = 1;
+    if (!t.strides || checked_elements(type.element, type.extents) <= 1) return -1;
+    for (int i = t.ndim; i-- > 0; step *= t.shape[i])
+        if (t.shape[i] != 1 && t.strides[i] != step) return i;
+    return -1;
+}
+
+inline void require_dense(const dlpack::tensor& t, const tensor_type& type) {
+    std::int64_t step = 1;
+    if (const int i = other_stride(t, type, step); i >= 0)
+        throw invalid_argument_error("from_dlpack: the strides of " + to_string(type) +
+                                     " are not those of a dense array by rows (" + std::to_string(t.strides[i]) +
+                                     " elements along dimension " + std::to_string(i) + ", not " +
+                                     std::to_string(step) + "); copy it there first, as .contiguous() does in PyTorch");
+}
+
+// The elements from dimension `axis` on, one after another.
+inline void copy_strided_dlpack(const dlpack::tensor& t, int axis, const std::byte* from, std::size_t bytes,
+                                std::byte*& to) {
+    if (axis == t.ndim) {
+        std::memcpy(to, from, bytes);
+        to += bytes;
+        return;
+    }
+    const std::int64_t step = t.strides[axis] * static_cast<std::int64_t>(bytes);
+    for (std::int64_t i = 0; i < t.shape[axis]; ++i) copy_strided_dlpack(t, axis + 1, from + i * step, bytes, to);
+}
+
+inline any_array copied_dlpack(const dlpack::tensor& t, const tensor_type& type) {
+    any_array copy(type.element, type.extents);
+    auto* to = static_cast<std::byte*>(copy.data());
+    std::int64_t step = 1;
+    if (other_stride(t, type, step) >= 0) copy_strided_dlpack(t, 0, begin_of_dlpack(t), size_of(type.element), to);
+    else if (copy.elements() > 0) std::memcpy(to, begin_of_dlpack(t), copy.bytes());
+    return copy;
+}
+
+template <class M> any_array copied_and_ended(M* m, const tensor_type& type) {
+    any_array copy = copied_dlpack(m->dl_tensor, type);
+    if (m->deleter) m->deleter(m);
+    return copy;
+}
+
+template <class M> any_array imported(M* m, bool may_copy) {
     if (!m) throw invalid_argument_error("from_dlpack: there is no tensor: the pointer is null");
     const dlpack::tensor& t = m->dl_tensor;
     const tensor_type type = type_of_dlpack(t);
-    void* const data = t.data ? static_cast<std::byte*>(t.data) + t.byte_offset : nullptr;
+    std::byte* const data = begin_of_dlpack(t);
+    std::int64_t step = 1;
+    if (may_copy &&
+        (other_stride(t, type, step) >= 0 || reinterpret_cast<std::uintptr_t>(data) % size_of(type.element) != 0))
+        return copied_and_ended(m, type);
+    require_dense(t, type);
     const auto end = [](void* context, void*) {
         M* const ended = static_cast<M*>(context);
         if (ended->deleter) ended->deleter(ended);
@@ -104,20 +154,15 @@ template <class M> any_array imported(M* m) {
     return any_array::adopt(data, type.element, type.extents, end, m);
 }
 
-TENON_INLINE any_array import_dlpack(dlpack::managed_tensor* m) { return imported(m); }
-TENON_INLINE any_array import_dlpack(dlpack::managed_tensor_versioned* m) {
+TENON_INLINE any_array import_dlpack(dlpack::managed_tensor* m, bool may_copy) { return imported(m, may_copy); }
+TENON_INLINE any_array import_dlpack(dlpack::managed_tensor_versioned* m, bool may_copy) {
     if (m && m->version.major != 1)
         throw unimplemented_error("from_dlpack: it is of DLPack's version " + std::to_string(m->version.major) + "." +
                                   std::to_string(m->version.minor) + "; 1 is read");
-    if (m && (m->flags & 1) != 0) {
-        const tensor_type type = type_of_dlpack(m->dl_tensor);
-        any_array copy = any_array::view(static_cast<std::byte*>(m->dl_tensor.data) + m->dl_tensor.byte_offset,
-                                         type.element, type.extents)
-                             .copy();
-        if (m->deleter) m->deleter(m);
-        return copy;
-    }
-    return imported(m);
+    if (!m || (m->flags & 1) == 0) return imported(m, may_copy);
+    const tensor_type type = type_of_dlpack(m->dl_tensor); // nobody may write
+    if (!may_copy) require_dense(m->dl_tensor, type);
+    return copied_and_ended(m, type);
 }
 
 } // namespace tenon::detail

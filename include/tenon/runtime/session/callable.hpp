@@ -95,8 +95,12 @@ public:
     std::vector<any_array> operator()(const std::vector<any_array>& values) const { return run_for(0, values); }
     /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
     std::vector<any_array> run_for(double seconds, const std::vector<any_array>& values) const;
+    /// Starts it and returns, as callable::start does.
+    untyped_pending_step start(const std::vector<any_array>& values) const { return start_for(0, values); }
+    untyped_pending_step start_for(double seconds, const std::vector<any_array>& values) const;
 
 private:
+    detail::callable_state& fed_with(const std::vector<any_array>& values) const;
     std::shared_ptr<detail::callable_state> state_;
 };
 

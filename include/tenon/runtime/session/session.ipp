@@ -10,18 +10,31 @@
 
 namespace tenon {
 
-TENON_INLINE std::vector<any_array> untyped_callable::run_for(double seconds,
-                                                              const std::vector<any_array>& values) const {
+TENON_INLINE detail::callable_state& untyped_callable::fed_with(const std::vector<any_array>& values) const {
     if (!state_) detail::moved_from("callable");
     if (values.size() != state_->feeds().size())
         throw invalid_argument_error("callable: it is fed " + std::to_string(state_->feeds().size()) +
                                      " tensors, and was given " + std::to_string(values.size()) +
                                      " values; give one for each, in the order of the feeds");
+    return *state_;
+}
+
+TENON_INLINE std::vector<any_array> untyped_callable::run_for(double seconds,
+                                                              const std::vector<any_array>& values) const {
+    detail::callable_state& of = fed_with(values);
     std::vector<const any_array*> fed;
     for (const any_array& v : values) fed.push_back(&v);
-    std::vector<any_array> fetched(state_->request().fetches.size());
-    state_->run(fed.data(), fetched.data(), seconds);
+    std::vector<any_array> fetched(of.request().fetches.size());
+    of.run(fed.data(), fetched.data(), seconds);
     return fetched;
+}
+
+TENON_INLINE untyped_pending_step untyped_callable::start_for(double seconds,
+                                                              const std::vector<any_array>& values) const {
+    detail::callable_state& of = fed_with(values);
+    std::vector<any_array> fed;
+    for (const any_array& v : values) fed.push_back(v.share());
+    return {of.start(std::move(fed), seconds), of.request().fetches.size()};
 }
 
 namespace detail {
