@@ -3,6 +3,7 @@
 option(TENON_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_BUILD_BENCHMARKS "Configure the benchmarks (target tenon_benchmarks)" OFF)
+option(TENON_BUILD_PYTHON "Build the Python module tenon (Python 3.10 with its headers, nanobind)" OFF)
 option(TENON_HEADER_ONLY_TESTS "Link tests and examples to tenon::header_only" OFF)
 option(TENON_WERROR "Treat warnings in Tenon's own code as errors" OFF)
 option(TENON_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})

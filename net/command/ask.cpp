@@ -2,11 +2,10 @@
 
 #include <cstdio>
 
-#include <net/client/client.hpp>
+#include <net/client/ask_once.hpp>
 #include <net/command/printable.hpp>
 #include <net/http/status/stalls.hpp>
 #include <net/http/status/status_json.hpp>
-#include <net/rpc/asking.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::command {
@@ -14,17 +13,6 @@ namespace tenon::command {
 namespace {
 
 using namespace net;
-
-template <Call C> typename C::reply ask(const std::string& target, const C& c, double seconds) {
-    dialed_server s = dial_as_client(address_of_target(target));
-    const auto to = peer::make(*s.over, std::move(s.to));
-    const time_point deadline = s.over->now() + seconds_of(seconds);
-    struct closing {
-        peer& of;
-        ~closing() { of.close(); }
-    } const whatever_happens{*to};
-    return net::ask(*to, c, deadline);
-}
 
 std::string in_units(std::uint64_t bytes) {
     const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -81,14 +69,9 @@ std::string text_of(const task_row& t) {
 
 } // namespace
 
-std::string address_of_target(const std::string& target) {
-    const std::string scheme = "tenon://";
-    return target.starts_with(scheme) ? target.substr(scheme.size()) : target;
-}
-
 cluster_status status_of(const std::string& target, bool all_tasks, double seconds, bool as_json) {
     cluster_status s;
-    const std::vector<task_row> tasks = ask(target, ask_status{all_tasks, seconds}, seconds + 1).tasks;
+    const std::vector<task_row> tasks = ask_once(target, ask_status{all_tasks, seconds}, seconds + 1).tasks;
     if (as_json) s.text = status_json(tasks);
     for (const task_row& t : tasks) {
         if (!as_json) s.text += text_of(t);
@@ -101,7 +84,7 @@ cluster_status status_of(const std::string& target, bool all_tasks, double secon
 
 std::string devices_text(const std::string& target, double seconds) {
     std::string text;
-    for (const task_row& t : ask(target, ask_status{true, seconds}, seconds + 1).tasks) {
+    for (const task_row& t : ask_once(target, ask_status{true, seconds}, seconds + 1).tasks) {
         if (!t.reached) text += missing_text(t);
         for (const device_row& d : t.devices)
             text += printable(to_string(d.device.name)) + "  " + in_units(static_cast<std::uint64_t>(d.device.memory)) +
@@ -111,14 +94,14 @@ std::string devices_text(const std::string& target, double seconds) {
 }
 
 void reset(const std::string& target, const std::vector<std::string>& containers, double seconds) {
-    (void)ask(target, reset_containers{containers, seconds}, seconds + 1);
+    (void)ask_once(target, reset_containers{containers, seconds}, seconds + 1);
 }
 
 void stop(const std::string& target, bool all_tasks, double grace, double seconds) {
     stop_server c;
     c.grace = grace;
     c.all_tasks = all_tasks;
-    (void)ask(target, c, seconds);
+    (void)ask_once(target, c, seconds);
 }
 
 } // namespace tenon::command

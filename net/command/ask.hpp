@@ -7,9 +7,6 @@
 
 namespace tenon::command {
 
-/// "tenon://host:port" and "host:port" => "host:port".
-std::string address_of_target(const std::string& target);
-
 struct cluster_status {
     std::string text;     ///< for a terminal: names and descriptions are printable(); or JSON
     bool is_whole = true; ///< every task that was asked for has answered

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <net/client/ask_once.hpp>
 #include <net/command/ask.hpp>
 #include <net/command/certificates.hpp>
 #include <net/command/launch.hpp>
@@ -198,7 +199,7 @@ CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const st
     add_identity(*sub, o->client.token, o->client.tls, o->client.insecure);
     sub->callback([o, then = std::forward<F>(then)] {
         if (o->client.token.empty())
-            if (const auto run = net::find_run(address_of_target(o->target))) o->client.token = run->token;
+            if (const auto run = net::find_run(net::address_of_target(o->target))) o->client.token = run->token;
         tenon::set_client_options(o->client);
         then(*o);
     });
