@@ -112,7 +112,7 @@ void add_array(nb::module_& m) {
                                                  *dtype + "; convert them where they are from");
                 new (self) held_array{std::move(a)};
             },
-            nb::arg("values"), nb::arg("dtype") = nb::none(),
+            nb::arg("values").none(), nb::arg("dtype") = nb::none(),
             "Of whatever has __dlpack__ or a buffer, without a copy where it is dense and may be written; of numbers, "
             "texts and "
             "nested lists of these: bool, int64, float or string, or dtype.")

@@ -55,11 +55,14 @@ std::vector<operation> nodes_of(const graph& g, const std::function<bool(const n
     return all;
 }
 
+// What a saver has added.
+bool is_savers(const node& n) { return n.name.starts_with("checkpoint/"); }
+
 // Operations without a tensor that are run for their effect: training steps, initialisers; not those that others wait for.
 std::vector<operation> operations_of(const graph& g) {
     std::set<const node*> awaited;
     for (std::int64_t i = 0; i < g.size(); ++i) awaited.insert(g.at(i)->controls.begin(), g.at(i)->controls.end());
-    return nodes_of(g, [&](const node& n) { return n.outputs.empty() && !awaited.contains(&n); });
+    return nodes_of(g, [&](const node& n) { return n.outputs.empty() && !awaited.contains(&n) && !is_savers(n); });
 }
 
 std::string in_units(double bytes) {
@@ -196,7 +199,7 @@ std::pair<any_tensor, operation> find_in(const held_graph& g, nb::handle named) 
 
 held_graph::names placeholders_of(const graph& g) {
     held_graph::names all;
-    for (const operation& o : nodes_of(g, [](const node& n) { return n.op->is(op_flags::fed); }))
+    for (const operation& o : nodes_of(g, [](const node& n) { return n.op->is(op_flags::fed) && !is_savers(n); }))
         all.emplace_back(o.name(), any_tensor(node_output{o.node(), 0}));
     return all;
 }
@@ -207,8 +210,8 @@ held_graph::names results_of(const graph& g) {
         if (!g.at(i)->follows || g.at(i)->op->is(op_flags::updates))
             for (const node_output& in : g.at(i)->inputs) read.emplace(in.node, in.index);
     const auto is_computed = [](const node& n) {
-        return !n.follows && !n.op->is(op_flags::updates) && !n.op->is(op_flags::uses) && !n.op->is(op_flags::source) &&
-               !n.op->is(op_flags::constant);
+        return !is_savers(n) && !n.follows && !n.op->is(op_flags::updates) && !n.op->is(op_flags::uses) &&
+               !n.op->is(op_flags::source) && (!n.inputs.empty() || n.op->is(op_flags::stateful)); // no constant
     };
     held_graph::names all;
     for (const operation& o : nodes_of(g, is_computed))

@@ -24,7 +24,7 @@ struct held_graph {
 /// What is named: a str, a tenon.Tensor or a tenon.Node, as a tensor or, of a node without one, as an operation. TypeError for others.
 std::pair<any_tensor, operation> find_in(const held_graph& g, nanobind::handle named);
 
-/// Placeholders; and tensors that are computed for nobody in the graph, but for what updates variables.
+/// Placeholders; and tensors that are computed for nobody in the graph but gradients. None of updates and of savers.
 held_graph::names placeholders_of(const graph& g);
 held_graph::names results_of(const graph& g);
 

@@ -28,6 +28,12 @@ template <class F> auto apart(F&& f) {
     return f();
 }
 
+// Python handles signals on its main thread alone.
+bool is_main_thread() {
+    const nb::object threading = nb::module_::import_("threading");
+    return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
+}
+
 nb::list names(const std::vector<std::string>& all) {
     nb::list l;
     for (const std::string& s : all) l.append(s);
@@ -127,12 +133,13 @@ const untyped_callable& held_session::step_of(const fed& feeds, const asked& wha
     return steps_.insert_or_assign(std::move(key), std::move(made)).first->second;
 }
 
-// Waits for it, and between whiles for Ctrl-C, which stops it.
+// Waits for it; the main thread, between whiles, for Ctrl-C, which stops it.
 std::vector<any_array> held_session::run_step(const fed& feeds, const asked& what, double timeout) {
     const std::shared_ptr<session> s = live(); // closing it meanwhile ends the step, and not what it stands on
     const untyped_callable step = step_of(feeds, what);
     std::vector<any_array> values;
     for (const fed_value& f : feeds) values.push_back(f.value.share());
+    if (!is_main_thread()) return apart([&] { return step.run_for(timeout, values); });
     const untyped_pending_step started = apart([&] { return step.start_for(timeout, values); });
     while (!apart([&] { return started.wait_for(between_signals); })) {
         if (PyErr_CheckSignals() == 0) continue;

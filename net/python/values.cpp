@@ -142,16 +142,23 @@ nb::object lists_from(const any_array& a, int axis, const std::byte*& at, bool a
 
 nb::object to_python(any_array a) { return nb::cast(held_array{std::move(a)}); }
 
+// NumPy's arrays of texts and of objects.
+static bool has_objects(nb::handle v) {
+    if (!nb::hasattr(v, "dtype") || !nb::hasattr(v.attr("dtype"), "kind")) return false;
+    return std::string("OSTU").find(nb::str(v.attr("dtype").attr("kind")).c_str()) != std::string::npos;
+}
+
 any_array array_of(nb::handle value, element_type type, const std::string& who) {
     if (nb::isinstance<held_array>(value)) return nb::cast<const held_array&>(value).values.share();
     if (is_list(value) || is_text(value) || is_number(value)) return array_of_lists(value, type, who);
     // One number of NumPy's kinds is as Python's: an element of whatever type is asked for.
     if (nb::hasattr(value, "dtype") && nb::hasattr(value, "item") && !nb::hasattr(value, "__dlpack__"))
         return array_of_lists(value.attr("item")(), type, who);
+    if (has_objects(value)) return array_of_lists(value, type, who);
     any_array a;
     if (take_memory(value, a)) return a;
     if (nb::hasattr(value, "__array__")) return array_of(value.attr("__array__")(), type, who);
-    return array_of_lists(value, type, who); // arrays of objects, texts among them, or what is none
+    return array_of_lists(value, type, who); // which says what is no array
 }
 
 nb::object to_lists(const any_array& a, bool as_bytes) {
