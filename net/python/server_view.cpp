@@ -15,7 +15,7 @@
 #include <net/http/status/status_json.hpp>
 #include <net/launch/run_files.hpp>
 #include <net/python/session.hpp>
-#include <net/python/shown_type.hpp>
+#include <net/client/shown_type.hpp>
 #include <tenon/net/server.hpp>
 #include <tenon/ops/state/state.hpp>
 
@@ -60,7 +60,7 @@ held_graph variables_of(const std::string& target, const std::string& container,
             const auto placed = on(at);
             variable_options o;
             o.trainable = false;
-            (void)tenon::detail::enter_variable(r.name, type_of_text(r.description), o);
+            (void)tenon::detail::enter_variable(r.name, net::type_of_text(r.description), o);
         }
     }
     if (devices.empty())

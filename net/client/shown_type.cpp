@@ -1,4 +1,4 @@
-#include <net/python/shown_type.hpp>
+#include <net/client/shown_type.hpp>
 
 #include <charconv>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>
 
-namespace tenon::python {
+namespace tenon::net {
 
 tensor_type type_of_text(const std::string& text) {
     const auto refuse = [&] { throw data_loss_error("\"" + text + "\" is not a tensor's type with its sizes"); };
@@ -30,4 +30,4 @@ tensor_type type_of_text(const std::string& text) {
     return type;
 }
 
-} // namespace tenon::python
+} // namespace tenon::net
