@@ -35,39 +35,47 @@ nb::object status(const std::string& target, double seconds) {
     return nb::module_::import_("json").attr("loads")(text);
 }
 
+struct seen_variables {
+    held_graph graph;
+    std::vector<std::string> tasks; // that hold them
+};
+
 // The variables of one container, each a node where its task says that it is: reading it is reading what they train. They have no
 // initialisers, so that nothing begins anew.
-held_graph variables_of(const std::string& target, const std::string& container, const std::string& device,
-                        double seconds) {
+seen_variables variables_of(const std::string& target, const std::string& container, const std::string& device,
+                            double seconds) {
     const device_name wanted = device.empty() ? device_name() : device_name(std::string_view(device));
-    held_graph g{graph(), {}, {}, target};
-    const graph_scope there(g.of);
+    seen_variables seen{{graph(), {}, {}, target}, {}};
+    const graph_scope there(seen.graph.of);
     const container_scope in(container);
     std::map<std::string, std::string> devices; // by name
     std::string others;
+    const auto is_there = [&](const std::string& what) { others += (others.empty() ? "" : "; ") + what; };
     for (const net::task_row& t : tasks_of(target, seconds)) {
-        if (!t.reached) throw unavailable_error(t.task + " at " + t.address + " does not answer: " + t.trouble);
+        if (!t.reached) is_there(t.task + " at " + t.address + " does not answer: " + t.trouble);
+        const std::size_t before = devices.size();
         for (const net::resource_row& r : t.resources) {
             if (r.kind != "variable") continue;
             const device_name at{std::string_view(r.device)};
             if (r.container != container || !wanted.allows(at)) {
-                others += (others.empty() ? "" : ", ") + r.name + " in \"" + r.container + "\" on " + r.device;
+                is_there(r.name + " in \"" + r.container + "\" on " + r.device);
                 continue;
             }
-            if (const auto [seen, is_new] = devices.emplace(r.name, r.device); !is_new)
-                throw invalid_argument_error("attach: there is a variable " + r.name + " on " + seen->second +
+            if (const auto [other, is_new] = devices.emplace(r.name, r.device); !is_new)
+                throw invalid_argument_error("attach: there is a variable " + r.name + " on " + other->second +
                                              " and one on " + r.device + "; say which, as device=\"" + r.device + "\"");
             const auto placed = on(at);
             variable_options o;
             o.trainable = false;
             (void)tenon::detail::enter_variable(r.name, net::type_of_text(r.description), o);
         }
+        if (devices.size() > before) seen.tasks.push_back(t.task);
     }
     if (devices.empty())
         throw not_found_error("attach: no variable is in container \"" + container + "\"" +
                               (device.empty() ? "" : " on " + device) + " of " + target + "; " +
-                              (others.empty() ? "its tasks have none" : "there are " + others));
-    return g;
+                              (others.empty() ? "its tasks have none" : "there are: " + others));
+    return seen;
 }
 
 } // namespace
@@ -89,11 +97,12 @@ void add_server_view(nb::module_& m) {
         "attach",
         [](const std::string& target, const std::string& container, const std::string& device, double seconds) {
             use_token_of(target);
+            seen_variables seen = variables_of(target, container, device, seconds);
             session_options o;
             o.open_timeout = seconds;
+            o.device_filters = std::move(seen.tasks); // others may be gone
             return std::make_unique<held_session>(
-                variables_of(target, container, device, seconds),
-                target.find("://") == std::string::npos ? "tenon://" + target : target, o);
+                std::move(seen.graph), target.find("://") == std::string::npos ? "tenon://" + target : target, o);
         },
         nb::arg("target"), nb::arg("container") = "", nb::arg("device") = "", nb::arg("seconds") = 10.0,
         "A Session on the variables that the tasks of a server's cluster hold now, whoever trains them: their names "

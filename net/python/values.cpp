@@ -1,7 +1,7 @@
 #include <net/python/values.hpp>
 
 #include <cstdint>
-#include <cstring>
+#include <memory>
 #include <utility>
 
 #include <net/python/foreign.hpp>
@@ -148,6 +148,19 @@ static bool has_objects(nb::handle v) {
     return std::string("OSTU").find(nb::str(v.attr("dtype").attr("kind")).c_str()) != std::string::npos;
 }
 
+// NumPy's arrays of the bfloat16 that JAX's ml_dtypes adds, which NumPy will not give to others: their bits are taken.
+static bool take_bfloat16(nb::handle v, any_array& to) {
+    if (!nb::hasattr(v, "dtype") || !nb::hasattr(v, "view") || !nb::str(v.attr("dtype")).equal(nb::str("bfloat16")))
+        return false;
+    any_array bits;
+    if (!take_memory(v.attr("view")("uint16"), bits)) return false;
+    auto held = std::make_unique<any_array>(std::move(bits));
+    const auto end = [](void* context, void*) { delete static_cast<any_array*>(context); };
+    to = any_array::adopt(held->data(), element_type::bfloat16, held->extents(), end, held.get());
+    (void)held.release();
+    return true;
+}
+
 any_array array_of(nb::handle value, element_type type, const std::string& who) {
     if (nb::isinstance<held_array>(value)) return nb::cast<const held_array&>(value).values.share();
     if (is_list(value) || is_text(value) || is_number(value)) return array_of_lists(value, type, who);
@@ -156,7 +169,7 @@ any_array array_of(nb::handle value, element_type type, const std::string& who) 
         return array_of_lists(value.attr("item")(), type, who);
     if (has_objects(value)) return array_of_lists(value, type, who);
     any_array a;
-    if (take_memory(value, a)) return a;
+    if (take_bfloat16(value, a) || take_memory(value, a)) return a;
     if (nb::hasattr(value, "__array__")) return array_of(value.attr("__array__")(), type, who);
     return array_of_lists(value, type, who); // which says what is no array
 }

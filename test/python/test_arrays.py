@@ -121,6 +121,18 @@ class Memory(unittest.TestCase):
         self.assertEqual(jax.dlpack.from_dlpack(tenon.Array(np.arange(4, dtype=np.float32))).tolist(), [0, 1, 2, 3])
 
 
+    @needs("ml_dtypes")
+    def test_bfloat16_of_numpy(self):
+        import ml_dtypes
+
+        x = np.array([[1, 2.5], [3, 4]], dtype=ml_dtypes.bfloat16)
+        a = tenon.Array(x)
+        self.assertEqual((a.dtype, a.tolist()), ("bfloat16", [[1, 2.5], [3, 4]]))
+        x[0, 0] = 7
+        self.assertEqual(a[0].tolist(), [7, 2.5])
+        self.assertEqual(tenon.Array(x.T).tolist(), [[7, 3], [2.5, 4]])
+
+
 class Values(unittest.TestCase):
     def test_lists_have_the_type_of_what_is_in_them(self):
         for values, dtype, shape in (([1, 2], "int64", (2,)), ([[1, 2.5]], "float", (1, 2)), ([True, False], "bool", (2,)),

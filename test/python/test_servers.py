@@ -95,7 +95,7 @@ class Servers(unittest.TestCase):
 
     def test_what_is_refused(self):
         for what, kind, says in (
-            (lambda: tenon.attach(self.target), KeyError, 'no variable is in container "" of .*; there are .*w in "model" on /job:local'),
+            (lambda: tenon.attach(self.target), KeyError, 'no variable is in container "" of .*; there are: .*w in "model" on /job:local'),
             (lambda: tenon.attach(self.target, "model", device="/gpu:0"), KeyError, "no variable is in container \"model\" on /gpu:0"),
             (lambda: tenon.attach(self.target, "model", device="gpu"), ValueError, "gpu"),
             (lambda: tenon.attach("tenon://127.0.0.1:1", seconds=0.5), TimeoutError, "127.0.0.1:1: connection refused"),
