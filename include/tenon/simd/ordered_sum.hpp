@@ -16,6 +16,12 @@ namespace tenon {
 void ordered_sum(element_type element, const std::vector<const void*>& from, const std::vector<double>& factors,
                  void* to, std::int64_t n);
 
+namespace detail {
+/// The same of `count` arrays of floats or doubles, at least one, without factors.
+void add_in_order(const float* const* from, int count, float* to, std::int64_t n);
+void add_in_order(const double* const* from, int count, double* to, std::int64_t n);
+} // namespace detail
+
 } // namespace tenon
 
 #if TENON_HEADER_ONLY

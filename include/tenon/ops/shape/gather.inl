@@ -10,6 +10,7 @@
 #include <tenon/core/half.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
 #include <tenon/ops/shape/row_indices.hpp>
+#include <tenon/simd/ordered_sum.hpp>
 
 /// The CPU kernels of ops/shape/gather.hpp.
 
@@ -32,12 +33,6 @@ struct gather_layout {
         for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i].size;
     }
     std::int64_t index(const void* data, std::int64_t i) const { return indices.at(data, i); }
-    /// Of the row that index i names in the first of `outer`: it lies anywhere, and memory is told before it is needed.
-    void fetch(const std::byte* x, const void* data, std::int64_t i, std::size_t row_bytes) const {
-        constexpr std::size_t line = 64, most = 16 * line;
-        const std::byte* const row = x + static_cast<std::size_t>(index(data, i)) * row_bytes;
-        for (std::size_t k = 0; k < row_bytes && k < most; k += line) __builtin_prefetch(row + k);
-    }
     void check(const void* data) const {
         if (const std::int64_t i = indices.first_outside(data, size); i >= 0)
             throw invalid_argument_error(outside_axis("gather (" + node + ")", indices.shown(data, i), axis, size));
@@ -64,12 +59,10 @@ public:
         const std::byte* x = r.input<std::byte>(0);
         std::byte* out = r.output<std::byte>(0);
         const auto rows = [&](std::int64_t begin, std::int64_t end) {
-            constexpr std::int64_t ahead = 8;
             const std::int64_t first = begin / l_.count;
             const std::byte* of = x + static_cast<std::size_t>(first * l_.size) * row_bytes_;
             for (std::int64_t i = begin, k = begin - first * l_.count; i < end; ++i, ++k) {
                 if (k == l_.count) k = 0, of += static_cast<std::size_t>(l_.size) * row_bytes_;
-                if (row_bytes_ >= 32 && k + ahead < l_.count) l_.fetch(of, r.in[1], k + ahead, row_bytes_);
                 const std::byte* at = of + static_cast<std::size_t>(l_.index(r.in[1], k)) * row_bytes_;
                 std::byte* to = out + static_cast<std::size_t>(i) * row_bytes_;
                 // Single elements are too short for a call.
@@ -92,27 +85,19 @@ private:
     bool texts_;
 };
 
-/// Rows are added in the order of their indices, those of 16-bit floats in float.
-class gather_sum_kernel final : public kernel {
+/// Rows are added in the order of their indices, some at once: each lies anywhere, and is waited for beside the others.
+template <class T> class gather_sum_kernel final : public kernel {
 public:
     explicit gather_sum_kernel(const kernel_setup& s) :
-        l_(s, 0, s.inputs[0].extents, s.inputs[1]),
-        a_(decode<gather_sum_op::attributes>(s.attrs)),
-        bytes_(size_of(s.inputs[0].element)),
-        add_(s.inputs[0].element, opcode::add),
-        by_count_(compute_type(s.inputs[0].element), opcode::divide) {
+        l_(s, 0, s.inputs[0].extents, s.inputs[1]), a_(decode<gather_sum_op::attributes>(s.attrs)) {
         const extents& i = s.inputs[1].extents;
         for (int axis = i.rank() - a_.axes; axis < i.rank(); ++axis) rows_ *= i[axis].size;
-        if (compute_type(s.inputs[0].element) == element_type::float64)
-            std::fill_n(reinterpret_cast<double*>(counts_), row_instruction::block, static_cast<double>(rows_));
-        else std::fill_n(reinterpret_cast<float*>(counts_), row_instruction::block, static_cast<float>(rows_));
     }
     void run(const kernel_run& r) override {
         l_.check(r.in[1]);
         if (!r.out[0] || l_.inner == 0 || rows_ == 0) return;
         const auto sums = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t s = begin; s < end; ++s)
-                for (std::int64_t col = 0; col < l_.inner; col += row_instruction::block) sum(r, s, col);
+            for (std::int64_t s = begin; s < end; ++s) sum(r, s * rows_, r.output<T>(0) + s * l_.inner);
         };
         const std::int64_t n = l_.count / rows_;
         if (r.pool) r.pool->parallel_for(n, 1 + 32768 / (rows_ * (l_.inner + 8)), sums);
@@ -123,31 +108,22 @@ public:
     }
 
 private:
-    void sum(const kernel_run& r, std::int64_t s, std::int64_t col) const {
-        constexpr std::int64_t ahead = 8;
-        const std::int64_t n = std::min(l_.inner - col, row_instruction::block);
-        const std::size_t row_bytes = static_cast<std::size_t>(l_.inner) * bytes_;
-        const std::byte* const x = r.input<std::byte>(0);
-        alignas(64) std::byte sums[row_instruction::block * 8];
-        for (std::int64_t i = s * rows_; i < (s + 1) * rows_; ++i) {
-            if (col == 0 && i + ahead < l_.count) l_.fetch(x, r.in[1], i + ahead, row_bytes);
-            const std::byte* const row =
-                x + static_cast<std::size_t>(l_.index(r.in[1], i)) * row_bytes + static_cast<std::size_t>(col) * bytes_;
-            if (i == s * rows_) add_.load(sums, row, n);
-            else add_.apply_wide(sums, row, n);
+    void sum(const kernel_run& r, std::int64_t first, T* to) const {
+        constexpr int most = 64;
+        const T* rows[most];
+        for (std::int64_t i = 0; i < rows_;) {
+            int n = 0;
+            if (i > 0) rows[n++] = to;
+            while (n < most && i < rows_) rows[n++] = r.input<T>(0) + l_.index(r.in[1], first + i++) * l_.inner;
+            add_in_order(rows, n, to, l_.inner);
         }
-        if (a_.mean) by_count_.apply(sums, counts_, n);
-        add_.store(r.output<std::byte>(0) + static_cast<std::size_t>(s) * row_bytes +
-                       static_cast<std::size_t>(col) * bytes_,
-                   sums, n);
+        if (!a_.mean) return;
+        for (std::int64_t k = 0; k < l_.inner; ++k) to[k] /= static_cast<T>(rows_);
     }
 
     gather_layout l_;
     gather_sum_op::attributes a_;
     std::int64_t rows_ = 1; // of a sum
-    std::size_t bytes_;
-    row_instruction add_, by_count_;
-    alignas(64) std::byte counts_[row_instruction::block * 8];
 };
 
 /// 16-bit floats are added up in float, in scratch.
@@ -257,7 +233,9 @@ private:
 } // namespace detail
 
 TENON_KERNEL(gather, detail::gather_kernel);
-TENON_KERNEL(gather_sum, detail::gather_sum_kernel);
+TENON_INLINE kernel_pointer gather_sum_op::prepare(const kernel_setup& s) {
+    return detail::kernel_for<detail::gather_sum_kernel>(detail::element_list<float, double>{}, s.inputs[0].element, s);
+}
 TENON_INLINE const op_definition& gather_sum_op::definition() {
     static const op_definition made = detail::make_definition<gather_sum_op>();
     return made;

@@ -67,7 +67,7 @@ inline void sum_where_gathered(program& p, const plan_options& o) {
         program_item& from = p.item(maker);
         const element_type e = p.value(v).type.element;
         if (from.op != &gather_definition || from.device != i.device || !from.predecessors.empty() ||
-            uses.awaited[static_cast<std::size_t>(maker)] || !is_floating(e) ||
+            uses.awaited[static_cast<std::size_t>(maker)] || !is_floating(e) || compute_type(e) != e ||
             o.device(i.device).kernel_of(*i.op, e) != i.op->cpu)
             continue;
         const extents &x = p.value(from.inputs[0]).type.extents, &indices = p.value(from.inputs[1]).type.extents;
