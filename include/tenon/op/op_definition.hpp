@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <tenon/op/attributes.hpp>
@@ -49,6 +50,9 @@ struct regular_part {
     index_list strides;
 };
 
+struct op_definition;
+using op_and_attributes = std::pair<const op_definition*, attributes>;
+
 struct op_definition {
     const char* name = nullptr;
     op_flags flags = op_flags::none;
@@ -93,6 +97,10 @@ struct op_definition {
     const op_definition& (*of_sum)() = nullptr;
     /// Where others are added to output 0: the op that adds its last input, in the same pass.
     const op_definition& (*plus)() = nullptr;
+    /// Where it alone reads what `maker` makes of inputs of these types: the op, with its attributes, that makes its output of those in one pass;
+    /// nullptr where there is none.
+    op_and_attributes (*of_made)(const attributes&, const op_definition& maker, const attributes& of_maker,
+                                 type_list inputs) = nullptr;
     /// Where output 0 is input 0 repeated: the sizes of input 0 with a 1 for each dimension that is repeated, so that
     /// they broadcast to those of the output.
     extents (*repeated)(const attributes&, const extents& input, const extents& output) = nullptr;
@@ -158,6 +166,11 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires { Op::with_gelu(); }) d.with_gelu = &Op::with_gelu;
     if constexpr (requires { Op::of_sum(); }) d.of_sum = &Op::of_sum;
     if constexpr (requires { Op::plus(); }) d.plus = &Op::plus;
+    if constexpr (requires(const A& a, const attributes& m, type_list t) { Op::of_made(a, *find_op(""), m, t); })
+        d.of_made = [](const attributes& a, const op_definition& maker, const attributes& of_maker,
+                       type_list inputs) -> op_and_attributes {
+            return Op::of_made(decode<A>(a), maker, of_maker, inputs);
+        };
     if constexpr (requires { Op::with_row_sums(); }) d.with_row_sums = &Op::with_row_sums;
     if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
         d.repeated = [](const attributes& a, const extents& input, const extents& output) -> extents {

@@ -57,9 +57,7 @@ template <reduces What, element_type Result = element_type::none, bool NeedsElem
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return reduction_rule(a, in, What, Result, NeedsElements);
     }
-    static double operations(const attributes&, type_list in, type_list) {
-        return static_cast<double>(in[0].extents.elements());
-    }
+    static double operations(const attributes&, type_list in, type_list) { return double(in[0].extents.elements()); }
 };
 
 } // namespace detail
@@ -68,6 +66,7 @@ template <reduces What, element_type Result = element_type::none, bool NeedsElem
 struct sum_op : detail::reduction_of<detail::reduces::numbers> {
     static constexpr const char* name = "sum";
     static constexpr op_flags flags = op_flags::alike;
+    static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -77,6 +76,7 @@ TENON_OP(reduction, sum);
 struct mean_op : detail::reduction_of<detail::reduces::real_numbers> {
     static constexpr const char* name = "mean";
     static constexpr op_flags flags = op_flags::alike;
+    static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };

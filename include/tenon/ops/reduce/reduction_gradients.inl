@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/control/control.hpp>
 
@@ -46,6 +47,34 @@ template <class A> any_tensor shared_among(const any_tensor& values, const reduc
 }
 
 } // namespace detail
+
+namespace detail {
+// Of rows that are gathered along their indices' last axes.
+inline op_and_attributes sum_of_gathered(const reduction_attributes& a, bool is_mean, const op_definition& maker,
+                                         const tenon::attributes& of_maker, type_list inputs) {
+    constexpr std::int64_t fewest = 8; // elements of a row for which it pays
+    if (&maker != &gather_definition) return {};
+    const extents &x = inputs[0].extents, &indices = inputs[1].extents;
+    const element_type e = inputs[0].element;
+    const axis_set axes = axes_or_all(a.axes, indices.rank() + x.rank() - 1);
+    int last = 0; // axes of the indices
+    while (last < indices.rank() && axes.has(indices.rank() - 1 - last)) ++last;
+    const bool are_all = axes.bits == ((1U << last) - 1) << (indices.rank() - last);
+    if ((e != element_type::float32 && e != element_type::float64) || last == 0 || !are_all ||
+        axis_of(decode<gather_op::attributes>(of_maker).axis, x.rank()) != 0 || x.elements() < fewest * x[0].size ||
+        indices.elements() == 0)
+        return {};
+    return {&gather_sum_op::definition(), encode(gather_sum_op::attributes{last, a.keepdims, is_mean})};
+}
+} // namespace detail
+TENON_INLINE op_and_attributes sum_op::of_made(const reduction_attributes& a, const op_definition& maker,
+                                               const tenon::attributes& of_maker, type_list inputs) {
+    return detail::sum_of_gathered(a, false, maker, of_maker, inputs);
+}
+TENON_INLINE op_and_attributes mean_op::of_made(const reduction_attributes& a, const op_definition& maker,
+                                                const tenon::attributes& of_maker, type_list inputs) {
+    return detail::sum_of_gathered(a, true, maker, of_maker, inputs);
+}
 
 TENON_INLINE void sum_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();

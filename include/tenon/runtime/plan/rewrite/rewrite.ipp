@@ -8,8 +8,6 @@
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/ops/control/control.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
@@ -479,7 +477,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::drop_unread(p, true);
     detail::fuse_elementwise(p);
     detail::fuse_row_sums(p, o);
-    detail::sum_where_gathered(p, o);
+    detail::join_made_and_read(p, o);
     detail::read_parts_in_place(p, o);
 }
 

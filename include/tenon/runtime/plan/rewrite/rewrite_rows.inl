@@ -56,33 +56,23 @@ inline bool has_kernel(const plan_options& o, int device, const op_definition& o
     return make && (make != op.cpu || compute_type(e) == e);
 }
 
-// Sums and means of rows that a gather alone was for: the rows are added where they lie.
-inline void sum_where_gathered(program& p, const plan_options& o) {
+// What an op alone reads of another is made in one pass, where they have one.
+inline void join_made_and_read(program& p, const plan_options& o) {
     const uses_of uses(p);
     for (program_item& i : p.items) {
-        const bool is_mean = i.op == &mean_definition;
-        if (i.removed || (i.op != &sum_definition && !is_mean)) continue;
+        if (i.removed || !i.op->of_made || !i.predecessors.empty()) continue;
         const int v = i.inputs[0], maker = p.value(v).producer;
-        if (maker < 0 || uses[v] != 1 || !i.predecessors.empty()) continue;
+        if (maker < 0 || uses[v] != 1) continue;
         program_item& from = p.item(maker);
-        const element_type e = p.value(v).type.element;
-        if (from.op != &gather_definition || from.device != i.device || !from.predecessors.empty() ||
-            uses.awaited[static_cast<std::size_t>(maker)] || !is_floating(e) || compute_type(e) != e ||
-            o.device(i.device).kernel_of(*i.op, e) != i.op->cpu)
+        if (from.device != i.device || !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(maker)])
             continue;
-        const extents &x = p.value(from.inputs[0]).type.extents, &indices = p.value(from.inputs[1]).type.extents;
-        const auto a = decode<reduction_attributes>(i.attributes);
-        const tenon::detail::axis_set axes = tenon::detail::axes_of(a.axes, p.value(v).type.extents.rank());
-        const bool is_along_rows =
-            tenon::detail::axis_of(decode<gather_op::attributes>(from.attributes).axis, x.rank()) == 0;
-        int last = 0; // axes of the indices
-        while (last < indices.rank() && axes.has(indices.rank() - 1 - last)) ++last;
-        constexpr std::int64_t fewest = 8; // elements of a row for which it pays
-        const bool are_all = axes.bits == ((1U << last) - 1) << (indices.rank() - last);
-        if (!is_along_rows || last == 0 || !are_all || x.elements() < fewest * x[0].size || indices.elements() == 0)
-            continue;
-        i.op = &gather_sum_op::definition();
-        i.attributes = encode(gather_sum_op::attributes{last, a.keepdims, is_mean});
+        std::vector<tensor_type> types;
+        for (const int in : from.inputs) types.push_back(p.value(in).type);
+        auto [op, attributes] = i.op->of_made(i.attributes, *from.op, from.attributes,
+                                              type_list(types.data(), static_cast<int>(types.size())));
+        if (!op || !o.device(i.device).kernel_of(*op, p.value(v).type.element)) continue;
+        i.op = op;
+        i.attributes = std::move(attributes);
         i.inputs = from.inputs;
         i.find_reads();
         from.removed = true;
