@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -32,13 +33,15 @@ constexpr fault fault_of_places(const tensor_type& places, const tensor_type& x)
     return fault::none;
 }
 
+// What is said of a place that is not in its row.
+std::string refused_place(const std::string& node, std::int64_t place, std::int64_t row, std::int64_t length);
+
 } // namespace detail
 
 /// in: x, of numbers, [.., n]. Output 0: the k largest elements of each row, the largest first. Output 1, int32: where they are in
 /// the row. Of equal ones the one of the lower index comes first; a NaN is larger than all numbers.
 struct top_k_op {
     static constexpr const char* name = "top_k";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t k = 1;
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
@@ -67,7 +70,6 @@ TENON_OP(top_k, top_k);
 /// step.
 struct take_places_op {
     static constexpr const char* name = "take_places";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
@@ -84,7 +86,6 @@ TENON_OP(top_k, take_places);
 /// where their places are: the gradient of top_k and of take_places.
 struct put_places_op {
     static constexpr const char* name = "put_places";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input != 2; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -136,6 +137,11 @@ TENON_INLINE std::vector<any_tensor> top_k(const any_tensor& x, std::int64_t k) 
 }
 } // namespace untyped
 
+TENON_INLINE std::string detail::refused_place(const std::string& node, std::int64_t place, std::int64_t row,
+                                               std::int64_t length) {
+    return node + ": place " + std::to_string(place) + " of row " + std::to_string(row) +
+           " is out of range for a last axis of size " + std::to_string(length);
+}
 TENON_INLINE void top_k_op::gradient(gradient_context& g) {
     if (g.output_gradient(0).node())
         g.set(0, tenon::add<put_places_op>({}, {g.output_gradient(0), g.output(1), g.input(0)}));

@@ -70,9 +70,7 @@ protected:
     void check_places(const std::int32_t* places) const {
         for (std::int64_t i = 0; i < l.rows * count; ++i)
             if (places[i] < 0 || places[i] >= l.length)
-                throw invalid_argument_error(name + ": place " + std::to_string(places[i]) + " of row " +
-                                             std::to_string(i / count) + " is out of range for a last axis of size " +
-                                             std::to_string(l.length));
+                throw invalid_argument_error(refused_place(name, places[i], i / count, l.length));
     }
     last_axis_rows l;
     std::int64_t count; // places in a row

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
@@ -15,7 +17,7 @@
 ///     // float[batch, time, classes], int32[batch, most_labels], int32[batch], int32[batch] -> float[batch]
 ///
 /// All is computed in double, in logarithms. What lies beyond times and lengths takes no part, whatever it is. A sequence with no such path,
-/// as its labels need more steps than there are, has the loss +infinity and the gradient 0. CPU only: beside GPUs it runs on the host.
+/// as its labels need more steps than there are, has the loss +infinity and the gradient 0.
 
 namespace tenon {
 
@@ -23,7 +25,6 @@ namespace tenon {
 /// gradient in the logits [batch, time, classes]. Gradients of second order there are none.
 struct ctc_loss_op {
     static constexpr const char* name = "ctc_loss";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t blank = 0; ///< the class that is no label
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
@@ -57,6 +58,12 @@ struct ctc_loss_op {
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
+
+    /// What may be wrong with a sequence, in the order in which it is looked for; `label`: that number of its labels.
+    enum class wrong : std::int64_t { nothing, times, length, label };
+    static std::string refusal(const std::string& node, std::int64_t sequence, wrong what, std::int64_t value,
+                               std::int64_t label, std::int64_t most, std::int64_t blank);
+    static std::string refused_blank(const std::string& node, std::int64_t blank, std::int64_t classes);
 };
 TENON_OP(ctc, ctc_loss);
 
@@ -97,6 +104,21 @@ TENON_INLINE any_tensor ctc_loss(const any_tensor& logits, const any_tensor& lab
 }
 } // namespace untyped
 
+TENON_INLINE std::string ctc_loss_op::refusal(const std::string& node, std::int64_t sequence, wrong what,
+                                              std::int64_t value, std::int64_t label, std::int64_t most,
+                                              std::int64_t blank) {
+    std::string said = node + ": of sequence " + std::to_string(sequence) + ", ";
+    if (what == wrong::times)
+        return said + std::to_string(value) + " steps are asked for; the logits have " + std::to_string(most);
+    if (what == wrong::length)
+        return said + std::to_string(value) + " labels are asked for; there are " + std::to_string(most);
+    return said + "label " + std::to_string(label) + " is " + std::to_string(value) +
+           (value == blank ? ", the blank" : ", which is not one of the classes");
+}
+TENON_INLINE std::string ctc_loss_op::refused_blank(const std::string& node, std::int64_t blank, std::int64_t classes) {
+    return node + ": the blank is " + std::to_string(blank) + ", which is not one of the " + std::to_string(classes) +
+           " classes";
+}
 TENON_INLINE void ctc_loss_op::gradient(gradient_context& g) {
     if (g.output_gradient(1).node())
         throw unimplemented_error("ctc_loss: gradients of its gradient are asked for, and are not implemented");
@@ -147,24 +169,19 @@ private:
     std::int64_t doubles() const { return time_ * (states() + classes_) + states(); }
     double row_cost() const { return static_cast<double>(time_) * static_cast<double>(40 * states() + 10 * classes_); }
 
-    [[noreturn]] void refuse_sequence(std::int64_t sequence, const std::string& what) const {
-        throw invalid_argument_error(name_ + ": of sequence " + std::to_string(sequence) + ", " + what);
+    [[noreturn]] void refuse_sequence(std::int64_t sequence, ctc_loss_op::wrong what, std::int64_t value,
+                                      std::int64_t label, std::int64_t most) const {
+        throw invalid_argument_error(ctc_loss_op::refusal(name_, sequence, what, value, label, most, blank_));
     }
     void check_labels(const label_list& labels, const label_list& times, const label_list& lengths) const {
-        if (blank_ >= classes_)
-            throw invalid_argument_error(name_ + ": the blank is " + std::to_string(blank_) +
-                                         ", which is not one of the " + std::to_string(classes_) + " classes");
+        if (blank_ >= classes_) throw invalid_argument_error(ctc_loss_op::refused_blank(name_, blank_, classes_));
+        using wrong = ctc_loss_op::wrong;
         for (std::int64_t s = 0; s < batch_; ++s) {
-            if (times[s] < 0 || times[s] > time_)
-                refuse_sequence(s, std::to_string(times[s]) + " steps are asked for; the logits have " +
-                                       std::to_string(time_));
-            if (lengths[s] < 0 || lengths[s] > most_)
-                refuse_sequence(s, std::to_string(lengths[s]) + " labels are asked for; there are " +
-                                       std::to_string(most_));
+            if (times[s] < 0 || times[s] > time_) refuse_sequence(s, wrong::times, times[s], 0, time_);
+            if (lengths[s] < 0 || lengths[s] > most_) refuse_sequence(s, wrong::length, lengths[s], 0, most_);
             for (std::int64_t i = 0; i < lengths[s]; ++i)
                 if (const std::int64_t l = labels[s * most_ + i]; l < 0 || l >= classes_ || l == blank_)
-                    refuse_sequence(s, "label " + std::to_string(i) + " is " + std::to_string(l) +
-                                           (l == blank_ ? ", the blank" : ", which is not one of the classes"));
+                    refuse_sequence(s, wrong::label, l, i, most_);
         }
     }
 

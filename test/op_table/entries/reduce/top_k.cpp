@@ -31,8 +31,7 @@ const add_entries largest{
                           tabulate({in[0].sizes[0], 2}, [&](const index& i) { return static_cast<double>(place(i)); })};
                   },
                   .not_empty = "m"}},
-     .slopes = 1,
-     .cpu_only = true},
+     .slopes = 1},
     {.op = "take_places",
      .elements = numeric,
      .samples = {{.operands = {x("n=3 m=5"), x("n k=2", element_type::int32).given({4, 0, 1, 1, 2, 3})},
@@ -41,8 +40,7 @@ const add_entries largest{
                           return in[0](i[0], static_cast<std::int64_t>(in[1](i[0], i[1])));
                       })};
                   },
-                  .not_empty = "m"}},
-     .cpu_only = true},
+                  .not_empty = "m"}}},
     {.op = "put_places",
      .elements = numeric,
      .samples = {{.operands = {x("n=3 k=2"), x("n k", element_type::int32).given({4, 0, 1, 1, 2, 3}),
@@ -55,8 +53,7 @@ const add_entries largest{
                           return sum;
                       })};
                   },
-                  .not_empty = "m"}},
-     .cpu_only = true},
+                  .not_empty = "m"}}},
 };
 
 } // namespace

@@ -66,8 +66,7 @@ const add_entries ctc{
                   .expected = [](const setting& at, const arguments& in) { return all_paths(at, in, 2); },
                   .not_empty = "t k n"}},
      .one_order = true,
-     .slopes = 1,
-     .cpu_only = true},
+     .slopes = 1},
 };
 
 } // namespace
