@@ -1,9 +1,9 @@
-# Finds the CUDA Toolkit, and the headers of cuBLASLt, NVRTC, cuDNN and NCCL, and says in TENON_HAS_CUDA, TENON_HAS_CUBLASLT and so on what there
+# Finds the CUDA Toolkit, and the headers of cuBLASLt, NVRTC, cuDNN, NCCL, cuFFT and cuSOLVER, and says in TENON_HAS_CUDA, TENON_HAS_CUBLASLT and so on what there
 # is.
 # TENON_CUDA_WANTED: CUDA is asked for, or there is a GPU to build for.
 
 set(TENON_HAS_CUDA OFF)
-foreach(library IN ITEMS CUBLASLT NVRTC CUDNN NCCL)
+foreach(library IN ITEMS CUBLASLT NVRTC CUDNN NCCL CUFFT CUSOLVER)
     set(TENON_HAS_${library} OFF)
     set(TENON_${library}_FOLDER "")
 endforeach()
@@ -128,4 +128,6 @@ tenon_cuda_library(CUBLASLT cublasLt.h cublas_api.h CUBLAS_VER 13 "cu13;cublas" 
 tenon_cuda_library(NVRTC nvrtc.h "" "" 13 "cu13;cuda_nvrtc" libnvrtc.so.13 libnvrtc.so)
 tenon_cuda_library(CUDNN cudnn.h cudnn_version.h CUDNN 9 cudnn libcudnn.so.9)
 tenon_cuda_library(NCCL nccl.h nccl.h NCCL 2 nccl libnccl.so.2 libnccl.so)
+tenon_cuda_library(CUFFT cufft.h cufft.h CUFFT_VER 12 "cu13;cufft" libcufft.so.12 libcufft.so)
+tenon_cuda_library(CUSOLVER cusolverDn.h cusolver_common.h CUSOLVER_VER 12 "cu13;cusolver" libcusolver.so.12 libcusolver.so)
 list(REMOVE_DUPLICATES TENON_CUDA_LIBRARY_INCLUDE_DIRS)

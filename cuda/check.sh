@@ -140,7 +140,7 @@ of_training() {
 # know of.
 sanitizer() {
     command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
-    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own compute-sanitizer --tool "${1%/*}" --error-exitcode 1 \
+    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own TENON_CUDA_TRANSFORMS=own TENON_CUDA_MATRICES=own compute-sanitizer --tool "${1%/*}" --error-exitcode 1 \
         "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/${1#*/}.cpp"
 }
 peers() {

@@ -10,7 +10,7 @@ namespace tenon::cuda {
 
 /// Where libraries lay whose headers this one was built with; "": it is not known. What links the objects of this library says it.
 struct library_folders {
-    static const char *const cublaslt, *const nvrtc, *const cudnn, *const nccl;
+    static const char *const cublaslt, *const nvrtc, *const cudnn, *const nccl, *const cufft, *const cusolver;
 };
 
 class library {

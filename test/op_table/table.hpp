@@ -113,6 +113,7 @@ struct sample {
     std::string not_empty = {};     ///< the names of sizes that must not be 0: "k classes"
     std::string numbers_only = {};  ///< sizes that neither a name nor "known in the step" can stand for; "*": all
     std::string without_names = {}; ///< sizes that no name can stand for
+    std::string own_sizes = {};     ///< sizes for which the values are made: of other numbers only 0 is tried
     /// The op's inputs, where not all can be chosen freely: the result of another op among them.
     std::function<std::vector<any_tensor>(const std::vector<any_tensor>&)> inputs = nullptr;
 };

@@ -2,6 +2,12 @@
 
 #include "emulator/control.hpp"
 #include "emulator/libraries/cublaslt.hpp"
+#if defined(TENON_WITH_CUFFT)
+#include "emulator/libraries/cufft.hpp"
+#endif
+#if defined(TENON_WITH_CUSOLVER)
+#include "emulator/libraries/cusolver.hpp"
+#endif
 #if defined(TENON_WITH_NCCL)
 #include "emulator/libraries/nccl.hpp"
 #endif
@@ -12,6 +18,12 @@ namespace {
 void renew() {
     emulator::reset();
     emulator::cublaslt::reset();
+#if defined(TENON_WITH_CUFFT)
+    emulator::cufft::reset();
+#endif
+#if defined(TENON_WITH_CUSOLVER)
+    emulator::cusolver::reset();
+#endif
 #if defined(TENON_WITH_NCCL)
     emulator::nccl::reset();
 #endif

@@ -12,6 +12,16 @@ int ncclGetVersion(int* version) {
     *version = 1342;
     return 0;
 }
+int cufftGetVersion(int* version);
+int cufftGetVersion(int* version) {
+    *version = 11303;
+    return 0;
+}
+int cusolverGetVersion(int* version);
+int cusolverGetVersion(int* version) {
+    *version = 11702;
+    return 0;
+}
 int nvrtcVersion(int* major, int* minor);
 int nvrtcVersion(int* major, int* minor) {
     *major = 12;

@@ -107,6 +107,49 @@ TEST_CASE(
     unsetenv("TENON_CUDA_TAPES");
 }
 
+TEST_CASE("without cuFFT Fourier transforms are made by Tenon's own kernels, of which one line tells") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(4));
+    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::rfft(x); });
+    for (const bool first : {true, false}) {
+        std::vector<float> result;
+        const std::string said = said_by([&] {
+            tn::session s(g);
+            std::vector<tn::fed_value> feeds;
+            feeds.push_back({x, filled(extents(4), {1, 2, 3, 4})});
+            result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+        });
+        const std::vector<float> wanted = {10, 0, -2, 2, -2, 0};
+        REQUIRE(result.size() == wanted.size());
+        for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(result[i] == doctest::Approx(wanted[i]).scale(1));
+        CHECK(contains(said, "tenon: Fourier transforms on GPUs are made by Tenon's own kernels") == first);
+        if (first) check_reasons(said);
+        else CHECK(said.empty());
+    }
+}
+
+TEST_CASE("without cuSOLVER large matrices are decomposed by Tenon's own kernels, of which one line tells") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(64, 64));
+    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::inverse(x); });
+    std::vector<float> diagonal(64 * 64), wanted(64 * 64), result;
+    for (std::size_t i = 0; i < 64; ++i) {
+        diagonal[i * 65] = i % 2 ? 4.0F : 0.5F;
+        wanted[i * 65] = i % 2 ? 0.25F : 2.0F;
+    }
+    const std::string said = said_by([&] {
+        tn::session s(g);
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({x, filled(extents(64, 64), diagonal)});
+        result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+    });
+    CHECK(result == wanted);
+    CHECK(contains(said, "tenon: large matrices are decomposed on GPUs by Tenon's own kernels"));
+    check_reasons(said);
+}
+
 #if defined(TENON_WITH_NCCL)
 TEST_CASE(
     "without NCCL sums over GPUs are made by nodes and transfers; asked for NCCL's they are an unavailable_error") {
@@ -151,8 +194,9 @@ int main(int count, char** arguments) {
         return 1;
     }
     reasons.assign(arguments + 1, arguments + count);
-    for (const char* file : {"libcublasLt.so.13", "libcublasLt.so", "libcudnn.so.9", "libnvrtc.so.13", "libnvrtc.so",
-                             "libnccl.so.2", "libnccl.so"})
+    for (const char* file :
+         {"libcublasLt.so.13", "libcublasLt.so", "libcudnn.so.9", "libnvrtc.so.13", "libnvrtc.so", "libnccl.so.2",
+          "libnccl.so", "libcufft.so.12", "libcufft.so", "libcusolver.so.12", "libcusolver.so"})
         if (reasons[0] == "could not be loaded" && dlopen(file, RTLD_LAZY | RTLD_LOCAL)) {
             std::printf("%s is installed here\n", file);
             return 77;

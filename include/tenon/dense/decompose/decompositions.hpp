@@ -29,8 +29,20 @@ template <class T> determinant_parts<T> determinant_by_pivots(T* a, std::int64_t
 /// reflections: r's diagonal has either sign.
 TENON_INLINE void factor_qr(const double* a, double* q, double* r, std::int64_t m, std::int64_t n);
 
-/// a [m, n] = u diag(s) vt, with u [m, k], s [k] falling, vt [k, n]; k = min(m, n). u and vt nullptr: s alone. False where elements of a
-/// are not finite.
+/// Which way a vector points is said by its first element that is as large as any, but for 1e-6 of it: that is not negative.
+/// This is the sign, 1 or -1, that makes it so; v(i) is one of n elements.
+template <class Vector> double turned_to_positive(const Vector& v, std::int64_t n) {
+    double largest = 0;
+    const auto size = [&](std::int64_t i) { return v(i) < 0 ? -v(i) : v(i); };
+    for (std::int64_t i = 0; i < n; ++i)
+        if (size(i) > largest) largest = size(i);
+    for (std::int64_t i = 0; i < n; ++i)
+        if (size(i) >= (1 - 1e-6) * largest) return v(i) < 0 ? -1 : 1;
+    return 1;
+}
+
+/// a [m, n] = u diag(s) vt, with u [m, k], s [k] falling, vt [k, n]; k = min(m, n). u and vt nullptr: s alone. Rows of vt,
+/// and columns of v below, point as that says. False where elements of a are not finite.
 TENON_INLINE bool factor_svd(const double* a, double* u, double* s, double* vt, std::int64_t m, std::int64_t n);
 
 /// (a + a^T) / 2 = v diag(w) v^T, with w [n] rising and orthonormal columns of v [n, n]. False where elements of a are not finite.

@@ -169,6 +169,11 @@ TENON_INLINE bool factor_svd(const double* a, double* u, double* s, double* vt, 
     left.topRows(k) = turned.householderQ() * done.matrixU();
     left.applyOnTheLeft(qr.householderQ());
     if (m < n) left.swap(right);
+    for (std::int64_t j = 0; j < k; ++j)
+        if (turned_to_positive([&](std::int64_t i) { return right(i, j); }, n) < 0) {
+            left.col(j) *= -1;
+            right.col(j) *= -1;
+        }
     detail::as_matrix(u, m, k) = left;
     detail::as_matrix(vt, k, n) = right.transpose();
     return true;
@@ -181,7 +186,9 @@ TENON_INLINE bool factor_symmetric(const double* a, double* w, double* v, std::i
     const Eigen::SelfAdjointEigenSolver<detail::column_major<double>> done((from + from.transpose()) / 2);
     if (done.info() != Eigen::Success) return false;
     for (std::int64_t i = 0; i < n; ++i) w[i] = done.eigenvalues()[i];
-    detail::as_matrix(v, n, n) = done.eigenvectors();
+    auto to = detail::as_matrix(v, n, n);
+    to = done.eigenvectors();
+    for (std::int64_t j = 0; j < n; ++j) to.col(j) *= turned_to_positive([&](std::int64_t i) { return to(i, j); }, n);
     return true;
 }
 

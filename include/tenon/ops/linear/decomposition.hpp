@@ -5,8 +5,8 @@
 
 #include <tenon/ops/linear/matrices.hpp>
 
-/// Decompositions of matrices with orthonormal columns. Of float (computed in double) and double, in batches: [.., m, n]. On CPUs. All
-/// are reduced: k = min(m, n).
+/// Decompositions of matrices with orthonormal columns. Of float (computed in double) and double, in batches: [.., m, n]. All are
+/// reduced: k = min(m, n).
 ///
 ///     auto [q, r] = tn::qr(a);              // a = q r; [b, m, n] -> [b, m, k], [b, k, n]
 ///     auto [u, s, vt] = tn::svd(a);         // a = u diag(s) vt; -> [b, m, k], [b, k], [b, k, n]
@@ -21,7 +21,6 @@ namespace tenon {
 struct qr_op {
     static constexpr const char* name = "qr";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr inferred infer(const attributes&, type_list in, int output) {
@@ -41,7 +40,6 @@ TENON_OP(decomposition, qr);
 struct svd_op {
     static constexpr const char* name = "svd";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         bool vectors = true;
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
@@ -67,7 +65,6 @@ TENON_OP(decomposition, svd);
 struct eigh_op {
     static constexpr const char* name = "eigh";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr inferred infer(const attributes&, type_list in, int output) {
@@ -104,7 +101,8 @@ template <OperandOrIllShaped A> auto qr(const A& a, called_from here = {}) {
     }
 }
 
-/// (u, s, vt) as std::tuple: a = u diag(s) vt, with orthonormal columns of u and rows of vt; s is not negative, and falls. The gradient
+/// (u, s, vt) as std::tuple: a = u diag(s) vt, with orthonormal columns of u and rows of vt; s is not negative, and falls. Which way
+/// vectors point is the same on all devices: of each row of vt the first element that is as large as any is not negative. The gradient
 /// is infinite or NaN where two of s are equal and something flows to u or vt, and where one is 0 and a is not square.
 template <OperandOrIllShaped A> auto svd(const A& a, called_from here = {}) {
     const making made(here);
@@ -125,7 +123,8 @@ template <OperandOrIllShaped A> auto singular_values(const A& a, called_from her
     return apply_op<svd_op, svd_op::attributes{false}>(a);
 }
 
-/// (w, v) as std::tuple: the eigenvalues of the symmetric part (a + a^T) / 2, rising, and its eigenvectors, the columns of v. The gradient
+/// (w, v) as std::tuple: the eigenvalues of the symmetric part (a + a^T) / 2, rising, and its eigenvectors, the columns of v,
+/// whose first element that is as large as any is not negative, on all devices. The gradient
 /// is infinite or NaN where two of w are equal and something flows to v.
 template <OperandOrIllShaped A> auto eigh(const A& a, called_from here = {}) {
     const making made(here);

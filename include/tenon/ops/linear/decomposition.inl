@@ -142,8 +142,6 @@ TENON_INLINE void eigh_op::gradient(gradient_context& g) {
 
 namespace detail {
 
-inline constexpr const char* not_finite = "has elements that are not finite";
-
 /// One of the decompositions below: a's matrices as doubles, and results that are rounded to T.
 template <class T> class decomposition_kernel : public matrices_kernel {
 protected:

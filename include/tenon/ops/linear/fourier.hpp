@@ -3,7 +3,7 @@
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
-/// Discrete Fourier transforms. A complex number is a last dimension of 2: its real and its imaginary part. Of float and double, on CPUs.
+/// Discrete Fourier transforms. A complex number is a last dimension of 2: its real and its imaginary part. Of float and double.
 ///
 ///     auto y = tn::fft(x);           // [batch, n, 2] -> [batch, n, 2]
 ///     auto z = tn::ifft(y);          // x again
@@ -75,7 +75,6 @@ constexpr inferred of_half_spectrum(const tensor_type& z, int dims, std::int64_t
 struct fft_op {
     static constexpr const char* name = "fft";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         bool inverse = false;
         bool scaled = false;
@@ -97,7 +96,6 @@ TENON_OP(fourier, fft);
 struct rfft_op {
     static constexpr const char* name = "rfft";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         bool doubled = false;
         bool scaled = false;
@@ -116,7 +114,6 @@ TENON_OP(fourier, rfft);
 struct irfft_op {
     static constexpr const char* name = "irfft";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t n = 0;
         bool halved = false;

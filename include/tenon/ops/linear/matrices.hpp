@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
@@ -61,5 +63,25 @@ constexpr extent lesser_size(const extent& m, const extent& n) {
     if (m.is_number() && n.is_number()) return m.size < n.size ? m : n;
     return m == n ? m : extent{};
 }
+
+/// What is wrong with a matrix for which there is no result.
+inline constexpr const char *not_definite = "is not positive definite", *zero_on_diagonal = "has a 0 on its diagonal",
+                            *singular = "is singular", *not_finite = "has elements that are not finite";
+/// What a step says of matrix i of such a batch.
+inline std::string refused_matrix(const char* op, const extents& batch, std::int64_t i, const char* wrong) {
+    std::string which = "the matrix", places;
+    for (int d = batch.rank(); d-- > 0; i /= batch[d].size)
+        places = std::to_string(i % batch[d].size) + (places.empty() ? "" : ", ") + places;
+    if (batch.rank() > 0) which = "matrix [" + places + "] of the batch " + to_string(batch);
+    return std::string(op) + ": " + which + " " + wrong;
+}
+/// The batch of the x of a x = b, and the number of columns of each.
+struct solution_sizes {
+    solution_sizes(const extents& b, const extents& x) : right_sides(b.rank() > 1 ? b[b.rank() - 1].size : 1) {
+        for (int i = 0, used = b.rank() > 1 ? 2 : 1; i + used < x.rank(); ++i) batch.push_back(x[i]);
+    }
+    extents batch;
+    std::int64_t right_sides;
+};
 
 } // namespace tenon::detail

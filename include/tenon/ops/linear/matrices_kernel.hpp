@@ -46,14 +46,7 @@ protected:
         const auto worth_a_thread = static_cast<std::int64_t>(20'000 / nanoseconds) + 1;
         if (r.pool) r.pool->parallel_for(count, worth_a_thread, some);
         else some(0, count);
-        if (failed < count) throw invalid_argument_error(std::string(op) + ": " + which(failed) + " " + words);
-    }
-    std::string which(std::int64_t i) const {
-        if (batch.rank() == 0) return "the matrix";
-        std::string places;
-        for (int d = batch.rank(); d-- > 0; i /= batch[d].size)
-            places = std::to_string(i % batch[d].size) + (places.empty() ? "" : ", ") + places;
-        return "matrix [" + places + "] of the batch " + to_string(batch);
+        if (failed < count) throw invalid_argument_error(refused_matrix(op, batch, failed, words));
     }
     /// The matrix of an operand whose batch is repeated to this one's.
     std::int64_t repeated(const extents& operand_batch, std::int64_t i) const {
@@ -77,12 +70,11 @@ struct solution_kernel : matrices_kernel {
         matrices_kernel(with_batch_of_x(s), work),
         a_batch(batch_dimensions(s.inputs[0].extents)),
         b_batch(batch_dimensions(s.inputs[1].extents)),
-        right_sides(s.inputs[1].extents.rank() > 1 ? s.inputs[1].extents[s.inputs[1].extents.rank() - 1].size : 1) {}
+        right_sides(solution_sizes(s.inputs[1].extents, s.outputs[0].extents).right_sides) {}
     // The batch that x has, of matrices like a's.
     static extents with_batch_of_x(const kernel_setup& s) {
-        const extents &a = s.inputs[0].extents, &x = s.outputs[0].extents;
-        extents e;
-        for (int i = 0, used = s.inputs[1].extents.rank() > 1 ? 2 : 1; i + used < x.rank(); ++i) e.push_back(x[i]);
+        const extents& a = s.inputs[0].extents;
+        extents e = solution_sizes(s.inputs[1].extents, s.outputs[0].extents).batch;
         e.push_back(a[a.rank() - 2]);
         e.push_back(a[a.rank() - 1]);
         return e;

@@ -5,8 +5,7 @@
 
 #include <tenon/ops/linear/matrices.hpp>
 
-/// Systems of linear equations, inverses and determinants, by L U with exchanged rows. Of float and double, in batches: [.., n, n]. On
-/// CPUs.
+/// Systems of linear equations, inverses and determinants, by L U with exchanged rows. Of float and double, in batches: [.., n, n].
 ///
 ///     auto x = tn::solve(a, b);                  // a x = b; [batch, n, n], [batch, n, m] -> [batch, n, m]
 ///     auto i = tn::inverse(a);
@@ -19,7 +18,6 @@ namespace tenon {
 struct solve_op {
     static constexpr const char* name = "solve";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         bool transposed = false;
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
@@ -36,7 +34,6 @@ TENON_OP(solve, solve);
 struct inverse_op {
     static constexpr const char* name = "inverse";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? detail::square_matrices(in[0]) : inferred(fault::expects_more_operands);
@@ -50,7 +47,6 @@ TENON_OP(solve, inverse);
 struct determinant_op {
     static constexpr const char* name = "determinant";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -66,7 +62,6 @@ TENON_OP(solve, determinant);
 struct slogdet_op {
     static constexpr const char* name = "slogdet";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr inferred infer(const attributes&, type_list in, int) { return determinant_op::infer({}, in, 0); }
@@ -167,8 +162,6 @@ TENON_INLINE void slogdet_op::gradient(gradient_context& g) {
 }
 
 namespace detail {
-
-inline constexpr const char* singular = "is singular";
 
 // Each matrix is copied to the scratch memory, where its triangles take its place.
 template <class T> T* copied_matrix(const T* a, const kernel_run& r, std::int64_t i, std::int64_t n) {

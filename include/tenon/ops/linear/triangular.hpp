@@ -2,7 +2,7 @@
 
 #include <tenon/ops/linear/matrices.hpp>
 
-/// Cholesky's decomposition, and systems of equations with triangular matrices. Of float and double, in batches: [.., n, n]. On CPUs.
+/// Cholesky's decomposition, and systems of equations with triangular matrices. Of float and double, in batches: [.., n, n].
 ///
 ///     auto l = tn::cholesky(a);                                      // a = l l^T; [b, n, n]
 ///     auto y = tn::triangular_solve(l, x);                           // l y = x; [b, n, n], [b, n, m] -> [b, n, m]
@@ -14,7 +14,6 @@ namespace tenon {
 struct cholesky_op {
     static constexpr const char* name = "cholesky";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? detail::square_matrices(in[0]) : inferred(fault::expects_more_operands);
@@ -35,7 +34,6 @@ struct triangular_options {
 struct triangular_solve_op {
     static constexpr const char* name = "triangular_solve";
     static constexpr op_flags flags = op_flags::alike;
-    static constexpr element_types gpu_types = no_elements;
     using attributes = triangular_options;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 2 ? detail::solution_type(in[0], in[1]) : inferred(fault::expects_more_operands);
@@ -113,7 +111,7 @@ template <class T> struct cholesky_kernel final : matrices_kernel {
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
         const std::int64_t n = rows;
-        each(r, "cholesky", "is not positive definite", [&](std::int64_t i) {
+        each(r, "cholesky", not_definite, [&](std::int64_t i) {
             return dense::factor_cholesky(r.input<T>(0) + i * n * n, r.output<T>(0) + i * n * n, n);
         });
     }
@@ -125,7 +123,7 @@ template <class T> struct triangular_solve_kernel final : solution_kernel {
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
         const std::int64_t n = rows, m = right_sides;
-        each(r, "triangular_solve", "has a 0 on its diagonal", [&](std::int64_t i) {
+        each(r, "triangular_solve", zero_on_diagonal, [&](std::int64_t i) {
             T* x = r.output<T>(0) + i * n * m;
             const T* b = r.input<T>(1) + repeated(b_batch, i) * n * m;
             if (x != b && n * m > 0) std::memcpy(x, b, static_cast<std::size_t>(n * m) * sizeof(T));

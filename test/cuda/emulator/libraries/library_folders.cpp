@@ -8,5 +8,7 @@ const char* const library_folders::cublaslt = "";
 const char* const library_folders::nvrtc = "";
 const char* const library_folders::cudnn = "";
 const char* const library_folders::nccl = "";
+const char* const library_folders::cufft = "";
+const char* const library_folders::cusolver = "";
 
 } // namespace tenon::cuda

@@ -63,8 +63,7 @@ const add_entries transforms{
                       [](const setting& at, const arguments& in) {
                           return complex_sums(in[0], 1, 1 / static_cast<double>(at["n"]));
                       },
-                  .not_empty = "n"}},
-     .cpu_only = true},
+                  .not_empty = "n"}}},
     {.op = "rfft",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 n=8")},
@@ -75,8 +74,7 @@ const add_entries transforms{
                   .operands = {x("b=2 n=5")},
                   .attributes = rfft_op::attributes{true, false},
                   .expected = [](const setting&, const arguments& in) { return real_sums(in[0], true); },
-                  .not_empty = "n"}},
-     .cpu_only = true},
+                  .not_empty = "n"}}},
     {.op = "irfft",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 m=5 2")},
@@ -94,8 +92,7 @@ const add_entries transforms{
                  {.about = "of a number that is said",
                   .operands = {x("b=2 4 2")},
                   .attributes = irfft_op::attributes{6, false, false},
-                  .expected = [](const setting&, const arguments& in) { return sums_of_half(in[0], 6, false, 1); }}},
-     .cpu_only = true},
+                  .expected = [](const setting&, const arguments& in) { return sums_of_half(in[0], 6, false, 1); }}}},
 };
 
 } // namespace

@@ -85,36 +85,39 @@ const add_entries matrices{
                                   l.values[l.place({b, i, j})] = i == j ? std::sqrt(s) : s / l(b, j, j);
                               }
                       return {l};
-                  }}},
-     .cpu_only = true},
+                  },
+                  .own_sizes = "n"}}},
     {.op = "triangular_solve",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 n=3 n").given(definite), x("b n m=2")},
                   .attributes = triangular_options{},
                   .expected = [](const setting&, const arguments& in) -> arguments {
                       return solution(in[0], in[1], [](std::int64_t i, std::int64_t j) { return j <= i; });
-                  }},
+                  },
+                  .own_sizes = "n"},
                  {.about = "an upper triangle",
                   .operands = {x("b=2 n=3 n").given(definite), x("b n m=2")},
                   .attributes = triangular_options{false, false},
                   .expected = [](const setting&, const arguments& in) -> arguments {
                       return solution(in[0], in[1], [](std::int64_t i, std::int64_t j) { return j >= i; });
-                  }},
+                  },
+                  .own_sizes = "n"},
                  {.about = "transposed, of one matrix for all",
                   .operands = {x("n=3 n").given(definite), x("b=2 n m=2")},
-                  .attributes = triangular_options{true, true}}},
-     .cpu_only = true},
+                  .attributes = triangular_options{true, true},
+                  .own_sizes = "n"}}},
     {.op = "solve",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 n=3 n").given(regular), x("b n m=2")},
                   .attributes = solve_op::attributes{},
                   .expected = [](const setting&, const arguments& in) -> arguments {
                       return solution(in[0], in[1], whole);
-                  }},
+                  },
+                  .own_sizes = "n"},
                  {.about = "transposed, of one right side",
                   .operands = {x("b=2 n=3 n").given(regular), x("n")},
-                  .attributes = solve_op::attributes{true}}},
-     .cpu_only = true},
+                  .attributes = solve_op::attributes{true},
+                  .own_sizes = "n"}}},
     {.op = "inverse",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 n=3 n").given(regular)},
@@ -125,16 +128,16 @@ const add_entries matrices{
                       for (std::size_t p = 0; n > 0 && p < unit.values.size(); ++p)
                           unit.values[p] = static_cast<std::int64_t>(p) / n % n == static_cast<std::int64_t>(p) % n;
                       return solution(in[0], unit, whole);
-                  }}},
-     .cpu_only = true},
+                  },
+                  .own_sizes = "n"}}},
     {.op = "determinant",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 n=3 n").given(regular)},
                   .attributes = no_attributes{},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return {tabulate({at["b"]}, [&](const index& i) { return determinant_of(in[0], i[0]); })};
-                  }}},
-     .cpu_only = true},
+                  },
+                  .own_sizes = "n"}}},
     {.op = "slogdet",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 n=3 n").given(regular)},
@@ -143,28 +146,25 @@ const add_entries matrices{
                       const auto sign = [&](const index& i) { return determinant_of(in[0], i[0]) > 0 ? 1.0 : -1.0; };
                       const auto log = [&](const index& i) { return std::log(std::fabs(determinant_of(in[0], i[0]))); };
                       return {tabulate({at["b"]}, sign), tabulate({at["b"]}, log)};
-                  }}},
-     .slopes = 2,
-     .cpu_only = true},
+                  },
+                  .own_sizes = "n"}},
+     .slopes = 2},
     // ops/linear/matrices.cpp has the values of these.
     {.op = "qr",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 4 3").given(regular)}, .attributes = no_attributes{}},
                  {.about = "wider than high",
                   .operands = {x("b=2 2 3").given(regular)},
-                  .attributes = no_attributes{}}},
-     .cpu_only = true},
+                  .attributes = no_attributes{}}}},
     {.op = "svd",
      .elements = float_and_double,
      .samples = {{.operands = {x("b=2 4 3").given(regular)}, .attributes = svd_op::attributes{}},
                  {.about = "singular values alone",
                   .operands = {x("m=2 n=3")},
-                  .attributes = svd_op::attributes{false}}},
-     .cpu_only = true},
+                  .attributes = svd_op::attributes{false}}}},
     {.op = "eigh",
      .elements = float_and_double,
-     .samples = {{.operands = {x("b=2 n=3 n").given(regular)}, .attributes = no_attributes{}}},
-     .cpu_only = true},
+     .samples = {{.operands = {x("b=2 n=3 n")}, .attributes = no_attributes{}}}},
 };
 
 } // namespace
