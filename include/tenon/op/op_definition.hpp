@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,8 @@ struct op_definition {
     /// Of an op that waits and tells sizes: the most that those of an output can be, where its inputs are of these types; open ones
     /// where nothing is known. nullptr: the same.
     extents (*at_most)(const attributes&, type_list inputs, int output) = nullptr;
+    /// The texts of the bodies (graph/body.hpp) that its kernel runs: it runs where there are kernels for all of them. nullptr: none.
+    std::vector<std::string> (*bodies)(const attributes&) = nullptr;
     /// Arithmetic operations that a node of these types takes, all of whose sizes are numbers: a multiply-add is two, a function one.
     /// nullptr: nobody has counted.
     double (*operations)(const attributes&, type_list inputs, type_list outputs) = nullptr;
@@ -155,6 +158,8 @@ template <class Op> constexpr op_definition make_definition() {
         d.at_most = [](const attributes& a, type_list inputs, int output) -> extents {
             return Op::at_most(decode<A>(a), inputs, output);
         };
+    if constexpr (requires(const A& a) { Op::bodies(a); })
+        d.bodies = [](const attributes& a) -> std::vector<std::string> { return Op::bodies(decode<A>(a)); };
     if constexpr (requires(const A& a, type_list t) { Op::operations(a, t, t); })
         d.operations = [](const attributes& a, type_list inputs, type_list outputs) -> double {
             return Op::operations(decode<A>(a), inputs, outputs);

@@ -11,25 +11,39 @@
 namespace tenon {
 
 class body;
+struct op_definition;
 
-/// A body (graph/body.hpp), planned for fixed sizes. Thread-safe.
+/// A body (graph/body.hpp), planned for fixed sizes, on the device of the kernel that runs it. Thread-safe.
 class prepared_body {
 public:
     virtual ~prepared_body() = default;
     virtual std::size_t scratch_bytes() const = 0; ///< that a run works in, aligned to 64
     virtual double cost() const = 0;               ///< as kernel::cost()
+    virtual std::size_t kernels() const = 0;       ///< that a run gives its device
+
+    // As a kernel has them: of all its kernels, and of all runs in a step together.
+    virtual bool may_be_recorded() const = 0;
+    virtual std::size_t told_bytes() const = 0; ///< a multiple of 64
+    virtual void tell(std::byte* to) const = 0;
+    virtual bool may_refuse() const = 0;
+    virtual void refuse(const std::byte* told) const = 0;
 
     /// What one kernel run has of it: runs of the body, one after another.
     class in_step {
     public:
-        /// Pointers by argument and by result; a result is written nowhere where an argument lies.
-        virtual void run(const void* const* arguments, void* const* results) = 0;
+        /// The body, with pointers by argument and by result, which stay from run to run. They lie in the device's memory; a result is
+        /// written nowhere where an argument lies.
+        virtual void run() = 0;
+
+        const void** arguments = nullptr;
+        void** results = nullptr;
 
     protected:
         ~in_step() = default;
     };
-    /// `r`: of the kernel that runs it, which may be over its scratch; both are used until end().
-    virtual in_step& begin(std::byte* scratch, const kernel_run& r) const = 0;
+    /// `r`: of the kernel that runs it; its scratch, `told` and stream may be others than that kernel's. All is used until end(), and what
+    /// was given to a stream longer.
+    virtual in_step& begin(const kernel_run& r) const = 0;
     virtual void end(in_step&) const noexcept = 0;
 };
 
@@ -37,6 +51,8 @@ public:
 class body_planner {
 public:
     virtual std::unique_ptr<prepared_body> plan(const std::shared_ptr<const body>& of, type_list arguments) const = 0;
+    /// What makes a kernel of another op for the same device; nullptr where it has none.
+    virtual kernel_factory kernel_of(const op_definition& op, element_type e) const = 0;
 
 protected:
     ~body_planner() = default;
@@ -45,12 +61,14 @@ protected:
 /// The body's runs in a kernel's.
 class body_runs {
 public:
-    body_runs(const prepared_body& of, std::byte* scratch, const kernel_run& r) :
-        of_(of), runs_(of.begin(scratch, r)) {}
+    body_runs(const prepared_body& of, const kernel_run& r) : of_(of), runs_(of.begin(r)) {}
     ~body_runs() { of_.end(runs_); }
     body_runs(const body_runs&) = delete;
     body_runs& operator=(const body_runs&) = delete;
-    void operator()(const void* const* arguments, void* const* results) { runs_.run(arguments, results); }
+
+    const void*& argument(std::size_t k) { return runs_.arguments[k]; }
+    void*& result(std::size_t k) { return runs_.results[k]; }
+    void run() { runs_.run(); }
 
 private:
     const prepared_body& of_;

@@ -110,6 +110,15 @@ template <class T> unsigned __match_any_sync(unsigned mask, T value, TENON_EMULA
 }
 inline unsigned __activemask() { return tenon::emulator::living_lanes(); }
 
+// ---- graphs ----
+
+namespace tenon::emulator {
+void set_condition(cudaGraphConditionalHandle condition, unsigned value);
+}
+inline void cudaGraphSetConditional(cudaGraphConditionalHandle condition, unsigned value) {
+    tenon::emulator::set_condition(condition, value);
+}
+
 // ---- atomics: threads change only at barriers and warp operations ----
 
 namespace tenon::emulator {

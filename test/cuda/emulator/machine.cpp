@@ -124,6 +124,10 @@ bool machine::run_one(lock_type& lock) {
         graph->from->running = true;
         front.what.tried = 1; // it is this one that runs
     }
+    if (c && c->kind == work::branch && enter_branch(*graph, n)) {
+        ++progress;
+        return true;
+    }
     bool done = true;
     const auto lost = [&](int card) { return all[static_cast<std::size_t>(card)].lost != cudaSuccess; };
     if (c && !lost(c->card)) {
@@ -170,6 +174,42 @@ bool machine::run_one(lock_type& lock) {
     }
     if (s->queue.empty() && s->destroyed) streams.remove(s);
     if (favourite == s && s->queue.empty()) favourite.reset();
+    return true;
+}
+
+// True where the condition has its part run now, after which the node is asked again.
+bool machine::enter_branch(replay& g, std::size_t node) {
+    const std::shared_ptr<branch> of = g.nodes[node].parts;
+    if (all[static_cast<std::size_t>(g.nodes[node].what.card)].lost != cudaSuccess) return false;
+    const bool again = g.nodes[node].entered;
+    if (again) { // what it did is done
+        const std::size_t first = g.nodes[node].first;
+        bool unused = true; // by others at work, from there on
+        for (std::size_t n = 0; n < g.nodes.size(); ++n)
+            unused =
+                unused && (g.done[n] || n == node || (n < first && !(g.nodes[n].entered && g.nodes[n].first > first)));
+        if (unused) {
+            g.nodes.erase(g.nodes.begin() + static_cast<std::ptrdiff_t>(first), g.nodes.end());
+            g.done.resize(first);
+        }
+        g.nodes[node].after.resize(g.nodes[node].own_after);
+        if (of->type == cudaGraphCondTypeIf) return false;
+    }
+    const unsigned value = conditions[of->condition];
+    const std::size_t part = of->type == cudaGraphCondTypeSwitch ? value : value ? 0 : 1;
+    if (part >= of->parts.size() || of->parts[part]->nodes.empty()) return false;
+    const std::size_t first = g.nodes.size();
+    if (!again) g.nodes[node].own_after = g.nodes[node].after.size();
+    g.nodes[node].entered = true;
+    g.nodes[node].first = first;
+    for (const graph_node& n : of->parts[part]->nodes) {
+        g.nodes[node].after.push_back(g.nodes.size());
+        graph_node& copy = g.nodes.emplace_back(n);
+        for (std::size_t& b : copy.after) b += first;
+        copy.what.tried = 0;
+    }
+    g.done.resize(g.nodes.size());
+    g.left += g.nodes.size() - first;
     return true;
 }
 

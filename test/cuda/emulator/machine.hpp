@@ -26,7 +26,7 @@ struct marker {
     clock_type::time_point at{};
 };
 
-enum class work { kernel, copy, fill, host, event, wait, library, memory };
+enum class work { kernel, copy, fill, host, event, wait, library, memory, branch };
 
 struct command {
     std::string name;
@@ -40,9 +40,22 @@ struct command {
     std::size_t shared_bytes = 0;
 };
 
+/// What a conditional node is: a graph for each part, which are the node's.
+struct graph;
+struct branch {
+    cudaGraphConditionalHandle condition;
+    cudaGraphConditionalNodeType type;
+    std::vector<std::shared_ptr<graph>> parts = {};
+    std::vector<cudaGraph_t> handles = {};
+};
+
 struct graph_node {
     command what;
     std::vector<std::size_t> after; ///< nodes before it
+    std::shared_ptr<branch> parts = {};
+    // Of a conditional node at work: the nodes of its part come after all others, and before it ends.
+    bool entered = false;
+    std::size_t own_after = 0, first = 0;
 };
 using graph_nodes = std::vector<graph_node>;
 
@@ -68,6 +81,8 @@ struct capture {
     std::thread::id thread;
     graph_nodes nodes;
     cudaError_t invalid = cudaSuccess;
+    graph* into = nullptr;                  ///< it adds to this one, that of a conditional node
+    std::vector<cudaGraphNode_t> told = {}; ///< what was asked for last: a node is its number, and 1
 };
 
 struct stream {
@@ -138,6 +153,7 @@ struct machine {
     std::map<const void*, std::size_t> shared_limits; ///< that kernels asked for
     std::size_t libraries = 0;
     std::set<std::shared_ptr<capture>> captures;
+    std::map<cudaGraphConditionalHandle, unsigned> conditions;
 
     std::mt19937_64 random{1};
     std::uint64_t progress = 1, commands = 0, activity = 0;
@@ -167,6 +183,7 @@ struct machine {
     void work_on();
     bool run_one(lock_type& lock);
     void do_chores();
+    bool enter_branch(replay& g, std::size_t node);
     void wait(lock_type& lock, const std::function<bool()>& until);
     void nudge(lock_type& lock);
     void put(stream& s, command c);

@@ -29,6 +29,15 @@ bool joined(const capture& c) {
     return std::all_of(reached.begin(), reached.end(), [](bool r) { return r; });
 }
 
+void forget_parts(machine& m, const graph& g) {
+    for (const graph_node& n : g.nodes)
+        if (n.parts)
+            for (const auto& part : n.parts->parts) {
+                forget_parts(m, *part);
+                m.graphs.erase(part.get());
+            }
+}
+
 void leave(machine& m, std::shared_ptr<capture> c) {
     for (const auto& s : m.streams)
         if (s->recording == c) {
@@ -40,6 +49,7 @@ void leave(machine& m, std::shared_ptr<capture> c) {
 
 cudaGraphNodeType type_of(const graph_node& n) {
     switch (n.what.kind) {
+    case work::branch: return cudaGraphNodeTypeConditional;
     case work::copy: return cudaGraphNodeTypeMemcpy;
     case work::fill: return cudaGraphNodeTypeMemset;
     case work::host: return cudaGraphNodeTypeHost;
@@ -83,6 +93,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* to) {
         leave(m, c);
         if (c->invalid != cudaSuccess) return c->invalid;
         if (!whole) return cudaErrorStreamCaptureUnjoined;
+        if (c->into) { // which may hold what a conditional node's may
+            const auto is_host = [](const graph_node& n) { return n.what.kind == work::host; };
+            if (std::any_of(c->nodes.begin(), c->nodes.end(), is_host)) return cudaErrorNotSupported;
+            const std::size_t first = c->into->nodes.size();
+            for (graph_node& n : c->nodes) {
+                for (std::size_t& b : n.after) b += first;
+                c->into->nodes.push_back(std::move(n));
+            }
+            *to = reinterpret_cast<cudaGraph_t>(c->into);
+            return cudaSuccess;
+        }
         graph* const g = new graph{std::move(c->nodes)};
         m.graphs.insert(g);
         *to = reinterpret_cast<cudaGraph_t>(g);
@@ -114,6 +135,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
     return api("cudaGraphDestroy", [&](machine& m, lock_type&) {
         graph* const g = find_graph(m, handle);
         if (!g) return cudaErrorInvalidValue;
+        forget_parts(m, *g);
         m.graphs.erase(g);
         delete g;
         return cudaSuccess;
@@ -172,7 +194,10 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t handle, cudaGraph_t from, cudaGr
         *result = {};
         result->result = cudaGraphExecUpdateSuccess;
         const graph_nodes& old = *e->nodes;
-        if (old.size() != g->nodes.size()) {
+        const auto branches = [](const graph_node& n) { return n.parts != nullptr; };
+        if (std::any_of(old.begin(), old.end(), branches) || std::any_of(g->nodes.begin(), g->nodes.end(), branches)) {
+            result->result = cudaGraphExecUpdateErrorNotSupported; // of other conditions
+        } else if (old.size() != g->nodes.size()) {
             result->result = cudaGraphExecUpdateErrorTopologyChanged;
         } else {
             for (std::size_t i = 0; i < old.size(); ++i) {

@@ -14,7 +14,6 @@ namespace tenon {
 /// gives: as many tensors, of the same types. The other one does not run.
 struct cond_op {
     static constexpr const char* name = "cond";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string then_body, else_body; ///< body::text()
     };
@@ -23,6 +22,7 @@ struct cond_op {
         "both bodies give as many tensors, of the same types and sizes";
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list in, int output);
+    static std::vector<std::string> bodies(const attributes& a) { return {a.then_body, a.else_body}; }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -69,7 +69,7 @@ template <class P, class... A, class... B> struct cond_results<P, std::tuple<A..
 /// without arguments that give a tensor, an expression, or several as std::tuple: both as many, of the same element types and
 /// sizes. They are called once, now; what they use that was made before is computed before, whichever of them runs, and what they make
 /// themselves only where they do. They compute and nothing else: variables are made and updated, and random numbers drawn,
-/// outside. Gradients flow through the function that ran. On the CPU; on GPUs it is select() that goes without the host.
+/// outside. Gradients flow through the function that ran. On a GPU the value lies there, and the host never sees it.
 ///
 ///     const auto step = tn::cond(norm > 1.0f, [&] { return g / norm; }, [&] { return g; });
 template <OperandOrIllShaped P, class Then, class Else>
@@ -103,10 +103,9 @@ auto cond(const P& condition, const Then& then, const Else& otherwise) {
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_cond)
 
-#include <algorithm>
-
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/flow/cond_kernel.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
@@ -184,32 +183,6 @@ TENON_INLINE void cond_op::gradient(gradient_context& g) {
     for (std::size_t k = 0; k < wanted.size(); ++k)
         g.set(static_cast<int>(wanted[k]) + 1, any_tensor({n, static_cast<int>(k)}));
 }
-
-namespace detail {
-struct cond_kernel final : kernel {
-    explicit cond_kernel(const kernel_setup& s) {
-        const type_list given(s.inputs.begin() + 1, s.inputs.size() - 1);
-        const auto a = decode<cond_op::attributes>(s.attrs);
-        one = planned(s, a.then_body, given);
-        other = planned(s, a.else_body, given);
-        bytes = block_of(std::max(one->scratch_bytes(), other->scratch_bytes()));
-        for (const tensor_type& t : s.outputs) {
-            unread.push_back(bytes);
-            bytes += block_of(bytes_in(t));
-        }
-    }
-    void run(const kernel_run& r) override {
-        auto** const results = reinterpret_cast<void**>(r.scratch + bytes);
-        for (std::size_t o = 0; o < unread.size(); ++o) results[o] = r.out[o] ? r.out[o] : r.scratch + unread[o];
-        body_runs(*r.input<bool>(0) ? *one : *other, r.scratch, r)(r.in + 1, results);
-    }
-    std::size_t scratch_bytes() const override { return bytes + unread.size() * sizeof(void*); }
-    double cost() const override { return std::max(one->cost(), other->cost()); }
-    std::unique_ptr<prepared_body> one, other;
-    std::vector<std::size_t> unread; // where each output lies in working memory, if nobody reads it
-    std::size_t bytes = 0;           // of that
-};
-} // namespace detail
 
 TENON_INLINE kernel_pointer cond_op::prepare(const kernel_setup& s) { return std::make_unique<detail::cond_kernel>(s); }
 

@@ -19,7 +19,6 @@ namespace tenon {
 /// the c that each run was given, stacked in the same way.
 struct scan_op {
     static constexpr const char* name = "scan";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string body; ///< body::text()
         std::int64_t carried = 0, sliced = 0;
@@ -33,8 +32,9 @@ struct scan_op {
         "the body gives other types for what it carries than it is given";
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list in, int output);
+    static std::vector<std::string> bodies(const attributes& a) { return {a.body}; }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
+    static kernel_pointer prepare(const kernel_setup& s); ///< for GPUs, too
 };
 TENON_OP(scan_slices, scan);
 
@@ -174,10 +174,10 @@ template <class F, class C, class X> auto scan(const F& f, const C& first, const
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_scan_slices)
 
 #include <algorithm>
-#include <cstring>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/flow/body_kernels.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
@@ -335,83 +335,88 @@ TENON_INLINE void scan_op::gradient(gradient_context& g) {
 
 namespace detail {
 // A carry lies, from one run to the next: where it was given; where its stack is, if that is read; or in one of two places in turn; the
-// last where its output is.
-struct scan_slices_kernel final : kernel {
-    explicit scan_slices_kernel(const kernel_setup& s) : reversed(s.attrs.get<std::int64_t>("reversed") != 0) {
+// last where its output is. How often the body runs is known from sizes, so that a stream is given all runs at once.
+class scan_slices_kernel final : public kernel_of_bodies {
+public:
+    explicit scan_slices_kernel(const kernel_setup& s) : reversed_(s.attrs.get<std::int64_t>("reversed") != 0) {
         const auto a = decode<scan_op::attributes>(s.attrs);
         const std::shared_ptr<const body> b = body::of_text(a.body);
         const scan_counts n(a, static_cast<std::size_t>(s.inputs.size()), *b);
         std::vector<tensor_type> given(s.inputs.begin(), s.inputs.end());
-        steps = given[n.carried].extents[0].size;
+        steps_ = given[n.carried].extents[0].size;
         for (std::size_t x = n.carried; x < n.carried + n.sliced; ++x) {
             given[x] = slice_of(given[x]).type;
-            sliced.push_back(bytes_in(given[x]));
+            sliced_.push_back(bytes_in(given[x]));
         }
-        each = planned(s, a.body, {given.data(), static_cast<int>(given.size())});
-        inputs = given.size();
-        bytes = block_of(each->scratch_bytes());
+        bytes_ = block_of(add_body(s, a.body, {given.data(), static_cast<int>(given.size())}).scratch_bytes());
+        inputs_ = given.size();
         for (std::size_t c = 0; c < n.carried; ++c) {
-            carried.push_back({bytes_in(given[c]), bytes});
-            bytes += 2 * block_of(carried.back().bytes);
+            carried_.push_back({bytes_in(given[c]), bytes_, tensor_copy(s, given[c])});
+            bytes_ += 2 * block_of(carried_.back().bytes);
         }
         for (std::size_t y = n.carried; y < n.carried + n.given; ++y) {
-            stacked.push_back({bytes_in(slice_of(s.outputs[static_cast<int>(y)]).type), bytes});
-            bytes += block_of(stacked.back().bytes);
+            stacked_.push_back({bytes_in(slice_of(s.outputs[static_cast<int>(y)]).type), bytes_});
+            bytes_ += block_of(stacked_.back().bytes);
         }
     }
     void run(const kernel_run& r) override {
-        auto** const arguments = reinterpret_cast<const void**>(r.scratch + bytes);
-        auto** const results = reinterpret_cast<void**>(r.scratch + bytes) + inputs;
         const auto stack = [&](std::size_t c) {
-            return r.output<std::byte>(static_cast<int>(carried.size() + stacked.size() + c));
+            return r.output<std::byte>(static_cast<int>(carried_.size() + stacked_.size() + c));
         };
         // The carry that run number `step` is given.
         const auto place_of = [&](std::size_t c, std::int64_t step) -> std::byte* {
-            const block& b = carried[c];
-            if (step == steps && r.out[c]) return r.output<std::byte>(static_cast<int>(c));
-            if (step < steps && stack(c)) return stack(c) + static_cast<std::size_t>(slice(step)) * b.bytes;
+            const carry& b = carried_[c];
+            if (step == steps_ && r.out[c]) return r.output<std::byte>(static_cast<int>(c));
+            if (step < steps_ && stack(c)) return stack(c) + static_cast<std::size_t>(slice(step)) * b.bytes;
             return r.scratch + b.offset + static_cast<std::size_t>(step % 2) * block_of(b.bytes);
         };
-        for (std::size_t c = 0; c < carried.size(); ++c) {
-            arguments[c] = r.in[c];
-            if ((steps == 0 && r.out[c]) || (steps > 0 && stack(c))) copy(place_of(c, 0), r.in[c], carried[c].bytes);
+        body_runs each = begin_body(0, r, 0);
+        for (std::size_t c = 0; c < carried_.size(); ++c) {
+            each.argument(c) = r.in[c];
+            if ((steps_ == 0 && r.out[c]) || (steps_ > 0 && stack(c))) carried_[c].copy(place_of(c, 0), r.in[c], r);
         }
-        for (std::size_t k = carried.size() + sliced.size(); k < inputs; ++k) arguments[k] = r.in[k];
-        body_runs run_body(*each, r.scratch, r);
-        for (std::int64_t step = 0; step < steps; ++step) {
+        for (std::size_t k = carried_.size() + sliced_.size(); k < inputs_; ++k) each.argument(k) = r.in[k];
+        for (std::int64_t step = 0; step < steps_; ++step) {
             require_wanted(r);
             const auto at = static_cast<std::size_t>(slice(step));
-            for (std::size_t x = 0; x < sliced.size(); ++x)
-                arguments[carried.size() + x] =
-                    r.input<std::byte>(static_cast<int>(carried.size() + x)) + at * sliced[x];
-            for (std::size_t c = 0; c < carried.size(); ++c) results[c] = place_of(c, step + 1);
-            for (std::size_t y = 0; y < stacked.size(); ++y) {
-                auto* const to = r.output<std::byte>(static_cast<int>(carried.size() + y));
-                results[carried.size() + y] = to ? to + at * stacked[y].bytes : r.scratch + stacked[y].offset;
+            for (std::size_t x = 0; x < sliced_.size(); ++x)
+                each.argument(carried_.size() + x) =
+                    r.input<std::byte>(static_cast<int>(carried_.size() + x)) + at * sliced_[x];
+            for (std::size_t c = 0; c < carried_.size(); ++c) each.result(c) = place_of(c, step + 1);
+            for (std::size_t y = 0; y < stacked_.size(); ++y) {
+                auto* const to = r.output<std::byte>(static_cast<int>(carried_.size() + y));
+                each.result(carried_.size() + y) = to ? to + at * stacked_[y].bytes : r.scratch + stacked_[y].offset;
             }
-            run_body(arguments, results);
-            for (std::size_t c = 0; c < carried.size(); ++c) arguments[c] = results[c];
+            each.run();
+            for (std::size_t c = 0; c < carried_.size(); ++c) each.argument(c) = each.result(c);
         }
     }
-    std::size_t scratch_bytes() const override {
-        return bytes + (inputs + carried.size() + stacked.size()) * sizeof(void*);
+    std::size_t scratch_bytes() const override { return bytes_; }
+    double cost() const override { return body_at(0).cost() * static_cast<double>(steps_); }
+    // A recording of very many kernels takes longer to make than it saves.
+    bool may_be_recorded() const override {
+        constexpr std::size_t most = std::size_t{1} << 16;
+        const auto kernels = std::max<std::size_t>(body_at(0).kernels(), 1);
+        return static_cast<std::size_t>(steps_) <= most / kernels && kernel_of_bodies::may_be_recorded();
     }
-    double cost() const override { return each->cost() * static_cast<double>(steps); }
-    std::int64_t slice(std::int64_t step) const { return reversed ? steps - 1 - step : step; }
-    static void copy(void* to, const void* from, std::size_t count) {
-        if (count > 0) std::memcpy(to, from, count);
-    }
+
+private:
+    std::int64_t slice(std::int64_t step) const { return reversed_ ? steps_ - 1 - step : step; }
 
     struct block {
         std::size_t bytes, offset; // in working memory
     };
-    bool reversed;
-    std::int64_t steps = 0;
-    std::unique_ptr<prepared_body> each;
-    std::size_t inputs = 0;          // of the body
-    std::vector<std::size_t> sliced; // bytes of a slice
-    std::vector<block> carried, stacked;
-    std::size_t bytes = 0; // of working memory, before pointers
+    struct carry {
+        std::size_t bytes, offset;
+        tensor_copy copy;
+    };
+    bool reversed_;
+    std::int64_t steps_ = 0;
+    std::size_t inputs_ = 0;          // of the body
+    std::vector<std::size_t> sliced_; // bytes of a slice
+    std::vector<carry> carried_;
+    std::vector<block> stacked_;
+    std::size_t bytes_ = 0; // of working memory
 };
 } // namespace detail
 

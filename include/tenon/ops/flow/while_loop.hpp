@@ -16,7 +16,6 @@ namespace tenon {
 /// out: the last c, and how many times that was, int64.
 struct while_op {
     static constexpr const char* name = "while_loop";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string condition, body; ///< body::text()
         std::int64_t carried = 0;
@@ -25,6 +24,7 @@ struct while_op {
     static constexpr char the_body_gives_other_types_than_it_is_given[] = "the body gives other types than it is given";
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list in, int output);
+    static std::vector<std::string> bodies(const attributes& a) { return {a.condition, a.body}; }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -34,7 +34,6 @@ TENON_OP(while_loop, while);
 /// floating first c, and into each floating one of the rest. It keeps some carries and computes those between again.
 struct while_gradient_op {
     static constexpr const char* name = "while_gradient";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::string body, gradient_body; ///< the second: of one run, to what flows backwards and to sums for the rest
         std::int64_t carried = 0;
@@ -43,6 +42,7 @@ struct while_gradient_op {
         "its operands are those of its loop, the number of runs, and gradients";
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list in, int output);
+    static std::vector<std::string> bodies(const attributes& a) { return {a.body, a.gradient_body}; }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -116,11 +116,10 @@ auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_while_loop)
 
-#include <algorithm>
-#include <cstring>
-
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/flow/while_gradient_kernel.hpp>
+#include <tenon/ops/flow/while_kernel.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 
 namespace tenon {
@@ -128,18 +127,6 @@ namespace tenon {
 namespace detail {
 inline bool fits_in(std::int64_t count, std::int64_t most) noexcept { return count >= 0 && count <= most; }
 
-// In the order of a while_gradient's outputs and gradients: the numbers of floating carries, and of the floating ones of the rest.
-struct floating_inputs {
-    floating_inputs(type_list in, std::size_t carried, std::size_t rest) {
-        for (std::size_t k = 0; k < carried + rest; ++k)
-            if (is_floating(in[static_cast<int>(k)].element)) (k < carried ? of_carried : of_rest).push_back(k);
-    }
-    std::vector<std::size_t> of_carried, of_rest;
-    std::size_t size() const { return of_carried.size() + of_rest.size(); }
-    std::size_t operator[](std::size_t k) const {
-        return k < of_carried.size() ? of_carried[k] : of_rest[k - of_carried.size()];
-    }
-};
 inline std::size_t rest_of(const while_gradient_op::attributes& a) {
     const auto arguments = static_cast<std::int64_t>(body::of_text(a.body)->arguments().size());
     return fits_in(a.carried, arguments) ? static_cast<std::size_t>(arguments - a.carried) : 0;
@@ -257,201 +244,6 @@ TENON_INLINE void while_gradient_op::gradient(gradient_context& g) {
     throw unimplemented_error(g.node().name +
                               ": a while_loop has first gradients only; write a scan, of as many steps as it may take");
 }
-
-namespace detail {
-// A set of carries in working memory, or where they were given.
-struct carry_places {
-    explicit carry_places(type_list in, std::size_t count) {
-        for (std::size_t c = 0; c < count; ++c) {
-            bytes.push_back(bytes_in(in[static_cast<int>(c)]));
-            offsets.push_back(size);
-            size += block_of(bytes.back());
-        }
-    }
-    template <class Pointer> void point(Pointer* to, std::byte* set) const {
-        for (std::size_t c = 0; c < bytes.size(); ++c) to[c] = set + offsets[c];
-    }
-    void copy(std::byte* to, const void* const* from) const {
-        for (std::size_t c = 0; c < bytes.size(); ++c)
-            if (bytes[c] > 0) std::memcpy(to + offsets[c], from[c], bytes[c]);
-    }
-    std::vector<std::size_t> bytes, offsets;
-    std::size_t size = 0;
-};
-
-struct while_kernel final : kernel {
-    explicit while_kernel(const kernel_setup& s) :
-        carries(s.inputs, static_cast<std::size_t>(s.attrs.get<std::int64_t>("carried"))),
-        inputs(static_cast<std::size_t>(s.inputs.size())) {
-        const auto a = decode<while_op::attributes>(s.attrs);
-        condition = planned(s, a.condition, s.inputs);
-        each = planned(s, a.body, s.inputs);
-        scratch_of_each = block_of(condition->scratch_bytes());
-        first_set = scratch_of_each + block_of(each->scratch_bytes());
-        goes_on = first_set + 2 * carries.size;
-        pointers = goes_on + 64;
-    }
-    void run(const kernel_run& r) override {
-        auto** const arguments = reinterpret_cast<const void**>(r.scratch + pointers);
-        auto** const results = reinterpret_cast<void**>(r.scratch + pointers) + inputs;
-        void* const answer = r.scratch + goes_on;
-        for (std::size_t k = 0; k < inputs; ++k) arguments[k] = r.in[k];
-        body_runs asks(*condition, r.scratch, r), run_body(*each, r.scratch + scratch_of_each, r);
-        std::int64_t runs = 0;
-        for (;; ++runs) {
-            require_wanted(r);
-            asks(arguments, &answer);
-            if (!*static_cast<const bool*>(answer)) break;
-            carries.point(results, r.scratch + first_set + static_cast<std::size_t>(runs % 2) * carries.size);
-            run_body(arguments, results);
-            for (std::size_t c = 0; c < carries.bytes.size(); ++c) arguments[c] = results[c];
-        }
-        for (std::size_t c = 0; c < carries.bytes.size(); ++c)
-            if (r.out[c] && carries.bytes[c] > 0) std::memcpy(r.out[c], arguments[c], carries.bytes[c]);
-        if (void* const count = r.out[carries.bytes.size()]) *static_cast<std::int64_t*>(count) = runs;
-    }
-    std::size_t scratch_bytes() const override { return pointers + (inputs + carries.bytes.size()) * sizeof(void*); }
-    double cost() const override { return 10 * (each->cost() + condition->cost()); } // how often is not known
-
-    carry_places carries;
-    std::size_t inputs;
-    std::unique_ptr<prepared_body> condition, each;
-    std::size_t scratch_of_each, first_set, goes_on, pointers; // offsets in working memory
-};
-
-// Runs from the last to the first. Between two carries that are kept, the one in the middle is found again, kept in a free place while
-// what comes after it is done, and given up: which one is "the middle" is treeverse's, so that with `kept` places a run is computed
-// again as few times as can be.
-struct while_gradient_kernel final : kernel {
-    explicit while_gradient_kernel(const kernel_setup& s) :
-        arguments(body::of_text(s.attrs.get<std::string>("body"))->arguments().size()),
-        carries(s.inputs, static_cast<std::size_t>(s.attrs.get<std::int64_t>("carried"))),
-        floats(s.inputs, carries.bytes.size(), arguments - carries.bytes.size()),
-        flowing(s.outputs, floats.size()) {
-        const auto a = decode<while_gradient_op::attributes>(s.attrs);
-        constexpr std::size_t most_bytes = std::size_t{64} << 20, fewest = 8, most = 1024;
-        kept = std::clamp(most_bytes / std::max<std::size_t>(carries.size, 1), fewest, most);
-        each = planned(s, a.body, {s.inputs.begin(), static_cast<int>(arguments)});
-        std::vector<tensor_type> given(s.outputs.begin(), s.outputs.end());
-        given.insert(given.end(), s.inputs.begin(), s.inputs.begin() + arguments);
-        gradient = planned(s, a.gradient_body, {given.data(), static_cast<int>(given.size())});
-        scratch_of_gradient = block_of(each->scratch_bytes());
-        first_flowing = scratch_of_gradient + block_of(gradient->scratch_bytes());
-        first_kept = first_flowing + 2 * flowing.size;
-        pointers = first_kept + (kept + 2) * carries.size;
-    }
-
-    void run(const kernel_run& r) override {
-        state now(*this, r);
-        const std::int64_t runs = *r.input<std::int64_t>(static_cast<int>(arguments));
-        if (runs < 0) throw invalid_argument_error("a loop cannot have run " + std::to_string(runs) + " times");
-        const auto n = floats.size();
-        for (std::size_t k = 0; k < n; ++k) {
-            std::byte* const to = now.flowing(0) + flowing.offsets[k];
-            if (flowing.bytes[k] == 0) continue;
-            if (k < floats.of_carried.size()) std::memcpy(to, r.in[arguments + 1 + k], flowing.bytes[k]);
-            else std::memset(to, 0, flowing.bytes[k]);
-        }
-        now.backwards(r.in, runs, kept, 0);
-        for (std::size_t k = 0; k < n; ++k)
-            if (r.out[k] && flowing.bytes[k] > 0)
-                std::memcpy(r.out[k], now.flowing(now.turn) + flowing.offsets[k], flowing.bytes[k]);
-    }
-    std::size_t scratch_bytes() const override {
-        return pointers + (2 * arguments + 2 * floats.size() + (kept + 1) * carries.bytes.size()) * sizeof(void*);
-    }
-    double cost() const override { return 10 * (2 * each->cost() + gradient->cost()); }
-
-    struct state {
-        state(const while_gradient_kernel& k, const kernel_run& run) :
-            of(k),
-            r(run),
-            forth(*k.each, run.scratch, run),
-            back(*k.gradient, run.scratch + k.scratch_of_gradient, run) {
-            auto** const at = reinterpret_cast<const void**>(run.scratch + k.pointers);
-            forward = at;
-            next = const_cast<void**>(at + k.arguments);
-            given = at + k.arguments + k.carries.bytes.size();
-            gives = const_cast<void**>(given + k.floats.size() + k.arguments);
-            const void** const of_kept = const_cast<const void**>(gives + k.floats.size());
-            for (std::size_t place = 0; place < k.kept; ++place)
-                k.carries.point(of_kept + place * k.carries.bytes.size(), kept(place));
-            places = of_kept;
-            for (std::size_t a = k.carries.bytes.size(); a < k.arguments; ++a) {
-                forward[a] = run.in[a];
-                given[k.floats.size() + a] = run.in[a];
-            }
-        }
-        std::byte* flowing(int which) const {
-            return r.scratch + of.first_flowing + static_cast<std::size_t>(which) * of.flowing.size;
-        }
-        std::byte* kept(std::size_t place) const { return r.scratch + of.first_kept + place * of.carries.size; }
-
-        // The carry after so many runs from `start`, in a kept place.
-        void advance(const void* const* start, std::int64_t runs, std::size_t to) {
-            const std::size_t count = of.carries.bytes.size();
-            std::copy(start, start + count, forward);
-            for (std::int64_t run = 0; run < runs; ++run) {
-                require_wanted(r);
-                // The last of them where it is kept; those before in two places in turn.
-                of.carries.point(next, kept(run + 1 == runs ? to : of.kept + static_cast<std::size_t>(run % 2)));
-                forth(forward, next);
-                std::copy(next, next + count, forward);
-            }
-        }
-        // What flows before run number 0 of `runs`, which begin with the carry `start`. Places from `used` on are free.
-        void backwards(const void* const* start, std::int64_t runs, std::size_t free, std::size_t used) {
-            while (runs > 1) {
-                const std::int64_t half = middle(runs, static_cast<std::int64_t>(free));
-                advance(start, half, used);
-                const void* const* const middle_carry = places + used * of.carries.bytes.size();
-                if (free > 1) backwards(middle_carry, runs - half, free - 1, used + 1);
-                else one_back(middle_carry);
-                runs = half;
-            }
-            if (runs == 1) one_back(start);
-        }
-        void one_back(const void* const* start) {
-            require_wanted(r);
-            of.flowing.point(given, flowing(turn));
-            std::copy(start, start + of.carries.bytes.size(), given + of.floats.size());
-            of.flowing.point(gives, flowing(1 - turn));
-            back(given, gives);
-            turn = 1 - turn;
-        }
-
-        const while_gradient_kernel& of;
-        const kernel_run& r;
-        body_runs forth, back;
-        const void** forward; // arguments of a run
-        void** next;          // its results
-        const void** given;   // the same of the gradient
-        void** gives;
-        const void* const* places; // of the carries that are kept
-        int turn = 0;              // which of two places has what flows
-    };
-
-    // After how many of the runs, of which there are two or more, the next carry is kept.
-    static std::int64_t middle(std::int64_t runs, std::int64_t free) {
-        if (free <= 1) return runs - 1;
-        // The fewest repetitions with which so many runs can be done: binomial(free + r, free) of them with r.
-        std::int64_t before = 1, all = free + 1;
-        for (std::int64_t r = 2; all < runs; ++r) {
-            before = all;
-            all = all > runs * 2 ? all : all / r * (free + r) + all % r * (free + r) / r;
-        }
-        return std::min(runs - 1, std::max<std::int64_t>(before, 1));
-    }
-
-    std::size_t arguments; // of the loop's body
-    carry_places carries;
-    floating_inputs floats;
-    carry_places flowing;
-    std::size_t kept = 0; // carries
-    std::unique_ptr<prepared_body> each, gradient;
-    std::size_t scratch_of_gradient, first_flowing, first_kept, pointers; // offsets in working memory
-};
-} // namespace detail
 
 TENON_INLINE kernel_pointer while_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::while_kernel>(s);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -15,17 +16,28 @@ namespace tenon::runtime {
 
 namespace detail {
 
-inline program program_of(const body& b, type_list arguments) {
+// All of it on one device, but for constants, which devices copy.
+inline program program_of(const body& b, type_list arguments, int device) {
     request r;
     for (const any_tensor& a : b.arguments()) r.feeds.push_back(a.output());
     r.feed_types.assign(arguments.begin(), arguments.end());
     for (const any_tensor& f : b.results()) r.fetches.push_back(f.output());
-    return prune(r);
+    program p = prune(r);
+    for (program_value& v : p.values) v.device = device;
+    for (program_item& i : p.items) {
+        if (!i.op->is(op_flags::constant)) i.device = device;
+        else p.value(i.outputs[0]).device = 0;
+    }
+    return p;
 }
 
+// The host beside a device that does not read its memory.
 inline plan_options options_of(const plan_options& o, int device) {
     plan_options own = o;
-    own.set_devices({&o.device(device)});
+    if (o.device(device).streams()) own.set_devices({&o.device(0), &o.device(device)});
+    else own.set_devices({&o.device(device)});
+    own.home = static_cast<int>(own.devices.size()) - 1;
+    own.is_body = true;
     own.side_by_side = 1;
     own.measure = own.check_numerics = false;
     return own;
@@ -35,12 +47,42 @@ inline plan_options options_of(const plan_options& o, int device) {
 class executable_body final : public prepared_body {
 public:
     executable_body(std::shared_ptr<const body> of, type_list arguments, const plan_options& o) :
-        of_(std::move(of)), p_(program_of(*of_, arguments), o) {}
+        of_(std::move(of)), home_(static_cast<std::size_t>(o.home)), p_(program_of(*of_, arguments, o.home), o) {
+        for (std::size_t s = 0; s < p_.size(); ++s) {
+            const executable::operation& op = p_.operations[s];
+            if (op.copies) // of a device that has no kernel for it, which placement does not give a body
+                throw internal_error("a body of control flow would copy " + p_.op_of(s) + " to another device");
+            told_.push_back(told_bytes_);
+            told_bytes_ += (op.kernel->told_bytes() + told_alignment - 1) / told_alignment * told_alignment;
+            may_refuse_ = may_refuse_ || op.kernel->may_refuse();
+        }
+    }
 
-    std::size_t scratch_bytes() const override { return p_.scheduled.memory.devices[0].arena_bytes; }
+    std::size_t scratch_bytes() const override { return p_.scheduled.memory.devices[home_].arena_bytes; }
     double cost() const override { return p_.summary.cost; }
+    std::size_t kernels() const override { return p_.size(); }
+    bool may_be_recorded() const override {
+        return std::all_of(p_.operations.begin(), p_.operations.end(),
+                           [](const auto& op) { return op.kernel->may_be_recorded(); });
+    }
+    std::size_t told_bytes() const override { return told_bytes_; }
+    void tell(std::byte* to) const override {
+        for (std::size_t s = 0; s < p_.size(); ++s)
+            if (p_.operations[s].kernel->told_bytes() > 0) p_.operations[s].kernel->tell(to + told_[s]);
+    }
+    bool may_refuse() const override { return may_refuse_; }
+    void refuse(const std::byte* told) const override {
+        for (std::size_t s = 0; s < p_.size(); ++s) {
+            if (!p_.operations[s].kernel->may_refuse()) continue;
+            try {
+                p_.operations[s].kernel->refuse(told + told_[s]);
+            } catch (...) {
+                p_.rethrow_with_place(std::current_exception(), s);
+            }
+        }
+    }
 
-    in_step& begin(std::byte* scratch, const kernel_run& r) const override {
+    in_step& begin(const kernel_run& r) const override {
         std::unique_ptr<pointers> taken;
         {
             const std::lock_guard lock(guard_);
@@ -49,8 +91,8 @@ public:
                 idle_.pop_back();
             }
         }
-        if (!taken) taken = std::make_unique<pointers>(p_);
-        taken->begin(scratch, r);
+        if (!taken) taken = std::make_unique<pointers>(*this);
+        taken->begin(r);
         return *taken.release();
     }
     void end(in_step& ended) const noexcept override {
@@ -63,14 +105,25 @@ public:
     }
 
 private:
+    static constexpr std::size_t told_alignment = 64;
+
     class pointers final : public in_step {
     public:
-        explicit pointers(const executable& p) : p_(p), in_(p.in_begin.back()), out_(p.out_begin.back()) {
-            for (std::size_t s = 0; s < p.size(); ++s)
-                runs_.push_back({in_.data() + p.in_begin[s], out_.data() + p.out_begin[s], nullptr, nullptr});
+        explicit pointers(const executable_body& of) :
+            of_(of),
+            p_(of.p_),
+            in_(p_.in_begin.back()),
+            out_(p_.out_begin.back()),
+            given_(p_.feed_types.size()),
+            gives_(p_.fetch_types.size()) {
+            for (std::size_t s = 0; s < p_.size(); ++s)
+                runs_.push_back({in_.data() + p_.in_begin[s], out_.data() + p_.out_begin[s], nullptr, nullptr});
+            arguments = given_.data();
+            results = gives_.data();
         }
 
-        void begin(std::byte* arena, const kernel_run& of) {
+        void begin(const kernel_run& of) {
+            std::byte* const arena = of.scratch;
             const auto address = [&](int v) -> const void* {
                 const location& l = p_.scheduled.memory.locations[static_cast<std::size_t>(v)];
                 return l.where == location::kind::arena ? arena + l.offset : p_.fixed_address(v);
@@ -85,13 +138,14 @@ private:
                 runs_[s].pool = of.pool;
                 runs_[s].step = of.step;
                 runs_[s].stream = of.stream;
+                runs_[s].told = of.told ? of.told + of_.told_[s] : nullptr;
             }
         }
 
-        void run(const void* const* arguments, void* const* results) override {
-            for (const executable::patch& at : p_.feed_in) in_[at.slot] = arguments[at.index];
-            for (const executable::patch& at : p_.fetch_out) out_[at.slot] = results[at.index];
-            for (const executable::patch& at : p_.fetch_in) in_[at.slot] = results[at.index];
+        void run() override {
+            for (const executable::patch& at : p_.feed_in) in_[at.slot] = given_[static_cast<std::size_t>(at.index)];
+            for (const executable::patch& at : p_.fetch_out) out_[at.slot] = gives_[static_cast<std::size_t>(at.index)];
+            for (const executable::patch& at : p_.fetch_in) in_[at.slot] = gives_[static_cast<std::size_t>(at.index)];
             for (std::size_t s = 0; s < p_.size(); ++s) {
                 try {
                     p_.operations[s].kernel->run(runs_[s]);
@@ -104,14 +158,21 @@ private:
         }
 
     private:
+        const executable_body& of_;
         const executable& p_;
         std::vector<const void*> in_;
         std::vector<void*> out_;
+        std::vector<const void*> given_;
+        std::vector<void*> gives_;
         std::vector<kernel_run> runs_;
     };
 
     const std::shared_ptr<const body> of_;
+    const std::size_t home_;
     const executable p_;
+    std::vector<std::size_t> told_; // by operation: where its own begins
+    std::size_t told_bytes_ = 0;
+    bool may_refuse_ = false;
     mutable std::mutex guard_;
     mutable std::vector<std::unique_ptr<pointers>> idle_; // under the guard
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/body.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/place/placer.hpp>
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>
@@ -98,9 +99,28 @@ private:
 
 } // namespace detail
 
+namespace detail {
+// Of a node's bodies, and of those in them, the first node for which a device has no kernel; "": it has all.
+inline std::string without_kernel(const device_attributes& d, const node& n) {
+    if (!n.op->bodies || d.name.type != "GPU") return {};
+    for (const std::string& text : n.op->bodies(n.attributes)) {
+        const std::shared_ptr<const body> b = body::of_text(text);
+        for (std::int64_t k = 0; k < b->of().size(); ++k) {
+            const node& own = *b->of().at(k);
+            if (own.op->is(op_flags::fed) || own.op->is(op_flags::constant)) continue;
+            if (!tenon::has_kernel(d, *own.op, element_of(own)))
+                return own.name + " (" + shown_op(own) + "), " + to_string(own.outputs[0]);
+            if (std::string inner = without_kernel(d, own); !inner.empty()) return inner;
+        }
+    }
+    return {};
+}
+} // namespace detail
+
 TENON_INLINE bool placer::has_kernel(const node& n, int device) const {
     if (!n.op->cpu) return true; // what must be fed lies where it is used
-    return tenon::has_kernel(devices_[static_cast<std::size_t>(device)], *n.op, detail::element_of(n));
+    const device_attributes& d = devices_[static_cast<std::size_t>(device)];
+    return tenon::has_kernel(d, *n.op, detail::element_of(n)) && detail::without_kernel(d, n).empty();
 }
 
 TENON_INLINE const placement_decision* placer::decided(const node* n) const {
@@ -232,6 +252,14 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
                        "': Could not satisfy explicit device specification '" + to_string(g.wanted) +
                        "' because no supported kernel for " + type + " devices is available.\nIts group:";
     for (const node* n : g.members) text += "\n  " + detail::request_of(*n);
+    for (const node* n : g.members)
+        for (const device_attributes& d : devices_) {
+            const std::string inner = g.wanted.allows(d.name) ? detail::without_kernel(d, *n) : std::string();
+            if (inner.empty()) continue;
+            text += "\n" + n->name + " runs a body, whose node " + inner + " has no kernel for " + d.name.type.str() +
+                    " devices";
+            break;
+        }
     text += "\nRegistered kernels:";
     std::vector<const op_definition*> told;
     for (const node* n : g.members) {

@@ -89,7 +89,8 @@ private:
             else if (value.variable) place = {location::kind::variable, 0, nullptr, -1};
             else if (value.fetch >= 0) {
                 place = {location::kind::fetch, 0, nullptr, value.fetch};
-                made_.devices[0].fetched_bytes += static_cast<std::size_t>(bytes_of(value.type));
+                made_.devices[static_cast<std::size_t>(o_.home)].fetched_bytes +=
+                    static_cast<std::size_t>(bytes_of(value.type));
             }
         }
     }
@@ -225,7 +226,7 @@ private:
                 note_other(p_.values[v].device, p_.values[v].type, any_tensor(p_.values[v].origin).name(),
                            ", constant");
         for (std::size_t f = 0; f < p_.fetches.size(); ++f)
-            note_other(0, p_.value(p_.fetches[f]).type, any_tensor(p_.fetched[f]).name(), ", fetched");
+            note_other(o_.home, p_.value(p_.fetches[f]).type, any_tensor(p_.fetched[f]).name(), ", fetched");
         for (std::size_t d = 0; d < made_.devices.size(); ++d) {
             const auto shown = sizes[d].begin() + std::min<std::ptrdiff_t>(8, std::ssize(sizes[d]));
             std::partial_sort(sizes[d].begin(), shown, sizes[d].end(), std::greater<>());

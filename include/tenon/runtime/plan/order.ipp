@@ -77,22 +77,25 @@ TENON_INLINE void ordering::copy_resident_fetches() {
     for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
         const int v = p_.fetches[f], root = p_.root(v);
         const program_value& r = p_.value(root);
-        if (r.producer >= 0 && !r.variable && r.fetch < 0 && r.feed < 0 && root == v && !r.constant && r.device == 0) {
+        if (r.producer >= 0 && !r.variable && r.fetch < 0 && r.feed < 0 && root == v && !r.constant &&
+            r.device == o_.home) {
             p_.value(v).fetch = static_cast<int>(f);
             continue;
         }
         const bool is_variable = r.variable && !r.current && item(r.producer).op->is(op_flags::variable);
-        if (!p_.lent.empty() && p_.lent[f] && is_variable && root == v && r.device == 0 &&
+        if (!p_.lent.empty() && p_.lent[f] && is_variable && root == v && r.device == o_.home &&
             r.type.element != element_type::string)
             continue;
         program_item copy;
         copy.origin = p_.value(v).origin.node;
-        copy.op = r.device == 0 ? &identity_definition : &transfer_definition;
+        copy.op = r.device == o_.home ? &identity_definition : &transfer_definition;
         copy.inputs = {v};
+        copy.device = o_.home;
         program_value out;
         out.origin = p_.value(v).origin;
         out.type = p_.value(v).type;
         out.producer = items();
+        out.device = o_.home;
         out.fetch = static_cast<int>(f);
         p_.fetches[f] = p_.add(std::move(out));
         copy.outputs = {p_.fetches[f]};

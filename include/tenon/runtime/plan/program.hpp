@@ -119,9 +119,11 @@ struct plan_options {
     /// memory of the devices while it is on its way. nullptr: what is sent is what arrives.
     std::shared_ptr<void> lender = nullptr;
     body_planning plan_body = nullptr; ///< of kernels that run bodies of control flow
+    int home = 0;                      ///< the device in whose memory what is fed and fetched lies
+    bool is_body = false;              ///< of a kernel, out of whose memory it takes its own
     int kept_segments = 64;            ///< plans of a segment that are kept, each for some sizes that were known late
-    /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
-    /// fetched. nullptr: another process's, of which only what is described is known.
+    /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that folds, and holds
+    /// constants. nullptr: another process's, of which only what is described is known.
     std::vector<tenon::device*> devices;
     std::vector<device_description> described; ///< by device; needed until the program is cut by task
 

@@ -50,6 +50,9 @@ public:
         if (!o_.plan_body) throw internal_error("these plans cannot have control flow");
         return o_.plan_body(of, arguments, device_, o_);
     }
+    kernel_factory kernel_of(const op_definition& op, element_type e) const override {
+        return o_.device(device_).kernel_of(op, e);
+    }
 
 private:
     int device_;

@@ -11,7 +11,7 @@ namespace detail {
 
 class crossings {
 public:
-    explicit crossings(program& p) : p_(p) {}
+    crossings(program& p, int home) : p_(p), home_(home) {}
 
     void insert() {
         const int items = static_cast<int>(p_.items.size());
@@ -25,17 +25,17 @@ public:
                 p_.item(n).inputs[k] = here;
             }
         }
-        // What is fetched crosses to the host with what is read there; a view alone crosses in its own sizes.
+        // What is fetched crosses to where it is wanted with what is read there; a view alone crosses in its own sizes, and constants are
+        // copied from the host's memory where it is there.
         for (int& f : p_.fetches) {
             const int root = p_.root(f);
-            if (p_.value(root).device == host || p_.value(root).constant) continue;
-            if (f == root || crossed_.contains({root, host})) f = there(f, host);
+            const bool copied_later = p_.value(root).constant && home_ == 0;
+            if (p_.value(root).device == home_ || copied_later) continue;
+            if (f == root || p_.value(root).constant || crossed_.contains({root, home_})) f = there(f, home_);
         }
     }
 
 private:
-    static constexpr int host = 0;
-
     // The same value in a device's memory.
     int there(int value, int device) {
         const int root = p_.root(value);
@@ -73,6 +73,7 @@ private:
     }
 
     program& p_;
+    const int home_;                             // where what is fetched is wanted
     std::map<std::pair<int, int>, int> crossed_; // value, device: the value there
     std::map<std::pair<int, int>, int> views_;   // view, what its root became: the view there
 };
@@ -80,7 +81,7 @@ private:
 } // namespace detail
 
 TENON_INLINE void insert_transfers(program& p, const plan_options& o) {
-    if (o.devices.size() > 1) detail::crossings(p).insert();
+    if (o.devices.size() > 1) detail::crossings(p, o.home).insert();
 }
 
 } // namespace tenon::runtime

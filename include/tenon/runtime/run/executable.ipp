@@ -57,7 +57,7 @@ TENON_INLINE executable::executable(program&& placed, const plan_options& o) :
     at_once = std::move(all);
     find_loans(o);
     sum_up();
-    require_fit(o);
+    if (!o.is_body) require_fit(o);
     upload_constants();
 }
 

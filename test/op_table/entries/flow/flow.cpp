@@ -87,8 +87,7 @@ const add_entries flow{
                  {.about = "false",
                   .operands = {truth("").given({0}), x("n=2 m=3")},
                   .attributes = doubled_or_not,
-                  .expected = [](const setting&, const arguments& in) -> arguments { return {in[1]}; }}},
-     .cpu_only = true},
+                  .expected = [](const setting&, const arguments& in) -> arguments { return {in[1]}; }}}},
     {.op = "scan",
      .elements = numeric,
      .samples = {{.operands = {x("n=2"), x("t=3 n")},
@@ -97,8 +96,7 @@ const add_entries flow{
                  {.about = "backwards",
                   .operands = {x("n=2"), x("t=3 n")},
                   .attributes = running_sum(true),
-                  .expected = [](const setting&, const arguments& in) { return summed(in, true); }}},
-     .cpu_only = true},
+                  .expected = [](const setting&, const arguments& in) { return summed(in, true); }}}},
     {.op = "while_loop",
      .elements = numeric,
      .samples = {{.operands = {x("n=2"), x("", element_type::int32).given({0})},
@@ -106,8 +104,7 @@ const add_entries flow{
                   .expected = [](const setting&, const arguments& in) -> arguments {
                       return {each(in[0], [](double v) { return 8 * v; }), {{}, {3}}, {{}, {3}}};
                   }}},
-     .one_order = true,
-     .cpu_only = true},
+     .one_order = true},
     {.op = "while_gradient", .cpu_only = true, .apart = "it is made by while_loop's gradient: test/ops/flow"},
 };
 
