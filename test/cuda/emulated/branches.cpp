@@ -12,7 +12,7 @@ namespace tn = tenon;
 using tenon::test::machine, tenon::test::said_by;
 
 TEST_CASE("conditions that cannot be nodes are read by the host, which says so once") {
-    for (const char* const call : {"cudaGraphAddNode", "cudaGraphConditionalHandleCreate", "cudaStreamGetCaptureInfo",
+    for (const std::string call : {"cudaGraphAddNode", "cudaGraphConditionalHandleCreate", "cudaStreamGetCaptureInfo",
                                    "cudaStreamBeginCaptureToGraph", "cudaStreamUpdateCaptureDependencies"}) {
         INFO(call);
         const machine m;
@@ -38,9 +38,9 @@ TEST_CASE("conditions that cannot be nodes are read by the host, which says so o
                     CHECK(last() == 16);
                 }
             });
-            if (call == std::string("cudaGraphAddNode")) // the first: it is said once
-                CHECK(said.find("which waits for each: they cannot be recorded as conditional nodes: " +
-                                std::string(call)) != std::string::npos);
+            if (call == "cudaGraphAddNode") // the first: it is said once
+                CHECK(said.find("which waits for each: they cannot be recorded as conditional nodes: " + call) !=
+                      std::string::npos);
         }
         CHECK(machine::is_clean());
         CHECK(tenon::emulator::count().graphs == before.graphs);

@@ -102,7 +102,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* to, cudaGraph_t in, const cudaGrap
         const cudaConditionalNodeParams& p = of->conditional;
         const unsigned most = p.type == cudaGraphCondTypeWhile ? 1 : p.type == cudaGraphCondTypeIf ? 2 : ~0u;
         if (!m.conditions.count(p.handle) || p.size < 1 || p.size > most) return cudaErrorInvalidValue;
-        graph_node node{{"a conditional node", work::branch, current_card, nullptr}, {}};
+        graph_node node{{"a conditional node", work::branch, current_card, [] { return true; }}, {}};
         node.parts = std::make_shared<branch>(branch{p.handle, p.type});
         for (unsigned k = 0; k < p.size; ++k) {
             node.parts->parts.push_back(std::make_shared<graph>());

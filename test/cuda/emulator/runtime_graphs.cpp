@@ -29,11 +29,11 @@ bool joined(const capture& c) {
     return std::all_of(reached.begin(), reached.end(), [](bool r) { return r; });
 }
 
-void forget_parts(machine& m, const graph& g) {
-    for (const graph_node& n : g.nodes)
+void forget_parts(machine& m, const graph_nodes& nodes) {
+    for (const graph_node& n : nodes)
         if (n.parts)
             for (const auto& part : n.parts->parts) {
-                forget_parts(m, *part);
+                forget_parts(m, part->nodes);
                 m.graphs.erase(part.get());
             }
 }
@@ -45,6 +45,10 @@ void leave(machine& m, std::shared_ptr<capture> c) {
             s->last.clear();
         }
     m.captures.erase(c);
+}
+cudaError_t give_up(machine& m, const capture& c, cudaError_t answer) {
+    forget_parts(m, c.nodes);
+    return answer;
 }
 
 cudaGraphNodeType type_of(const graph_node& n) {
@@ -91,11 +95,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* to) {
             return cudaErrorStreamCaptureWrongThread;
         const bool whole = joined(*c);
         leave(m, c);
-        if (c->invalid != cudaSuccess) return c->invalid;
-        if (!whole) return cudaErrorStreamCaptureUnjoined;
+        if (c->invalid != cudaSuccess) return give_up(m, *c, c->invalid);
+        if (!whole) return give_up(m, *c, cudaErrorStreamCaptureUnjoined);
         if (c->into) { // which may hold what a conditional node's may
             const auto is_host = [](const graph_node& n) { return n.what.kind == work::host; };
-            if (std::any_of(c->nodes.begin(), c->nodes.end(), is_host)) return cudaErrorNotSupported;
+            if (std::any_of(c->nodes.begin(), c->nodes.end(), is_host)) return give_up(m, *c, cudaErrorNotSupported);
             const std::size_t first = c->into->nodes.size();
             for (graph_node& n : c->nodes) {
                 for (std::size_t& b : n.after) b += first;
@@ -111,7 +115,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* to) {
     });
     if (asked) return answered;
     const lock_type lock(all.guard); // a test has it fail: it has ended all the same
-    if (const auto s = all.find_stream(handle); s && s->recording) leave(all, s->recording);
+    if (const auto s = all.find_stream(handle); s && s->recording) {
+        forget_parts(all, s->recording->nodes);
+        leave(all, s->recording);
+    }
     return answered;
 }
 
@@ -135,7 +142,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
     return api("cudaGraphDestroy", [&](machine& m, lock_type&) {
         graph* const g = find_graph(m, handle);
         if (!g) return cudaErrorInvalidValue;
-        forget_parts(m, *g);
+        forget_parts(m, g->nodes);
         m.graphs.erase(g);
         delete g;
         return cudaSuccess;

@@ -70,7 +70,7 @@ struct condition_rule {
 /// x = first...; while condition(x...), one bool, is true: x... = f(x...). f gives a tensor, or as many as it is given as std::tuple, of the types
 /// of the first. The result is the last x, as a tuple where there are several. Both functions are called once, now, and build bodies; these
 /// compute and nothing else (variables they use; they are made, and random numbers drawn, outside). A step with a deadline, or that is
-/// stopped, ends between two runs.
+/// stopped, ends between two runs; on a GPU, where the host waits for no condition, a loop goes on to its end.
 ///
 /// Gradients flow through all runs that there were, how many being known in the step only: in memory that is planned before, some
 /// carries are kept and those between computed again (treeverse: Griewank, Achieving logarithmic growth of temporal and spatial complexity
