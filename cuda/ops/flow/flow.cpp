@@ -1,7 +1,7 @@
 // Control flow. The runs of a scan's body are given to the stream one after another; bodies of cond and while_loop become parts of
 // conditional nodes.
 
-#include <cuda/device/branches.hpp>
+#include <cuda/ops/branches.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/flow/cond_kernel.hpp>
 #include <tenon/ops/flow/scan_slices.hpp>

@@ -6,7 +6,6 @@
 #include <tenon/op/step.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/bodies.hpp>
-#include <tenon/ops/flow/body_kernels.hpp>
 #include <tenon/ops/gradients.hpp>
 
 namespace tenon::detail {
@@ -64,15 +63,6 @@ TENON_INLINE std::unique_ptr<prepared_body> planned(const kernel_setup& s, const
     if (!s.bodies)
         throw failed_precondition_error(s.node.name + ": who prepares this kernel cannot plan bodies of control flow");
     return s.bodies->plan(body::of_text(text), arguments);
-}
-
-TENON_INLINE tensor_copy::tensor_copy(const kernel_setup& s, const tensor_type& t) {
-    if (bytes_in(t) == 0) return;
-    const kernel_factory make = s.bodies ? s.bodies->kernel_of(identity_definition, t.element) : nullptr;
-    if (!make) throw internal_error(s.node.name + ": its device cannot copy " + to_string(t));
-    kernel_setup own = s;
-    own.inputs = own.outputs = {&t, 1};
-    by_ = make(own);
 }
 
 TENON_INLINE void require_wanted(const kernel_run& r) {

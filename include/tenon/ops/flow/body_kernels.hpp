@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/function_ref.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/bodies.hpp>
 #include <tenon/ops/flow/treeverse.hpp>
 
@@ -60,7 +62,14 @@ private:
 /// Copies a tensor of one type in the memory of a kernel's device.
 class tensor_copy {
 public:
-    tensor_copy(const kernel_setup& s, const tensor_type& t);
+    tensor_copy(const kernel_setup& s, const tensor_type& t) {
+        if (bytes_in(t) == 0) return;
+        const kernel_factory make = s.bodies ? s.bodies->kernel_of(identity_definition, t.element) : nullptr;
+        if (!make) throw internal_error(s.node.name + ": its device cannot copy " + to_string(t));
+        kernel_setup own = s;
+        own.inputs = own.outputs = {&t, 1};
+        by_ = make(own);
+    }
     void operator()(void* to, const void* from, const kernel_run& r) const {
         if (!by_ || to == from) return;
         const void* in[] = {from};

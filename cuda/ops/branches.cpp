@@ -1,4 +1,4 @@
-#include <cuda/device/branches.hpp>
+#include <cuda/ops/branches.hpp>
 
 #include <atomic>
 #include <cstdio>
