@@ -19,6 +19,7 @@
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/state/state.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "../check_gradients.hpp"
@@ -258,6 +259,41 @@ TEST_CASE("control flow: bodies in bodies, from what is around all of them") {
     CHECK(t() == doctest::Approx(1 + 1.5 + 2 * 1.75 + 2 * 2));
     CHECK(d == array<double, shape<4>>{1.0, 0.5, 0.5, 0.25});
     CHECK(dv() == doctest::Approx(1.75 + 2));
+}
+
+TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and nothing of a step crosses") {
+    const auto losses = [](const char* device) {
+        const graph g;
+        const graph_scope scope(g);
+        const device_scope there{device_name(std::string(device))};
+        const auto x = variable<double, shape<5, 4>>("x", constant_value(0.75));
+        const auto w = variable<double, shape<4>>("w", constant_value(1.5));
+        const auto [last, all] = scan(
+            [&](const auto& c, const auto& v) {
+                const auto [n, small] = while_loop(
+                    [&](const auto& k, const auto&) { return k < 3; },
+                    [&](const auto& k, const auto& u) { return std::tuple(k + 1, u * w + 0.25); }, constant(0), v);
+                const auto kept = cond(
+                    sum(small) > 20.0, [&] { return small * 0.5; }, [&] { return small + c; });
+                return std::pair(c + kept, kept);
+            },
+            w * 0.0, x);
+        const auto loss = sum(square(last)) + mean(all);
+        const auto [dw] = gradients(loss, w);
+        const auto train = w.assign(w - 1e-6 * dw);
+        session_options o;
+        o.gpus = simulated_gpu(1, std::size_t{1} << 24);
+        session s(g, o);
+        s.run(initialize_variables());
+        for (const auto& e : s.explain_placement(train).edges) // but that the step's result is fetched
+            CHECK_MESSAGE((e.bytes == 0 || e.once || e.to.empty()), e.tensor);
+        std::vector<double> values;
+        for (int step = 0; step < 4; ++step) values.push_back(std::get<1>(s.run(train, loss))());
+        return values;
+    };
+    const std::vector<double> host = losses("/cpu:0"), gpu = losses("/gpu:0");
+    CHECK(host == gpu); // simulated GPUs have the CPU's kernels
+    CHECK(host.back() < host.front());
 }
 
 TEST_CASE("control flow: layers are made by the first step, and trained through all of them") {
