@@ -26,8 +26,12 @@ namespace detail::onnx {
 TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
     static const std::unordered_map<std::string, handler> all = [] {
         std::unordered_map<std::string, handler> table;
-        for (const auto& family : {elementwise_operators(), reduction_operators(), shape_operators(), index_operators(),
-                                   layer_operators(), norm_operators(), recurrent_operators()})
+        for (const auto& family :
+             {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(),
+              flow_operators(), index_operators(), layer_operators(), norm_operators(), pool_operators(),
+              quantized_operators(), random_operators(), recurrent_operators(), reduction_operators(),
+              sampling_operators(), scatter_operators(), shape_operators(), signal_operators(), training_operators(),
+              window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
     }();
@@ -46,28 +50,114 @@ inline std::string place_of(const node_message& n) {
                           : n.op + " \"" + n.name + '"';
 }
 
-inline bool is_known(const node_message& n) {
-    return (n.domain.empty() || n.domain == "ai.onnx") && operators().contains(n.op);
+inline std::string operator_of(const node_message& n) {
+    return n.domain.empty() || n.domain == "ai.onnx" ? n.op : n.domain + "." + n.op;
 }
 
 // Operators that there are not, with how many nodes they have.
 inline void count_unknown(const graph_message& g, std::map<std::string, int>& unknown) {
     for (const node_message& n : g.nodes) {
-        if (!is_known(n)) ++unknown[n.domain.empty() ? n.op : n.domain + "." + n.op];
+        if (const std::string op = operator_of(n); !operators().contains(op)) ++unknown[op];
         for (const attribute_message& a : n.attributes)
             if (a.g) count_unknown(*a.g, unknown);
     }
 }
+
+// A constant of few elements is one of the body that uses it, too, so that what is computed of it is known there.
+inline constexpr std::int64_t max_copied = 64;
 
 TENON_INLINE value& importer::find(const std::string& name) {
     const auto found = values_.find(name);
     if (found == values_.end())
         throw invalid_argument_error("there is no value \"" + name +
                                      "\" yet: nodes stand before those that read what they give");
-    return found->second;
+    value& v = found->second;
+    if (const std::size_t here = levels_.size() - 1; v.level < here) {
+        levels_[here].before.emplace_back(name, v);
+        v.level = here;
+        const any_tensor& t = v.first.node() ? v.first : v.last;
+        if (t.extents().is_static() && t.extents().elements() <= max_copied && t.element() != element_type::string)
+            if (std::optional<any_array> a = evaluated(t))
+                (v.first.node() ? v.first : v.last) = untyped::constant(std::move(*a));
+    }
+    return v;
+}
+TENON_INLINE void importer::set(const std::string& name, value v) {
+    v.level = levels_.size() - 1;
+    missing_.erase(name);
+    value& now = values_[name];
+    if (v.level > 0)
+        levels_.back().before.emplace_back(name,
+                                           now.first.node() || now.last.node() ? std::optional(now) : std::nullopt);
+    now = std::move(v);
 }
 
-TENON_INLINE bool importer::is_constant(node* n) {
+class importer::inner_level {
+public:
+    explicit inner_level(importer& in) : in_(in), entered_(!(in.levels_.back().of == graph::current())) {
+        if (entered_) in_.levels_.emplace_back();
+    }
+    ~inner_level() {
+        if (!entered_) return;
+        auto& before = in_.levels_.back().before;
+        for (auto b = before.rbegin(); b != before.rend(); ++b)
+            if (b->second) in_.values_[b->first] = std::move(*b->second);
+            else in_.values_.erase(b->first);
+        in_.levels_.pop_back();
+    }
+    inner_level(const inner_level&) = delete;
+    inner_level& operator=(const inner_level&) = delete;
+
+private:
+    importer& in_;
+    bool entered_;
+};
+
+TENON_INLINE std::vector<value> importer::add_graph(const graph_message& g, const std::vector<value>& inputs) {
+    if (g.inputs.size() != inputs.size())
+        throw model_mistake("its graph \"" + g.name + "\" has " + std::to_string(g.inputs.size()) + " inputs; " +
+                            std::to_string(inputs.size()) + " are needed");
+    const inner_level in(*this);
+    std::vector<value> results;
+    try {
+        for (std::size_t i = 0; i < inputs.size(); ++i) set(g.inputs[i].name, inputs[i]);
+        add_initializers(g, false);
+        add_nodes(g);
+        for (const value_message& o : g.outputs) {
+            if (missing_.contains(o.name))
+                throw unimplemented_error("its graph \"" + g.name + "\" has what is not done");
+            const node_message output{{}, {}, {}, {o.name}, {}, {}};
+            (void)call(*this, output).x();
+            results.push_back(find(o.name));
+        }
+    } catch (const model_mistake&) {
+        throw;
+    } catch (const invalid_argument_error& e) {
+        throw model_mistake(e.what());
+    }
+    return results;
+}
+
+TENON_INLINE bool importer::tried(function_ref<void()> f) {
+    const std::size_t before = refused_.size();
+    bool done = true;
+    try {
+        f();
+    } catch (const unimplemented_error&) {
+        done = false;
+    }
+    done = done && refused_.size() == before;
+    refused_.resize(before);
+    return done;
+}
+
+TENON_INLINE importer::level& importer::level_of(const node& n) {
+    for (level& l : levels_)
+        if (l.of.state() == n.graph) return l;
+    return levels_.front();
+}
+TENON_INLINE bool importer::is_constant(level& in, node* n) {
+    auto& constant_ = in.constant;
     if (const auto known = constant_.find(n); known != constant_.end()) return known->second;
     std::vector<node*> open{n}; // not recursive: models are deep
     while (!open.empty()) {
@@ -99,9 +189,10 @@ TENON_INLINE bool importer::is_constant(node* n) {
 TENON_INLINE std::optional<any_array> importer::evaluated(const any_tensor& t) {
     node* const n = t.node();
     if (n->op == &definition_of<constant_op>()) return decode<constant_op::attributes>(n->attributes).value->share();
-    if (!is_constant(n)) return std::nullopt;
-    if (!session_) session_ = std::make_unique<session>(graph::current());
-    return std::move(session_->run_untyped({}, {t})[0]);
+    level& in = level_of(*n);
+    if (!is_constant(in, n)) return std::nullopt;
+    if (!in.runs) in.runs = std::make_unique<session>(in.of);
+    return std::move(in.runs->run_untyped({}, {t})[0]);
 }
 
 TENON_INLINE void importer::add_initializers(const graph_message& g, bool as_variables) {
@@ -124,7 +215,7 @@ TENON_INLINE void importer::add_node_of(const node_message& n) {
         }
     try {
         const name_scope in(node_name(n.name.empty() ? n.op : n.name));
-        operators().at(n.op)(call(*this, n));
+        operators().at(operator_of(n))(call(*this, n));
         for (const std::string& o : n.outputs)
             if (!o.empty() && !values_.contains(o))
                 throw unimplemented_error("its output \"" + o + "\" is not computed");
@@ -132,9 +223,9 @@ TENON_INLINE void importer::add_node_of(const node_message& n) {
         refused_.push_back(place_of(n) + ": " + e.what());
         for (const std::string& o : n.outputs) missing_[o] = true;
     } catch (const invalid_argument_error& e) {
-        throw invalid_argument_error(who_ + ": " + place_of(n) + ": " + e.what());
+        throw model_mistake(place_of(n) + ": " + e.what());
     } catch (const out_of_range_error& e) {
-        throw invalid_argument_error(who_ + ": " + place_of(n) + ": " + e.what());
+        throw model_mistake(place_of(n) + ": " + e.what());
     }
 }
 
@@ -169,6 +260,7 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
     set(v.name, {t, {}, {}});
     to.input_names.push_back(v.name);
     to.inputs.push_back(t);
+    inputs_.push_back(t);
 }
 
 TENON_INLINE onnx_model importer::read(const model_message& m) {
@@ -184,6 +276,7 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
     if (m.opset < 7)
         throw unimplemented_error(who_ + ": the model is of operator set " + std::to_string(m.opset) +
                                   "; 7 and later are read (onnx.version_converter makes such of it)");
+    levels_.emplace_back();
     onnx_model result;
     result.producer = m.producer;
     result.opset = m.opset;
@@ -199,7 +292,11 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
     if (!given.empty())
         throw invalid_argument_error(who_ + ": onnx_read_options::values has \"" + *given.begin() +
                                      "\", which is no input of the model");
-    add_nodes(m.graph);
+    try {
+        add_nodes(m.graph);
+    } catch (const model_mistake& e) {
+        throw invalid_argument_error(who_ + ": " + e.what());
+    }
     if (!refused_.empty()) {
         std::string list = who_ + ": what these nodes ask for is not done:";
         for (const std::string& r : refused_) list += "\n    " + r;
@@ -212,170 +309,6 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
     }
     result.variables = std::move(variables_);
     return result;
-}
-
-// What a node sees.
-
-TENON_INLINE std::int64_t call::opset() const noexcept { return in_.opset(); }
-TENON_INLINE value& call::in(int i) const {
-    if (!has(i)) wrong("input " + std::to_string(i) + " is missing");
-    return in_.find(node_.inputs[static_cast<std::size_t>(i)]);
-}
-TENON_INLINE any_tensor call::x(int i) const {
-    value& v = in(i);
-    if (!v.first.node()) v.first = untyped::transpose(v.last, {0, 3, 1, 2});
-    return v.first;
-}
-TENON_INLINE any_tensor call::last(int i) const {
-    value& v = in(i);
-    if (!v.last.node()) v.last = untyped::transpose(v.first, {0, 2, 3, 1});
-    return v.last;
-}
-TENON_INLINE any_array call::known(int i, const char* what) const {
-    if (std::optional<any_array> a = in_.evaluated(x(i))) return std::move(*a);
-    refuse(std::string(what) + ", input \"" + node_.inputs[static_cast<std::size_t>(i)] +
-           "\", is computed in the step; it must be known when the graph is built (where it is an input of the model, "
-           "give it in onnx_read_options::values)");
-}
-TENON_INLINE std::vector<std::int64_t> call::integers(int i, const char* what) const {
-    const any_array a = known(i, what);
-    std::vector<std::int64_t> list;
-    with_element(a.element(), [&]<class T>(const T&) {
-        if constexpr (std::is_integral_v<T>)
-            for (std::int64_t k = 0; k < a.elements(); ++k) list.push_back(static_cast<std::int64_t>(a.data<T>()[k]));
-        else wrong(std::string(what) + " must be integers, not " + name_of(a.element()));
-    });
-    return list;
-}
-TENON_INLINE std::int64_t call::integer(int i, const char* what) const {
-    const auto list = integers(i, what);
-    if (list.size() != 1) wrong(std::string(what) + " must be one number, not " + std::to_string(list.size()));
-    return list[0];
-}
-TENON_INLINE double call::real(int i, const char* what) const {
-    const any_array a = known(i, what);
-    if (a.elements() != 1) wrong(std::string(what) + " must be one number, not " + to_string(a.type()));
-    return with_element(a.element(), [&]<class T>(const T&) -> double {
-        if constexpr (std::is_same_v<T, std::string>) wrong(std::string(what) + " must be a number");
-        else return static_cast<double>(a.data<T>()[0]);
-    });
-}
-TENON_INLINE std::optional<std::vector<extent>> call::sizes(int i) const {
-    const value& v = in(i);
-    if (v.sizes) return v.sizes;
-    const any_tensor t = x(i);
-    if (t.rank() > 1 || !is_integer(t.element())) return std::nullopt;
-    const std::optional<any_array> a = in_.evaluated(t);
-    if (!a) return std::nullopt;
-    std::vector<extent> list;
-    for (const std::int64_t n : integers(i, "a list of sizes")) {
-        extent e;
-        e.size = n; // also -1, and what is negative as a step or a bound
-        list.push_back(e);
-    }
-    return list;
-}
-
-TENON_INLINE const attribute_message* call::attribute(const char* name) const noexcept {
-    for (const attribute_message& a : node_.attributes)
-        if (a.name == name) return &a;
-    return nullptr;
-}
-TENON_INLINE std::int64_t call::integer(const char* name, std::int64_t otherwise) const {
-    const attribute_message* a = attribute(name);
-    return a ? a->i : otherwise;
-}
-TENON_INLINE double call::real(const char* name, double otherwise) const {
-    const attribute_message* a = attribute(name);
-    return a ? static_cast<double>(a->f) : otherwise;
-}
-TENON_INLINE std::string call::text(const char* name, const char* otherwise) const {
-    const attribute_message* a = attribute(name);
-    return a ? a->s : otherwise;
-}
-TENON_INLINE std::vector<std::int64_t> call::integers(const char* name) const {
-    const attribute_message* a = attribute(name);
-    return a ? a->ints : std::vector<std::int64_t>();
-}
-
-TENON_INLINE any_array call::read(const attribute_message& a) const { return in_.read(a.t); }
-
-TENON_INLINE void call::give(value v, int output) const {
-    if (wants(output)) in_.set(node_.outputs[static_cast<std::size_t>(output)], std::move(v));
-}
-TENON_INLINE void call::give(const any_tensor& t, int output) const { give(value{t, {}, {}}, output); }
-TENON_INLINE void call::give_last(const any_tensor& t, int output) const { give(value{{}, t, {}}, output); }
-TENON_INLINE void call::inline_graph(const graph_message& g) const {
-    in_.add_initializers(g, false);
-    in_.add_nodes(g);
-    for (std::size_t i = 0; i < g.outputs.size(); ++i) {
-        const node_message output{{}, {}, {}, {g.outputs[i].name}, {}, {}};
-        give(call(in_, output).x(), static_cast<int>(i));
-    }
-}
-TENON_INLINE void call::refuse(const std::string& why) const { throw unimplemented_error(why); }
-TENON_INLINE void call::wrong(const std::string& why) const { throw invalid_argument_error(why); }
-
-TENON_INLINE int axis_in(const call& c, std::int64_t a, int rank) {
-    if (a < -rank || a >= rank)
-        c.wrong("axis " + std::to_string(a) + " is none of a tensor of " + std::to_string(rank) + " dimensions");
-    return static_cast<int>(a < 0 ? a + rank : a);
-}
-TENON_INLINE index_list axes_in(const call& c, const std::vector<std::int64_t>& axes, int rank) {
-    if (axes.size() > max_rank) c.wrong("there are " + std::to_string(axes.size()) + " axes");
-    index_list list;
-    for (const std::int64_t a : axes) list.push_back(axis_in(c, a, rank));
-    return list;
-}
-TENON_INLINE any_tensor scalar_like(double v, const any_tensor& beside) {
-    if (is_floating(beside.element())) return untyped::scalar(v, beside.element());
-    return untyped::scalar(static_cast<std::int64_t>(v), beside.element());
-}
-TENON_INLINE any_tensor integer_constant(const std::vector<std::int64_t>& values, const extents& sizes) {
-    any_array a(element_type::int64, sizes);
-    std::copy(values.begin(), values.end(), a.data<std::int64_t>());
-    return untyped::constant(std::move(a));
-}
-TENON_INLINE any_tensor float_constant(const std::vector<double>& values, const extents& sizes, element_type e) {
-    any_array a(e, sizes);
-    with_element(e, [&]<class T>(const T&) {
-        if constexpr (is_floating(element_type_of<T>))
-            for (std::size_t i = 0; i < values.size(); ++i) a.data<T>()[i] = static_cast<T>(values[i]);
-    });
-    return untyped::constant(std::move(a));
-}
-TENON_INLINE std::vector<std::int64_t> copied_sizes(int from, int to) {
-    std::vector<std::int64_t> sizes;
-    for (int i = from; i < to; ++i) sizes.push_back(reshape_op::copied(i));
-    return sizes;
-}
-TENON_INLINE any_tensor reshaped(const any_tensor& x, const std::vector<std::int64_t>& sizes) {
-    if (sizes.size() > max_rank) throw unimplemented_error("a result of more than 8 dimensions");
-    reshape_op::attributes a;
-    for (const std::int64_t s : sizes) {
-        a.sizes.push_back(s);
-        a.declared.push_back(s >= 0 ? extent(s) : extent{});
-    }
-    return tenon::add<reshape_op>(a, {x});
-}
-TENON_INLINE std::int64_t number_of(const call& c, const extent& e, const char* what) {
-    if (!e.is_number())
-        c.refuse(std::string(what) + " is " + to_string(e) +
-                 ", known in the step only; it must be a number (say it in onnx_read_options::sizes)");
-    return e.size;
-}
-
-TENON_INLINE std::int64_t within(const call& c, std::int64_t n, std::int64_t least, std::int64_t most,
-                                 const char* what) {
-    if (n < least || n > most)
-        c.wrong(std::string(what) + " is " + std::to_string(n) + "; it may be from " + std::to_string(least) + " to " +
-                std::to_string(most));
-    return n;
-}
-TENON_INLINE any_tensor numbers_to(const call& c, std::int64_t n) {
-    std::vector<std::int64_t> list(static_cast<std::size_t>(within(c, n, 0, max_folded, "a size")));
-    for (std::int64_t i = 0; i < n; ++i) list[static_cast<std::size_t>(i)] = i;
-    return integer_constant(list, {n});
 }
 
 } // namespace detail::onnx
@@ -426,11 +359,24 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/onnx/onnx_elementwise_ops.ipp>
-#include <tenon/onnx/onnx_index_ops.ipp>
-#include <tenon/onnx/onnx_layer_ops.ipp>
-#include <tenon/onnx/onnx_norm_ops.ipp>
-#include <tenon/onnx/onnx_recurrent_ops.ipp>
-#include <tenon/onnx/onnx_reduction_ops.ipp>
-#include <tenon/onnx/onnx_shape_ops.ipp>
+#include <tenon/onnx/onnx_call.ipp>
+#include <tenon/onnx/read/onnx_attention_ops.ipp>
+#include <tenon/onnx/read/onnx_detection_ops.ipp>
+#include <tenon/onnx/read/onnx_elementwise_ops.ipp>
+#include <tenon/onnx/read/onnx_feature_ops.ipp>
+#include <tenon/onnx/read/onnx_flow_ops.ipp>
+#include <tenon/onnx/read/onnx_index_ops.ipp>
+#include <tenon/onnx/read/onnx_layer_ops.ipp>
+#include <tenon/onnx/read/onnx_norm_ops.ipp>
+#include <tenon/onnx/read/onnx_pool_ops.ipp>
+#include <tenon/onnx/read/onnx_quantized_ops.ipp>
+#include <tenon/onnx/read/onnx_random_ops.ipp>
+#include <tenon/onnx/read/onnx_recurrent_ops.ipp>
+#include <tenon/onnx/read/onnx_reduction_ops.ipp>
+#include <tenon/onnx/read/onnx_sampling_ops.ipp>
+#include <tenon/onnx/read/onnx_scatter_ops.ipp>
+#include <tenon/onnx/read/onnx_shape_ops.ipp>
+#include <tenon/onnx/read/onnx_signal_ops.ipp>
+#include <tenon/onnx/read/onnx_training_ops.ipp>
+#include <tenon/onnx/read/onnx_window_ops.ipp>
 #endif

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/function_ref.hpp>
+#include <tenon/core/number.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/io/onnx/onnx_messages.hpp>
 
@@ -17,7 +19,9 @@ namespace tenon::detail::onnx {
 struct value {
     any_tensor first, last;
     std::optional<std::vector<extent>> sizes; // where it is a list of sizes of which some are known in the step only
+    std::size_t level = 0;                    // of the graph that it is in: 0 the model's, 1 one of an attribute, ..
 };
+inline value value_of(const any_tensor& t) { return {t, {}, {}}; }
 
 class importer;
 
@@ -40,12 +44,20 @@ public:
     any_tensor last(int i = 0) const;
     bool is_last(int i) const { return in(i).last.node() != nullptr; }
 
-    /// An input's value, which must be known now: a constant, or computed of such.
+    /// An input's value where it is known now.
+    std::optional<any_array> known(int i) const;
+    std::optional<any_array> known(const value& v) const;
+    /// The same, where it must be: a constant, or computed of such.
     any_array known(int i, const char* what) const;
     /// As integers, of any integer type.
     std::vector<std::int64_t> integers(int i, const char* what) const;
     std::int64_t integer(int i, const char* what) const;
     double real(int i, const char* what) const;
+    /// A tensor of the graph that has all of the sizes with names that this list has, and whose other sizes are 1 or the list's numbers; the
+    /// handle is empty where the model's inputs do not have them.
+    any_tensor of_sizes(const std::vector<extent>& sizes, element_type e, const number& value) const;
+    /// An input of the model and which of its dimensions has a size with a name.
+    std::optional<std::pair<any_tensor, int>> with_size(const extent& e) const;
     /// An input that is a list of sizes; nullopt where it is none that is known.
     std::optional<std::vector<extent>> sizes(int i) const;
 
@@ -59,8 +71,12 @@ public:
     void give(const any_tensor& t, int output = 0) const;
     void give_last(const any_tensor& t, int output = 0) const;
     void give(value v, int output) const;
-    /// Runs a graph of an attribute as if its nodes stood here; its outputs are this node's.
-    void inline_graph(const graph_message& g) const;
+    /// A graph of an attribute.
+    const graph_message& graph_of(const char* name) const;
+    /// Adds the nodes of a graph of an attribute to the graph in scope, the one that this node is in or a body's, and gives its outputs.
+    std::vector<value> results_of(const graph_message& g, const std::vector<value>& inputs) const;
+    /// Whether f adds its nodes without a refusal; where it does not, what it refused is forgotten.
+    bool tried(function_ref<void()> f) const;
 
     [[noreturn]] void refuse(const std::string& why) const; ///< unimplemented_error
     [[noreturn]] void wrong(const std::string& why) const;  ///< invalid_argument_error
@@ -75,13 +91,25 @@ struct entry {
     const char* op;
     handler add;
 };
+std::vector<entry> attention_operators();
+std::vector<entry> detection_operators();
 std::vector<entry> elementwise_operators();
-std::vector<entry> reduction_operators();
-std::vector<entry> shape_operators();
+std::vector<entry> feature_operators();
+std::vector<entry> flow_operators();
 std::vector<entry> index_operators();
 std::vector<entry> layer_operators();
 std::vector<entry> norm_operators();
+std::vector<entry> pool_operators();
+std::vector<entry> quantized_operators();
+std::vector<entry> random_operators();
 std::vector<entry> recurrent_operators();
+std::vector<entry> reduction_operators();
+std::vector<entry> sampling_operators();
+std::vector<entry> scatter_operators();
+std::vector<entry> shape_operators();
+std::vector<entry> signal_operators();
+std::vector<entry> training_operators();
+std::vector<entry> window_operators();
 
 // What several of them use.
 
@@ -99,6 +127,14 @@ std::vector<std::int64_t> copied_sizes(int from, int to);
 inline constexpr std::int64_t max_folded = std::int64_t{1} << 26;
 /// 0 .. n - 1, int64.
 any_tensor numbers_to(const call& c, std::int64_t n);
+/// The size of dimension `axis` of x: a number, or what counts it in the step. int64.
+any_tensor size_of_axis(const any_tensor& x, int axis);
+/// Indices of input `i` along an axis of x, int32 or int64: those below 0 count from its end.
+any_tensor from_the_start(const call& c, int i, const any_tensor& x, int axis);
+/// Indices of input 1 into input 0, tuples along the last dimension, after `batch` dimensions that both have.
+any_tensor tuples_from_the_start(const call& c, std::int64_t batch);
+/// The elements of x before `to` along an axis, or from `from` on.
+any_tensor part_along(const any_tensor& x, int axis, std::int64_t from, std::int64_t to);
 /// n, where it is from `least` to `most`.
 std::int64_t within(const call& c, std::int64_t n, std::int64_t least, std::int64_t most, const char* what);
 /// The number that a size is, or what says that it must be known.

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tenon/onnx/onnx_call.hpp>
@@ -26,15 +28,30 @@ public:
 
     std::int64_t opset() const noexcept { return opset_; }
     value& find(const std::string& name);
-    void set(const std::string& name, value v) { values_[name] = std::move(v); }
+    void set(const std::string& name, value v);
     void add_nodes(const graph_message& g);
     void add_initializers(const graph_message& g, bool as_variables);
+    /// A graph of an attribute, in the graph in scope.
+    std::vector<value> add_graph(const graph_message& g, const std::vector<value>& inputs);
+    bool tried(function_ref<void()> f);
     /// The value of a tensor that is computed of constants alone.
     std::optional<any_array> evaluated(const any_tensor& t);
+    const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
     any_array read(const tensor_message& t) const { return read_tensor(t, who_, folder_); }
 
 private:
-    bool is_constant(node* n);
+    // A graph while nodes are added to it.
+    struct level {
+        graph of = graph::current();
+        std::unique_ptr<session> runs; // what is constant in it
+        std::unordered_map<const tenon::node*, bool> constant;
+        std::vector<std::pair<std::string, std::optional<value>>> before; // what names stood for around it
+    };
+    // Enters the graph in scope where it is another one, which is a body's, and leaves it.
+    class inner_level;
+
+    level& level_of(const node& n);
+    bool is_constant(level& in, node* n);
     void add_node_of(const node_message& n);
     void add_input(const value_message& v, onnx_model& to);
 
@@ -42,14 +59,18 @@ private:
     std::string who_, folder_;
     std::int64_t opset_;
     std::unordered_map<std::string, value> values_;
-    std::unordered_map<const tenon::node*, bool> constant_;
-    std::unique_ptr<session> session_;
-    std::vector<any_tensor> variables_;
+    std::vector<level> levels_; // the model's, and those of bodies in it
+    std::vector<any_tensor> variables_, inputs_;
     std::vector<std::string> refused_;              // what cannot be done, a node each
     std::unordered_map<std::string, bool> missing_; // values that nodes which were refused would give
 };
 
-/// All operators, by their names.
+/// A mistake of the model, not of what is made of it.
+struct model_mistake : invalid_argument_error {
+    using invalid_argument_error::invalid_argument_error;
+};
+
+/// All operators, by their names; those of other domains than ONNX's own have it before a point.
 const std::unordered_map<std::string, handler>& operators();
 
 } // namespace tenon::detail::onnx

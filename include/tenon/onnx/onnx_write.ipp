@@ -274,7 +274,7 @@ TENON_INLINE void write_onnx(session& s, const std::string& path, const std::vec
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/onnx/onnx_write_elements.ipp>
-#include <tenon/onnx/onnx_write_layers.ipp>
-#include <tenon/onnx/onnx_write_shapes.ipp>
+#include <tenon/onnx/write/onnx_write_elements.ipp>
+#include <tenon/onnx/write/onnx_write_layers.ipp>
+#include <tenon/onnx/write/onnx_write_shapes.ipp>
 #endif

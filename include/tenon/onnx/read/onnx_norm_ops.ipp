@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/onnx/onnx_call.hpp>
+#include <tenon/onnx/onnx_windows.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
@@ -15,12 +15,6 @@
 
 namespace tenon::detail::onnx {
 
-// [c] beside [n, c, ...] of this rank.
-inline any_tensor beside_channels(const any_tensor& t, int rank) {
-    index_list behind;
-    for (int i = 1; i < rank - 1; ++i) behind.push_back(i);
-    return behind.count == 0 ? t : untyped::expand_dims(t, behind);
-}
 inline any_tensor plus_epsilon(const any_tensor& x, double epsilon) { return untyped::add(x, scalar_like(epsilon, x)); }
 inline index_list axes_between(int from, int to) {
     index_list axes;

@@ -10,8 +10,10 @@
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/continued.hpp>
 #include <tenon/ops/shape/fill.hpp>
 #include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/indexed.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
@@ -21,21 +23,10 @@
 
 namespace tenon::detail::onnx {
 
-// Indices below 0 count from the end of a dimension of n.
-inline any_tensor from_the_start(const call& c, const any_tensor& indices, const extent& n) {
-    const any_tensor i =
-        indices.element() == element_type::int32 ? indices : untyped::cast(indices, element_type::int64);
-    if (!n.is_number()) { // only those that are known can be turned
-        return i;
-    }
-    (void)c;
-    return untyped::select(untyped::less(i, 0), untyped::add(i, n.size), i);
-}
-
 inline void gather(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", 0), x.rank());
-    value v{untyped::gather(x, from_the_start(c, c.x(1), x.extents()[axis]), axis), {}, {}};
+    value v{untyped::gather(x, from_the_start(c, 1, x, axis), axis), {}, {}};
     if (c.in(0).sizes) {
         const auto& from = *c.in(0).sizes;
         const std::vector<std::int64_t> which = c.integers(1, "which sizes are taken");
@@ -54,62 +45,21 @@ inline any_tensor flat_gather(const any_tensor& x, const any_tensor& numbers) {
     return untyped::gather(reshaped(x, {reshape_op::deduced}), numbers, 0);
 }
 inline void gather_elements(const call& c) {
-    const any_tensor x = c.x(), at = c.x(1);
+    any_tensor x = c.x(), at = c.x(1);
     const int axis = axis_in(c, c.integer("axis", 0), x.rank());
     if (at.rank() != x.rank())
         c.wrong("its operands have " + std::to_string(x.rank()) + " and " + std::to_string(at.rank()) + " dimensions");
-    any_tensor number;
-    std::int64_t step = 1;
-    for (int d = x.rank(); d-- > 0;) {
-        const std::int64_t n = number_of(c, x.extents()[d], "a size");
-        any_tensor place;
-        if (d == axis) place = untyped::cast(from_the_start(c, at, n), element_type::int64);
-        else {
-            const std::int64_t own = number_of(c, at.extents()[d], "a size of the indices");
-            std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.rank()), 1);
-            sizes[static_cast<std::size_t>(d)] = own;
-            place = reshaped(numbers_to(c, own), sizes);
-        }
-        const any_tensor term = untyped::multiply(place, step);
-        number = number.node() ? untyped::add(number, term) : term;
-        step *= n;
+    at = from_the_start(c, 1, x, axis);
+    for (int d = 0; d < x.rank(); ++d) { // of other dimensions there may be fewer indices
+        const extent &own = x.extents()[d], &theirs = at.extents()[d];
+        if (d != axis && own.is_number() && theirs.is_number() && theirs.size < own.size)
+            x = part_along(x, d, 0, theirs.size);
     }
-    c.give(flat_gather(x, number));
+    c.give(untyped::take_along_axis(x, at, axis));
 }
 inline void gather_nd(const call& c) {
-    const any_tensor x = c.x(), at = c.x(1);
-    const std::int64_t batch = c.integer("batch_dims", 0);
-    const int last = at.rank() - 1;
-    if (last < 0 || batch < 0 || batch > last) c.wrong("its indices have " + std::to_string(at.rank()) + " dimensions");
-    const std::int64_t k = number_of(c, at.extents()[last], "the number of indices");
-    if (batch + k > x.rank())
-        c.wrong("it has " + std::to_string(k) + " indices for " + std::to_string(x.rank()) + " dimensions");
-    // A slice's first element; the slice is a row of what the rest of x is joined to.
-    any_tensor number;
-    std::int64_t step = 1;
-    const auto add = [&](const any_tensor& place) {
-        const any_tensor term = untyped::multiply(place, step);
-        number = number.node() ? untyped::add(number, term) : term;
-    };
-    for (std::int64_t d = batch + k; d-- > 0;) {
-        const std::int64_t n = number_of(c, x.extents()[static_cast<int>(d)], "a size");
-        if (d >= batch) {
-            std::vector<range> part(static_cast<std::size_t>(last) + 1);
-            part.back() = {d - batch, d - batch + 1, 1};
-            add(untyped::cast(from_the_start(c, untyped::squeeze(untyped::slice(at, part), {last}), n),
-                              element_type::int64));
-        } else {
-            std::vector<std::int64_t> sizes(static_cast<std::size_t>(last), 1);
-            sizes[static_cast<std::size_t>(d)] = n;
-            add(reshaped(numbers_to(c, n), sizes));
-        }
-        step *= n;
-    }
-    std::vector<std::int64_t> rows{reshape_op::deduced};
-    for (int d = static_cast<int>(batch + k); d < x.rank(); ++d) rows.push_back(number_of(c, x.extents()[d], "a size"));
-    if (step == 0) c.refuse("slices of a tensor without elements");
-    if (!number.node()) c.refuse("no indices");
-    c.give(untyped::gather(reshaped(x, rows), number, 0));
+    c.give(untyped::gather_nd(c.x(), tuples_from_the_start(c, c.integer("batch_dims", 0)),
+                              static_cast<int>(within(c, c.integer("batch_dims", 0), 0, max_rank, "batch_dims"))));
 }
 
 // As ONNX has them: bounds beyond the dimension are its ends.
@@ -210,25 +160,10 @@ inline void pad(const call& c) {
     }
     if (mode != "reflect" && mode != "edge" && mode != "wrap") c.refuse("mode \"" + mode + '"');
     if (cut) c.refuse("paddings below 0 in mode \"" + mode + '"');
-    for (int d = 0; d < rank; ++d) {
-        const margin& m = around[static_cast<std::size_t>(d)];
-        if (m.before == 0 && m.after == 0) continue;
-        const std::int64_t n = number_of(c, x.extents()[d], "a size that is padded");
-        if (n == 0) c.wrong("there is nothing to repeat along axis " + std::to_string(d));
-        if (n > max_folded || m.before + m.after + n > max_folded) c.refuse("a padding of more than 2^26 elements");
-        std::vector<std::int64_t> from;
-        for (std::int64_t i = -m.before; i < n + m.after; ++i) {
-            if (mode == "edge") from.push_back(std::clamp<std::int64_t>(i, 0, n - 1));
-            else if (mode == "wrap") from.push_back(((i % n) + n) % n);
-            else {
-                const std::int64_t period = std::max<std::int64_t>(2 * (n - 1), 1),
-                                   at = ((i % period) + period) % period;
-                from.push_back(at < n ? at : period - at);
-            }
-        }
-        x = untyped::gather(x, integer_constant(from, {static_cast<std::int64_t>(from.size())}), d);
-    }
-    c.give(x);
+    c.give(untyped::pad(x, around,
+                        mode == "reflect" ? pad_mode::reflect
+                        : mode == "edge"  ? pad_mode::edge
+                                          : pad_mode::wrap));
 }
 
 inline void one_hot(const call& c) {
@@ -240,11 +175,12 @@ inline void one_hot(const call& c) {
     const any_tensor values = c.x(2);
     const int axis = axis_in(c, c.integer("axis", -1), indices.rank() + 1);
     if (!is_signed_integer(indices.element())) indices = untyped::cast(indices, element_type::int64);
-    const any_tensor hot = untyped::one_hot(from_the_start(c, indices, depth), depth, element_type::boolean, axis);
+    indices = untyped::select(untyped::less(indices, 0),
+                              untyped::add(indices, scalar_like(static_cast<double>(depth), indices)), indices);
+    const any_tensor hot = untyped::one_hot(indices, depth, element_type::boolean, axis);
     const auto which = [&](std::int64_t i) { return untyped::squeeze(untyped::slice(values, {{i, i + 1, 1}}), {0}); };
     c.give(untyped::select(hot, which(1), which(0)));
 }
-inline void nonzero(const call& c) { c.give(untyped::transpose(untyped::nonzero(c.x()))); }
 inline void compress(const call& c) {
     const any_tensor x = c.x();
     const any_array chosen = c.known(1, "the condition");
@@ -384,10 +320,9 @@ inline void resize(const call& c) {
 }
 
 TENON_INLINE std::vector<entry> index_operators() {
-    return {{"Compress", compress},  {"Gather", onnx::gather},   {"GatherElements", gather_elements},
-            {"GatherND", gather_nd}, {"NonZero", onnx::nonzero}, {"OneHot", onnx::one_hot},
-            {"Pad", onnx::pad},      {"Resize", resize},         {"Slice", onnx::slice},
-            {"Upsample", resize}};
+    return {{"Compress", compress},  {"Gather", onnx::gather},  {"GatherElements", gather_elements},
+            {"GatherND", gather_nd}, {"OneHot", onnx::one_hot}, {"Pad", onnx::pad},
+            {"Resize", resize},      {"Slice", onnx::slice},    {"Upsample", resize}};
 }
 
 } // namespace tenon::detail::onnx

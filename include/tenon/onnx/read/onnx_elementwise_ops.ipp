@@ -8,6 +8,7 @@
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/shape/bit_cast.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 
@@ -166,6 +167,14 @@ inline void swish(const call& c) {
         return untyped::multiply(x, untyped::sigmoid(untyped::multiply(x, scalar_like(alpha, x))));
     });
 }
+inline void swiglu(const call& c) {
+    const double alpha = c.real("alpha", 1);
+    together(c, [&](const std::vector<any_tensor>& x) {
+        if (x.size() != 2) c.wrong("it needs 2 inputs");
+        return untyped::multiply(
+            untyped::multiply(x[0], untyped::sigmoid(untyped::multiply(x[0], scalar_like(alpha, x[0])))), x[1]);
+    });
+}
 inline void thresholded_relu(const call& c) {
     const double alpha = c.real("alpha", 1);
     each(c, [&](const any_tensor& x) {
@@ -223,6 +232,17 @@ inline void cast(const call& c) {
     cast_to(c, wanted_type(c, c.integer("to", 0)));
 }
 inline void cast_like(const call& c) { cast_to(c, c.x(1).element()); }
+inline void bit_cast(const call& c) {
+    const element_type to = wanted_type(c, c.integer("to", 0));
+    each(c, [&](const any_tensor& x) {
+        if (size_of(x.element()) != size_of(to))
+            c.refuse("bits of " + std::string(name_of(x.element())) + " as " + name_of(to) +
+                     ", which has another width");
+        const bool truth = x.element() == element_type::boolean; // a byte that is 0 or 1
+        if (to == element_type::boolean) return untyped::not_equal(x, scalar_like(0, x));
+        return truth ? untyped::cast(x, to) : x.element() == to ? x : untyped::bit_cast(x, to);
+    });
+}
 inline void identity(const call& c) { c.give(value(c.in(0)), 0); }
 inline void dropout(const call& c) {
     if (c.has(2) && c.known(2, "whether it is training").data<bool>()[0])
@@ -245,6 +265,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Asinh", unary<untyped::asinh>},
             {"Atan", unary<untyped::atan>},
             {"Atanh", unary<untyped::atanh>},
+            {"BitCast", onnx::bit_cast},
             {"BitShift", onnx::bit_shift},
             {"BitwiseAnd", binary<untyped::bit_and>},
             {"BitwiseNot", unary<untyped::bit_not>},
@@ -301,6 +322,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Sqrt", unary<untyped::sqrt>},
             {"Sub", binary<untyped::subtract>},
             {"Sum", fold<untyped::add>},
+            {"SwiGLU", swiglu},
             {"Swish", onnx::swish},
             {"Tan", unary<untyped::tan>},
             {"Tanh", unary<untyped::tanh>},

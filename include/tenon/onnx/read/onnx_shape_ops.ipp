@@ -6,8 +6,10 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/diagonal.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/fill.hpp>
@@ -211,6 +213,7 @@ inline void expand(const call& c) {
     if (target->size() > max_rank) c.refuse("a result of more than 8 dimensions");
     const int rank = std::max(x.rank(), static_cast<int>(target->size()));
     extents sizes;
+    bool open = false;
     for (int i = 0; i < rank; ++i) {
         const int own = i - (rank - x.rank()), theirs = i - (rank - static_cast<int>(target->size()));
         const extent e = theirs < 0 ? extent(1) : (*target)[static_cast<std::size_t>(theirs)];
@@ -218,11 +221,15 @@ inline void expand(const call& c) {
         if (e.is_number() && !(e == extent(1)) && own >= 0 && x.extents()[own].is_number() &&
             !(x.extents()[own] == e) && !(x.extents()[own] == extent(1)))
             c.wrong("size " + to_string(x.extents()[own]) + " is not repeated to " + to_string(e));
-        if (!sizes[i].is_number() && !(own >= 0 && sizes[i] == x.extents()[own]))
+        if (sizes[i].is_number() || (own >= 0 && sizes[i] == x.extents()[own])) continue;
+        open = true;
+        if (!c.with_size(sizes[i]))
             c.refuse("size " + std::to_string(i) + " of its result, " + to_string(sizes[i]) +
                      ", is known in the step only");
     }
-    c.give(sizes == x.extents() ? x : untyped::broadcast_to(x, sizes));
+    if (sizes == x.extents()) return c.give(x);
+    if (sizes.is_static() || !open) return c.give(untyped::broadcast_to(x, sizes));
+    c.give(untyped::broadcast_like(x, c.of_sizes({sizes.begin(), sizes.end()}, element_type::boolean, 0)));
 }
 
 inline void tile(const call& c) {
@@ -258,11 +265,18 @@ inline void constant_of_shape(const call& c) {
     if (const attribute_message* t = c.attribute("value")) value = c.read(*t);
     if (value.elements() != 1) c.wrong("its value has " + std::to_string(value.elements()) + " elements");
     const any_tensor one = untyped::constant(std::move(value).reshape({}));
+    if (const auto said = c.sizes(0); said && !all_numbers(*said))
+        if (const any_tensor like = c.of_sizes(*said, element_type::boolean, 0); like.node())
+            return c.give(untyped::broadcast_like(one, like));
     const extents sizes = known_sizes(c, 0);
     c.give(sizes.rank() == 0 ? one : untyped::broadcast_to(one, sizes));
 }
 inline void range_of(const call& c) {
     const any_tensor x = c.x();
+    if (const auto limit = c.sizes(1); limit && limit->size() == 1 && !all_numbers(*limit) && is_integer(x.element()))
+        if (const auto like = c.with_size((*limit)[0]); like && c.known(0) && c.known(2))
+            if (c.integer(0, "the start") == 0 && c.integer(2, "the step") == 1)
+                return c.give(untyped::arange_like(like->first, x.element(), like->second));
     const double first = c.real(0, "the start"), limit = c.real(1, "the limit"), step = c.real(2, "the step");
     if (step == 0) c.wrong("its step is 0");
     const double n = std::max(std::ceil((limit - first) / step), 0.0);
@@ -284,6 +298,9 @@ inline void range_of(const call& c) {
 inline void eye_like(const call& c) {
     const any_tensor x = c.x();
     if (x.rank() != 2) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 2 are needed");
+    const element_type e = c.attribute("dtype") ? element_of(c.integer("dtype", 0)) : x.element();
+    if (e == element_type::none || e == element_type::string) c.refuse("elements of that data type");
+    if (c.integer("k", 0) == 0 && is_numeric(e)) return c.give(untyped::eye_like(x, e));
     const std::int64_t n = number_of(c, x.extents()[0], "the number of rows"),
                        m = number_of(c, x.extents()[1], "the number of columns"),
                        k = within(c, c.integer("k", 0), -max_folded, max_folded, "k");
@@ -291,23 +308,14 @@ inline void eye_like(const call& c) {
     std::vector<std::int64_t> ones(static_cast<std::size_t>(n * m));
     for (std::int64_t i = 0; i < n; ++i)
         if (i + k >= 0 && i + k < m) ones[static_cast<std::size_t>(i * m + i + k)] = 1;
-    const element_type e = c.attribute("dtype") ? element_of(c.integer("dtype", 0)) : x.element();
-    if (e == element_type::none || e == element_type::string) c.refuse("elements of that data type");
     c.give(untyped::cast(integer_constant(ones, {n, m}), e));
 }
 
 inline void trilu(const call& c) {
     const any_tensor x = c.x();
     if (x.rank() < 2) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 2 are needed");
-    const std::int64_t n = number_of(c, x.extents()[x.rank() - 2], "the number of rows"),
-                       m = number_of(c, x.extents()[x.rank() - 1], "the number of columns");
-    const std::int64_t k = c.has(1) ? c.integer(1, "k") : 0;
-    const bool upper = c.integer("upper", 1) != 0;
-    const any_tensor distance =
-        untyped::subtract(numbers_to(c, m), untyped::expand_dims(numbers_to(c, n), {1})); // column - row
-    const any_tensor kept = upper ? untyped::greater_equal(distance, k) : untyped::less_equal(distance, k);
-    const any_tensor zero = x.element() == element_type::boolean ? untyped::scalar(0, x.element()) : scalar_like(0, x);
-    c.give(untyped::select(kept, x, zero));
+    const std::int64_t k = c.has(1) ? within(c, c.integer(1, "k"), -max_folded, max_folded, "k") : 0;
+    c.give(c.integer("upper", 1) != 0 ? untyped::triu(x, k) : untyped::tril(x, k));
 }
 
 // Blocks of an image's pixels to channels, and back. [n, c, h, w], all but n numbers.
@@ -340,15 +348,6 @@ inline void space_to_depth(const call& c) {
     c.give(reshaped(moved, {n, channels * b * b, h / b, w / b}));
 }
 
-inline void choose(const call& c) { // If
-    const any_array condition = c.known(0, "the condition");
-    if (condition.element() != element_type::boolean || condition.elements() != 1) c.wrong("its condition is no bool");
-    const attribute_message* a =
-        c.attribute(*static_cast<const bool*>(condition.data()) ? "then_branch" : "else_branch");
-    if (!a || !a->g) c.wrong("it has no graph for this case");
-    c.inline_graph(*a->g);
-}
-
 TENON_INLINE std::vector<entry> shape_operators() {
     return {{"Concat", onnx::concat},
             {"Constant", onnx::constant},
@@ -357,7 +356,6 @@ TENON_INLINE std::vector<entry> shape_operators() {
             {"Expand", expand},
             {"EyeLike", eye_like},
             {"Flatten", onnx::flatten},
-            {"If", choose},
             {"Range", range_of},
             {"Reshape", onnx::reshape},
             {"Shape", onnx::shape},

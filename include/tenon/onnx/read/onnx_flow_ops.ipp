@@ -1,0 +1,258 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include <tenon/onnx/onnx_import.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/flow/cond.hpp>
+#include <tenon/ops/flow/scan_slices.hpp>
+#include <tenon/ops/flow/while_loop.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/shape/selection.hpp>
+
+/// Operators of ONNX that have graphs: If, Loop, Scan. What decides is a value of the step, or known now: then the nodes of a graph stand
+/// where the operator stands, once or many times.
+
+namespace tenon::detail::onnx {
+
+inline std::vector<any_tensor> tensors_in(const std::vector<value>& values) {
+    std::vector<any_tensor> list;
+    for (const value& v : values) list.push_back(v.first);
+    return list;
+}
+inline std::vector<value> values_in(const std::vector<any_tensor>& tensors) {
+    std::vector<value> list;
+    for (const any_tensor& t : tensors) list.push_back(value_of(t));
+    return list;
+}
+inline void give_all(const call& c, const std::vector<any_tensor>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) c.give(list[i], static_cast<int>(i));
+}
+// What bodies cannot have is refused; a mistake in a graph of the model is one.
+template <class F> void as_bodies(const call& c, F&& f) {
+    try {
+        f();
+    } catch (const model_mistake&) {
+        throw;
+    } catch (const invalid_argument_error& e) {
+        c.refuse(e.what());
+    }
+}
+
+// One bool, which may be in a list of one.
+inline any_tensor one_bool(const call& c, const any_tensor& t) {
+    if (t.element() != element_type::boolean) c.wrong("its condition is no bool");
+    return t.rank() == 0 ? t : reshaped(t, {});
+}
+inline std::optional<bool> known_bool(const std::optional<any_array>& a) {
+    if (!a || a->element() != element_type::boolean || a->elements() != 1) return std::nullopt;
+    return *a->data<bool>();
+}
+
+inline void choose(const call& c) { // If
+    const graph_message &yes = c.graph_of("then_branch"), &no = c.graph_of("else_branch");
+    const any_tensor condition = one_bool(c, c.x());
+    if (const std::optional<bool> known = known_bool(c.known(0))) {
+        const std::vector<value> results = c.results_of(*known ? yes : no, {});
+        for (std::size_t i = 0; i < results.size(); ++i) c.give(results[i], static_cast<int>(i));
+        return;
+    }
+    as_bodies(c, [&] {
+        give_all(c, untyped::cond(
+                        condition, [&] { return tensors_in(c.results_of(yes, {})); },
+                        [&] { return tensors_in(c.results_of(no, {})); }));
+    });
+}
+
+// A loop that is known to run so often and is not long stands there as often.
+inline constexpr std::int64_t max_unrolled_nodes = 1024;
+
+struct loop {
+    explicit loop(const call& of) : c(of), body(c.graph_of("body")), carried(static_cast<std::size_t>(c.inputs()) - 2) {
+        if (c.inputs() < 2 || body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1)
+            c.wrong("its graph does not take and give what it carries");
+        given = body.outputs.size() - 1 - carried;
+        for (std::size_t i = 0; i < carried; ++i) {
+            (void)c.x(static_cast<int>(i) + 2);
+            first.push_back(c.in(static_cast<int>(i) + 2));
+            first.back().last = {};
+        }
+        if (!c.has(0)) trips = std::numeric_limits<std::int64_t>::max();
+        else if (c.known(0)) trips = c.integer(0, "the number of runs");
+        if (!c.has(1)) goes_on = true;
+        else goes_on = known_bool(c.known(1));
+    }
+
+    // One run: whether it goes on, what it carries on, what is stacked.
+    std::vector<value> run(const any_tensor& number, const any_tensor& go, const std::vector<value>& state) const {
+        std::vector<value> in{value_of(number), value_of(go)};
+        in.insert(in.end(), state.begin(), state.end());
+        return c.results_of(body, in);
+    }
+
+    void unroll() const {
+        if (!trips || !goes_on) c.refuse("how often it runs");
+        if (*trips > max_unrolled_nodes / std::max<std::int64_t>(static_cast<std::int64_t>(body.nodes.size()), 1))
+            c.refuse("as many runs as these");
+        std::vector<value> state = first;
+        std::vector<std::vector<any_tensor>> stacks(given);
+        bool go = *goes_on;
+        for (std::int64_t i = 0; i < *trips && go; ++i) {
+            const any_tensor always = untyped::scalar(1, element_type::boolean);
+            const std::vector<value> made = run(untyped::scalar(i, element_type::int64), always, state);
+            const std::optional<bool> next = known_bool(c.known(made[0]));
+            if (!next) c.refuse("whether it goes on is known in the step only");
+            go = *next;
+            state.assign(made.begin() + 1, made.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
+            for (std::size_t k = 0; k < given; ++k) stacks[k].push_back(made[1 + carried + k].first);
+        }
+        for (std::size_t i = 0; i < carried; ++i) c.give(state[i], static_cast<int>(i));
+        for (std::size_t k = 0; k < given; ++k) {
+            if (stacks[k].empty()) c.refuse("it never runs, and nothing says the sizes of what it stacks");
+            c.give(untyped::stack(stacks[k], 0), static_cast<int>(carried + k));
+        }
+    }
+
+    // Nothing is stacked: while i < trips and it goes on.
+    void repeat() const {
+        std::vector<any_tensor> start{untyped::scalar(0, element_type::int64),
+                                      c.has(1) ? one_bool(c, c.x(1)) : untyped::scalar(1, element_type::boolean)};
+        for (const value& v : first) start.push_back(v.first);
+        const any_tensor most = c.has(0) ? reshaped(untyped::cast(c.x(0), element_type::int64), {}) : any_tensor();
+        std::vector<any_tensor> last = untyped::while_loop(
+            [&](const std::vector<any_tensor>& x) {
+                return most.node() ? untyped::logical_and(untyped::less(x[0], most), x[1]) : x[1];
+            },
+            [&](const std::vector<any_tensor>& x) {
+                const auto made = run(x[0], x[1], values_in({x.begin() + 2, x.end()}));
+                std::vector<any_tensor> next{untyped::add(x[0], 1), one_bool(c, made[0].first)};
+                for (std::size_t i = 0; i < carried; ++i) next.push_back(made[1 + i].first);
+                return next;
+            },
+            start);
+        last.erase(last.begin(), last.begin() + 2);
+        give_all(c, last);
+    }
+
+    // As many runs as there may be: those after it has ended change nothing, and what they would stack is left out.
+    void scan() const {
+        if (!trips || !c.has(0))
+            c.refuse("what it stacks has a size that its runs decide, and nothing says their number before");
+        const std::int64_t n = within(c, std::max<std::int64_t>(*trips, 0), 0, max_folded, "the number of runs");
+        std::vector<any_tensor> start{c.has(1) ? one_bool(c, c.x(1)) : untyped::scalar(1, element_type::boolean)};
+        for (const value& v : first) start.push_back(v.first);
+        bool ends = !goes_on || !*goes_on;
+        const auto step = [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
+            carried_and_given both;
+            const auto once = [&] {
+                auto made = tensors_in(run(slices[0], state[0], values_in({state.begin() + 1, state.end()})));
+                made[0] = one_bool(c, made[0]);
+                return made;
+            };
+            std::vector<any_tensor> made;
+            if (!ends) { // unless its condition changes
+                made = once();
+                ends = !(made[0].output() == state[0].output()) && known_bool(c.known(value_of(made[0]))) != true;
+            }
+            if (ends) {
+                std::vector<tensor_type> types;
+                made = untyped::cond(
+                    state[0],
+                    [&] {
+                        auto list = once();
+                        for (std::size_t k = 1 + carried; k < list.size(); ++k) types.push_back(list[k].type());
+                        return list;
+                    },
+                    [&] {
+                        std::vector<any_tensor> list;
+                        for (const any_tensor& s : state) list.push_back(untyped::identity(s));
+                        for (const tensor_type& t : types) {
+                            if (!t.extents.is_static())
+                                c.refuse("the sizes of what it stacks are known in the step only");
+                            list.push_back(untyped::zeros(t.element, t.extents));
+                        }
+                        return list;
+                    });
+            }
+            const auto behind = made.begin() + 1 + static_cast<std::ptrdiff_t>(carried);
+            both.carried.assign(made.begin(), behind);
+            both.given.assign(behind, made.end());
+            both.given.push_back(untyped::identity(state[0]));
+            return both;
+        };
+        const std::vector<any_tensor> made = untyped::scan(step, start, {numbers_to(c, n)});
+        for (std::size_t i = 0; i < carried; ++i) c.give(made[1 + i], static_cast<int>(i));
+        for (std::size_t k = 0; k < given; ++k) {
+            const any_tensor& all = made[1 + carried + k];
+            c.give(ends ? untyped::boolean_mask(all, made.back()) : all, static_cast<int>(carried + k));
+        }
+    }
+
+    const call& c;
+    const graph_message& body;
+    std::size_t carried, given = 0;
+    std::vector<value> first;
+    std::optional<std::int64_t> trips; // where that is known
+    std::optional<bool> goes_on;       // at first
+};
+inline void repeat_graph(const call& c) { // Loop
+    if (c.inputs() < 2) c.wrong("it has " + std::to_string(c.inputs()) + " inputs; 2 are needed");
+    const loop l(c);
+    if (c.tried([&] { l.unroll(); })) return;
+    as_bodies(c, [&] { l.given == 0 ? l.repeat() : l.scan(); });
+}
+
+inline void scan_graph(const call& c) { // Scan
+    if (c.opset() < 9) c.refuse("Scan as it was before operator set 9");
+    const graph_message& body = c.graph_of("body");
+    const auto sliced =
+        static_cast<std::size_t>(within(c, c.integer("num_scan_inputs", 0), 1, c.inputs(), "num_scan_inputs"));
+    const std::size_t carried = static_cast<std::size_t>(c.inputs()) - sliced;
+    if (body.inputs.size() != carried + sliced || body.outputs.size() < carried)
+        c.wrong("its graph does not take and give what it carries");
+    const std::size_t given = body.outputs.size() - carried;
+    const auto list = [&](const char* name, std::size_t n) {
+        std::vector<std::int64_t> l = c.integers(name);
+        if (l.empty()) l.assign(n, 0);
+        if (l.size() != n) c.wrong(std::string(name) + " has " + std::to_string(l.size()) + " numbers");
+        return l;
+    };
+    const auto in_axes = list("scan_input_axes", sliced), in_ways = list("scan_input_directions", sliced),
+               out_axes = list("scan_output_axes", given), out_ways = list("scan_output_directions", given);
+    std::vector<any_tensor> first, xs;
+    for (std::size_t i = 0; i < carried; ++i) first.push_back(c.x(static_cast<int>(i)));
+    for (std::size_t i = 0; i < sliced; ++i) {
+        any_tensor x = c.x(static_cast<int>(carried + i));
+        x = untyped::moveaxis(x, axis_in(c, in_axes[i], x.rank()), 0);
+        xs.push_back(in_ways[i] != 0 ? untyped::reverse(x, {0}) : x);
+    }
+    as_bodies(c, [&] {
+        const std::vector<any_tensor> made = untyped::scan(
+            [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
+                std::vector<any_tensor> in = state;
+                in.insert(in.end(), slices.begin(), slices.end());
+                const std::vector<any_tensor> all = tensors_in(c.results_of(body, values_in(in)));
+                const auto behind = all.begin() + static_cast<std::ptrdiff_t>(carried);
+                return carried_and_given{{all.begin(), behind}, {behind, all.end()}};
+            },
+            first, xs);
+        for (std::size_t i = 0; i < carried; ++i) c.give(made[i], static_cast<int>(i));
+        for (std::size_t k = 0; k < given; ++k) {
+            any_tensor y = made[carried + k];
+            if (out_ways[k] != 0) y = untyped::reverse(y, {0});
+            c.give(untyped::moveaxis(y, 0, axis_in(c, out_axes[k], y.rank())), static_cast<int>(carried + k));
+        }
+    });
+}
+
+TENON_INLINE std::vector<entry> flow_operators() {
+    return {{"If", choose}, {"Loop", repeat_graph}, {"Scan", scan_graph}};
+}
+
+} // namespace tenon::detail::onnx

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/einsum.hpp>
+#include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/linear/solve.hpp>
+
+/// Operators of ONNX that are products of matrices and sums of products, and what is computed of whole matrices.
+
+namespace tenon::detail::onnx {
+
+inline void matmul(const call& c) { c.give(untyped::matmul(c.x(0), c.x(1))); }
+
+inline void gemm(const call& c) {
+    const double alpha = c.real("alpha", 1), beta = c.real("beta", 1);
+    any_tensor y = untyped::matmul(c.x(0), c.x(1), c.integer("transA", 0) != 0, c.integer("transB", 0) != 0);
+    if (alpha != 1) y = untyped::multiply(y, scalar_like(alpha, y));
+    if (c.has(2) && beta != 0) {
+        const any_tensor b = c.x(2);
+        y = untyped::add(y, beta == 1 ? b : untyped::multiply(b, scalar_like(beta, b)));
+    }
+    c.give(y);
+}
+
+inline void einsum(const call& c) {
+    std::vector<any_tensor> xs;
+    for (int i = 0; i < c.inputs(); ++i) xs.push_back(c.x(i));
+    c.give(untyped::einsum(c.text("equation", ""), xs));
+}
+inline void determinant(const call& c) {
+    const any_tensor x = c.x();
+    const element_type wide = x.element() == element_type::float64 ? x.element() : element_type::float32;
+    c.give(untyped::cast(untyped::determinant(untyped::cast(x, wide)), x.element()));
+}
+
+TENON_INLINE std::vector<entry> layer_operators() {
+    return {{"Det", onnx::determinant}, {"Einsum", onnx::einsum}, {"Gemm", gemm}, {"MatMul", onnx::matmul}};
+}
+
+} // namespace tenon::detail::onnx
