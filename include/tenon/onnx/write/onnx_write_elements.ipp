@@ -12,7 +12,7 @@
 
 namespace tenon::detail::onnx {
 
-inline std::string cast_to(writer& w, const std::string& x, element_type to) {
+TENON_INLINE std::string cast_to(writer& w, const std::string& x, element_type to) {
     return w.with("to", data_type_of(to)).add("Cast", {x});
 }
 
@@ -110,7 +110,7 @@ inline std::string write_instruction(writer& w, const instruction& i, const std:
     case opcode::bit_xor: return w.add(e == element_type::boolean ? "Xor" : "BitwiseXor", x);
     case opcode::shift_left:
     case opcode::shift_right:
-        if (is_signed_integer(e)) break;
+        if (is_signed_integer(e)) w.needs_opset(28);
         return w.with("direction", i.op == opcode::shift_left ? "LEFT" : "RIGHT").add("BitShift", x);
     default: break;
     }

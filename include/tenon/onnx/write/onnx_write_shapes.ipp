@@ -20,11 +20,11 @@
 namespace tenon::detail::onnx {
 
 // The size of a dimension of x, as a list of one.
-inline std::string size_of_axis(writer& w, const std::string& x, const extent& e, int axis) {
+TENON_INLINE std::string size_of_axis(writer& w, const std::string& x, const extent& e, int axis) {
     if (e.is_number()) return w.integers({e.size});
     return w.with("start", std::int64_t{axis}).with("end", std::int64_t{axis} + 1).add("Shape", {x});
 }
-inline std::string sizes_of(writer& w, const std::string& x, const extents& sizes) {
+TENON_INLINE std::string sizes_of(writer& w, const std::string& x, const extents& sizes) {
     if (!sizes.is_static()) return w.add("Shape", {x});
     std::vector<std::int64_t> list;
     for (const extent& e : sizes) list.push_back(e.size);
