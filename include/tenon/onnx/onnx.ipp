@@ -26,12 +26,7 @@ namespace detail::onnx {
 TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
     static const std::unordered_map<std::string, handler> all = [] {
         std::unordered_map<std::string, handler> table;
-        for (const auto& family :
-             {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(),
-              flow_operators(), index_operators(), layer_operators(), norm_operators(), pool_operators(),
-              quantized_operators(), random_operators(), recurrent_operators(), reduction_operators(),
-              sampling_operators(), scatter_operators(), shape_operators(), signal_operators(), training_operators(),
-              window_operators()})
+        for (const auto& family : {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(), flow_operators(), index_operators(), layer_operators(), norm_operators(), pool_operators(), quantized_operators(), random_operators(), recurrent_operators(), reduction_operators(), resize_operators(), sampling_operators(), scatter_operators(), shape_operators(), signal_operators(), training_operators(), window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
     }();
@@ -65,6 +60,11 @@ inline void count_unknown(const graph_message& g, std::map<std::string, int>& un
 
 // A constant of few elements is one of the body that uses it, too, so that what is computed of it is known there.
 inline constexpr std::int64_t max_copied = 64;
+
+// A model of operators of other domains needs no operator set of ONNX's own.
+inline bool only_other_domains(const graph_message& g) {
+    return std::all_of(g.nodes.begin(), g.nodes.end(), [](const node_message& n) { return n.op != operator_of(n); });
+}
 
 TENON_INLINE value& importer::find(const std::string& name) {
     const auto found = values_.find(name);
@@ -273,7 +273,7 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
         throw unimplemented_error(who_ + ": the model has operators that are not read: " + list +
                                   "; onnx_operators() lists those that are");
     }
-    if (m.opset < 7)
+    if (m.opset < 7 && !(m.opset == 0 && only_other_domains(m.graph)))
         throw unimplemented_error(who_ + ": the model is of operator set " + std::to_string(m.opset) +
                                   "; 7 and later are read (onnx.version_converter makes such of it)");
     levels_.emplace_back();
@@ -373,6 +373,7 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 #include <tenon/onnx/read/onnx_random_ops.ipp>
 #include <tenon/onnx/read/onnx_recurrent_ops.ipp>
 #include <tenon/onnx/read/onnx_reduction_ops.ipp>
+#include <tenon/onnx/read/onnx_resize_ops.ipp>
 #include <tenon/onnx/read/onnx_sampling_ops.ipp>
 #include <tenon/onnx/read/onnx_scatter_ops.ipp>
 #include <tenon/onnx/read/onnx_shape_ops.ipp>

@@ -104,6 +104,7 @@ std::vector<entry> quantized_operators();
 std::vector<entry> random_operators();
 std::vector<entry> recurrent_operators();
 std::vector<entry> reduction_operators();
+std::vector<entry> resize_operators();
 std::vector<entry> sampling_operators();
 std::vector<entry> scatter_operators();
 std::vector<entry> shape_operators();

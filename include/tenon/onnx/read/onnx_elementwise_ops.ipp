@@ -5,9 +5,12 @@
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
+#include <tenon/core/text/number_text.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/random/random.hpp>
 #include <tenon/ops/shape/bit_cast.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
@@ -244,14 +247,26 @@ inline void bit_cast(const call& c) {
     });
 }
 inline void identity(const call& c) { c.give(value(c.in(0)), 0); }
+// In training each element is 0 with the ratio as probability; else, and where the ratio is 0, nothing is drawn.
 inline void dropout(const call& c) {
-    if (c.has(2) && c.known(2, "whether it is training").data<bool>()[0])
-        c.refuse("it drops elements, as in training; tn::untyped::dropout does, in a model of one's own");
-    c.give(value(c.in(0)), 0);
-    if (c.wants(1))
-        c.give(untyped::equal(untyped::multiply(c.x(), scalar_like(0, c.x())),
-                              untyped::multiply(c.x(), scalar_like(0, c.x()))),
-               1);
+    bool training = false;
+    if (c.has(2)) {
+        const any_array said = c.known(2, "whether it is training");
+        if (said.element() != element_type::boolean || said.elements() != 1) c.wrong("whether it is training is no bool");
+        training = *said.data<bool>();
+    }
+    double ratio = c.real("ratio", 0.5);
+    if (c.has(1)) ratio = c.real(1, "the ratio");
+    if (!(ratio >= 0 && ratio < 1)) c.wrong("its ratio is " + detail::text_of_number(ratio));
+    if (!training || ratio == 0) {
+        c.give(value(c.in(0)), 0);
+        if (c.wants(1)) c.give(untyped::equal(untyped::zeros_like(c.x()), scalar_like(0, c.x())), 1);
+        return;
+    }
+    const any_tensor x = c.x();
+    const any_tensor kept = untyped::greater_equal(untyped::random_uniform_like(x, 0, 1, static_cast<std::uint64_t>(c.integer("seed", 0))), scalar_like(ratio, x));
+    c.give(untyped::select(kept, untyped::multiply(x, scalar_like(1 / (1 - ratio), x)), scalar_like(0, x)), 0);
+    c.give(kept, 1);
 }
 
 TENON_INLINE std::vector<entry> elementwise_operators() {

@@ -19,7 +19,7 @@
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/ops/shape/selection.hpp>
 
-/// Operators of ONNX that take parts of tensors, by bounds and by indices, put elements around them, and resize images.
+/// Operators of ONNX that take parts of tensors, by bounds and by indices, and put elements around them.
 
 namespace tenon::detail::onnx {
 
@@ -193,136 +193,11 @@ inline void compress(const call& c) {
     c.give(untyped::gather(x, list, axis_in(c, c.integer("axis", 0), x.rank())));
 }
 
-// Resizing, one dimension after the other: each new element is a sum of `taps` old ones by weights, which sizes alone decide.
-
-struct resized_axis {
-    std::vector<std::int64_t> places; // taps times the new size
-    std::vector<double> weights;
-    std::int64_t size = 0;
-    int taps = 1;
-};
-struct resize_way {
-    std::string mode, coordinates, nearest;
-    double cubic = -0.75;
-    bool exclude_outside = false;
-};
-
-inline double nearest_of(double at, const std::string& how) {
-    if (how == "floor") return std::floor(at);
-    if (how == "ceil") return std::ceil(at);
-    if (how == "round_prefer_ceil") return std::floor(at + 0.5);
-    return std::ceil(at - 0.5); // round_prefer_floor
-}
-inline double cubic_weight(double x, double a) {
-    x = std::abs(x);
-    if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-}
-inline resized_axis resize_axis(const resize_way& how, std::int64_t from, std::int64_t to, double scale) {
-    resized_axis r;
-    r.size = to;
-    r.taps = how.mode == "nearest" ? 1 : how.mode == "linear" ? 2 : 4;
-    for (std::int64_t i = 0; i < to; ++i) {
-        const auto out = static_cast<double>(i), n = static_cast<double>(from), m = static_cast<double>(to);
-        double at = (out + 0.5) / scale - 0.5; // half_pixel
-        if (how.coordinates == "asymmetric") at = out / scale;
-        else if (how.coordinates == "align_corners") at = scale * n > 1 ? out * (n - 1) / (scale * n - 1) : 0;
-        else if (how.coordinates == "pytorch_half_pixel") at = to > 1 ? at : 0;
-        else if (how.coordinates == "half_pixel_symmetric") {
-            const double adjusted = m / (scale * n);
-            at = n / 2 * (1 - adjusted) + (out + 0.5) / scale - 0.5;
-        }
-        const auto kept = [&](double place) { return static_cast<std::int64_t>(std::clamp(place, 0.0, n - 1)); };
-        if (r.taps == 1) {
-            r.places.push_back(kept(nearest_of(at, how.nearest)));
-            r.weights.push_back(1);
-            continue;
-        }
-        const double first = std::floor(at) - (r.taps / 2 - 1);
-        double weights[4]{}, sum = 0;
-        for (int t = 0; t < r.taps; ++t) {
-            const double place = first + t;
-            weights[t] = r.taps == 2 ? 1 - std::abs(at - place) : cubic_weight(at - place, how.cubic);
-            if (how.exclude_outside && (place < 0 || place >= n)) weights[t] = 0;
-            sum += weights[t];
-        }
-        for (int t = 0; t < r.taps; ++t) {
-            r.places.push_back(kept(first + t));
-            r.weights.push_back(weights[t] / sum);
-        }
-    }
-    return r;
-}
-inline any_tensor resized(const any_tensor& x, int axis, const resized_axis& r) {
-    any_tensor sum;
-    for (int t = 0; t < r.taps; ++t) {
-        std::vector<std::int64_t> places;
-        std::vector<double> weights;
-        for (std::size_t i = static_cast<std::size_t>(t); i < r.places.size(); i += static_cast<std::size_t>(r.taps)) {
-            places.push_back(r.places[i]);
-            weights.push_back(r.weights[i]);
-        }
-        any_tensor part = untyped::gather(x, integer_constant(places, {r.size}), axis);
-        if (r.taps == 1) return part;
-        extents beside;
-        for (int d = axis; d < x.rank(); ++d) beside.push_back(d == axis ? r.size : 1);
-        part = untyped::multiply(part, float_constant(weights, beside, x.element()));
-        sum = sum.node() ? untyped::add(sum, part) : part;
-    }
-    return sum;
-}
-inline void resize(const call& c) {
-    resize_way how{c.text("mode", "nearest"),
-                   c.text("coordinate_transformation_mode", c.opset() < 11 ? "asymmetric" : "half_pixel"),
-                   c.text("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor"),
-                   c.real("cubic_coeff_a", -0.75), c.integer("exclude_outside", 0) != 0};
-    if (how.mode == "bilinear") how.mode = "linear"; // of Upsample
-    if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") c.refuse("mode \"" + how.mode + '"');
-    if (how.coordinates == "tf_crop_and_resize") c.refuse("a part of an image (tf_crop_and_resize)");
-    if (c.integer("antialias", 0) != 0) c.refuse("antialias = 1");
-    const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
-    if (policy != "stretch") c.refuse("keep_aspect_ratio_policy \"" + policy + '"');
-    const bool last = c.is_last(0);
-    any_tensor x = last ? c.last() : c.x();
-    const int rank = x.rank();
-    const bool former = c.node().op == "Upsample" || c.opset() < 11;
-    std::vector<std::int64_t> axes = c.integers("axes");
-    if (axes.empty())
-        for (int i = 0; i < rank; ++i) axes.push_back(i);
-    std::vector<double> scales;
-    std::vector<std::int64_t> sizes;
-    const int scale_input = former ? 1 : 2;
-    if (c.has(3)) sizes = c.integers(3, "the new sizes");
-    if (c.has(scale_input) && sizes.empty()) {
-        const any_array a = c.known(scale_input, "the scales");
-        for (std::int64_t i = 0; a.element() == element_type::float32 && i < a.elements(); ++i)
-            scales.push_back(static_cast<double>(a.data<float>()[i]));
-    } else if (const attribute_message* a = c.attribute("scales"))
-        for (const float f : a->floats) scales.push_back(static_cast<double>(f));
-    if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size())
-        c.wrong("it says " + std::to_string(sizes.empty() ? scales.size() : sizes.size()) + " sizes for " +
-                std::to_string(axes.size()) + " dimensions");
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-        int axis = axis_in(c, axes[i], rank);
-        if (last) axis = axis == 0 ? 0 : axis == 1 ? 3 : axis - 1;
-        const extent& e = x.extents()[axis];
-        if (sizes.empty() && scales[i] == 1) continue;
-        const std::int64_t n = number_of(c, e, "a size that is changed");
-        if (n < 1) c.wrong("there is nothing to resize along axis " + std::to_string(axis));
-        const double exact = sizes.empty() ? static_cast<double>(n) * scales[i] : static_cast<double>(sizes[i]);
-        if (!(exact >= 0 && exact <= static_cast<double>(max_folded)))
-            c.wrong("a new size is " + detail::text_of_number(exact));
-        const auto to = static_cast<std::int64_t>(exact);
-        if (to == n && (sizes.empty() ? scales[i] == 1 : true)) continue;
-        x = resized(x, axis, resize_axis(how, n, to, sizes.empty() ? scales[i] : exact / static_cast<double>(n)));
-    }
-    last ? c.give_last(x) : c.give(x);
-}
-
 TENON_INLINE std::vector<entry> index_operators() {
-    return {{"Compress", compress},  {"Gather", onnx::gather},  {"GatherElements", gather_elements},
-            {"GatherND", gather_nd}, {"OneHot", onnx::one_hot}, {"Pad", onnx::pad},
-            {"Resize", resize},      {"Slice", onnx::slice},    {"Upsample", resize}};
+    return {{"Compress", compress},           {"Gather", onnx::gather},
+            {"GatherElements", gather_elements}, {"GatherND", gather_nd},
+            {"OneHot", onnx::one_hot},        {"Pad", onnx::pad},
+            {"Slice", onnx::slice}};
 }
 
 } // namespace tenon::detail::onnx

@@ -22,15 +22,34 @@ inline index_list axes_between(int from, int to) {
     return axes;
 }
 
+inline any_tensor wide(const any_tensor& x) {
+    return size_of(x.element()) < 4 && is_floating(x.element()) ? untyped::cast(x, element_type::float32) : x;
+}
+
 inline void batch_normalization(const call& c) {
-    if (c.integer("training_mode", 0) != 0) c.refuse("training_mode = 1");
-    if (c.wants(1)) c.refuse("running means, which training gives");
+    const bool training = c.opset() >= 14 && c.integer("training_mode", 0) != 0;
+    if (!training && c.wants(1)) c.refuse("running means, which training gives");
     const bool image = c.is_last(0) || c.x().rank() == 4;
     const any_tensor x = image ? c.last() : c.x();
     const auto beside = [&](const any_tensor& t) { return image ? t : beside_channels(t, x.rank()); };
+    any_tensor mean = c.x(3), variance = c.x(4);
+    if (training) { // with its own, which the running ones follow
+        index_list others;
+        for (int d = 0; d < x.rank(); ++d)
+            if (d != (image ? x.rank() - 1 : 1)) others.push_back(d);
+        const double kept = c.real("momentum", 0.9);
+        const auto followed = [&](const any_tensor& running, const any_tensor& now) {
+            return untyped::add(untyped::multiply(running, scalar_like(kept, running)), untyped::multiply(untyped::cast(now, running.element()), scalar_like(1 - kept, running)));
+        };
+        const any_tensor own_mean = untyped::mean(wide(x), others), own_variance = untyped::variance(wide(x), others);
+        c.give(followed(mean, own_mean), 1);
+        c.give(followed(variance, own_variance), 2);
+        mean = untyped::cast(own_mean, mean.element());
+        variance = untyped::cast(own_variance, variance.element());
+    }
     // Of constants these are constants.
-    const any_tensor scale = untyped::multiply(c.x(1), untyped::rsqrt(plus_epsilon(c.x(4), c.real("epsilon", 1e-5))));
-    const any_tensor offset = untyped::subtract(c.x(2), untyped::multiply(c.x(3), scale));
+    const any_tensor scale = untyped::multiply(c.x(1), untyped::rsqrt(plus_epsilon(variance, c.real("epsilon", 1e-5))));
+    const any_tensor offset = untyped::subtract(c.x(2), untyped::multiply(mean, scale));
     const any_tensor y = untyped::add(untyped::multiply(x, untyped::cast(beside(scale), x.element())),
                                       untyped::cast(beside(offset), x.element()));
     image ? c.give_last(y) : c.give(y);
@@ -45,10 +64,6 @@ inline normalized normalize(const any_tensor& x, const index_list& axes, double 
     const any_tensor scale = untyped::rsqrt(plus_epsilon(untyped::mean(untyped::square(centred), axes, true), epsilon));
     return {untyped::multiply(centred, scale), mean, scale};
 }
-inline any_tensor wide(const any_tensor& x) {
-    return size_of(x.element()) < 4 && is_floating(x.element()) ? untyped::cast(x, element_type::float32) : x;
-}
-
 inline void layer_normalization(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", -1), x.rank());

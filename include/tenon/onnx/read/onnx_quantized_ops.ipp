@@ -9,6 +9,7 @@
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 
@@ -19,7 +20,13 @@ namespace tenon::detail::onnx {
 // Quantised numbers: (q - zero point) * scale. A scale of one dimension is along an axis of x.
 inline any_tensor along_axis(const call& c, const any_tensor& scale, const any_tensor& x) {
     if (scale.rank() == 0) return scale;
-    if (scale.rank() != 1) c.refuse("scales of blocks");
+    if (const std::int64_t block = c.integer("block_size", 0); block != 0) { // one for so many elements along the axis
+        const int axis = axis_in(c, c.integer("axis", 1), x.rank());
+        const std::int64_t n = number_of(c, x.extents()[axis], "the size of the axis");
+        const any_tensor each = untyped::repeat(scale, static_cast<int>(within(c, block, 1, 1 << 24, "block_size")), axis);
+        return part_along(each, axis, 0, n);
+    }
+    if (scale.rank() != 1) c.refuse("scales of several dimensions without block_size");
     if (scale.extents()[0] == extent(1)) return untyped::squeeze(scale);
     const int axis = axis_in(c, c.integer("axis", 1), x.rank());
     index_list behind;
@@ -44,11 +51,9 @@ inline std::optional<any_tensor> optional_input(const call& c, int i) {
     return c.has(i) ? std::optional(c.x(i)) : std::nullopt;
 }
 inline void dequantize(const call& c) {
-    if (c.integer("block_size", 0) != 0) c.refuse("scales of blocks");
     c.give(dequantized(c, c.x(), c.x(1), optional_input(c, 2)));
 }
 inline void quantize(const call& c) {
-    if (c.integer("block_size", 0) != 0) c.refuse("scales of blocks");
     const auto zero = optional_input(c, 2);
     element_type to = zero ? zero->element() : element_type::uint8;
     if (!zero && c.integer("output_dtype", 0) != 0) to = element_of(c.integer("output_dtype", 0));

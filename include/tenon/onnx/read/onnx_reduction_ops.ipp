@@ -56,7 +56,7 @@ inline any_tensor extreme_of_none(const any_tensor& x, const index_list& axes, b
 template <reduction Number, reduction Truth> void extreme(const call& c) {
     reduce(c, [&](const any_tensor& x, const index_list& axes, bool keep, bool none) {
         if (none) return x;
-        for (int i = 0; i < x.rank(); ++i)
+        for (int i = 0; i < x.rank() && x.element() != element_type::boolean; ++i)
             if (x.extents()[i] == extent(0) &&
                 (axes.count == 0 || std::find(axes.begin(), axes.end(), i) != axes.end()))
                 return extreme_of_none(x, axes, keep, Number == static_cast<reduction>(untyped::min));
