@@ -1,6 +1,7 @@
 # Writes ONNX's own single-node cases to a folder, for test/onnx/cases.cpp; or runs a model that Tenon wrote with ONNX Runtime.
 #
 #   cases.py cases FOLDER
+#   cases.py written FOLDER
 #   cases.py runtime FOLDER
 import os
 import sys
@@ -33,6 +34,50 @@ def write_cases(folder):
     print(f"{written} cases of ONNX, {left_out} left out")
 
 
+def check_written(folder):
+    """Runs what Tenon wrote of the cases with ONNX Runtime."""
+    import onnx
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    alike, lacking, wrong = 0, [], []
+    for name in sorted(os.listdir(folder)):
+        place = os.path.join(folder, name)
+        path = os.path.join(place, "written.onnx")
+        if not os.path.exists(path):
+            continue
+        names = open(os.path.join(place, "inputs")).read().split()
+        try:
+            onnx.checker.check_model(onnx.load(path), full_check=True)
+        except Exception as e:
+            wrong.append(f"{name}: {str(e)[:300]}")
+            continue
+        try:
+            session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            feeds = {i.name: numpy.load(os.path.join(place, f"in{names.index(i.name)}.npy")) for i in session.get_inputs()}
+            given = session.run(None, feeds)
+        except Exception as e:
+            # Operators and types that it lacks.
+            (lacking if "NOT_IMPLEMENTED" in str(e) or "opset" in str(e) else wrong).append(f"{name}: {str(e)[:300]}")
+            continue
+        for i, y in enumerate(given):
+            wanted = numpy.load(os.path.join(place, f"out{i}.npy"))
+            if "bernoulli" in name or "training_dropout" in name:
+                continue
+            loose = 1e-2 if wanted.dtype.itemsize == 2 and wanted.dtype.kind == "f" else 1e-3
+            if y.shape != wanted.shape or y.dtype != wanted.dtype or not numpy.allclose(
+                y.astype("float64"), wanted.astype("float64"), loose, 2e-6 * max(1, abs(wanted).max(initial=0)), equal_nan=True
+            ):
+                wrong.append(f"{name}: output {i} differs")
+                break
+        else:
+            alike += 1
+    print(f"{alike} models that were written compute the same in ONNX Runtime, {len(lacking)} need what it lacks")
+    for w in wrong:
+        print("WRONG", w)
+    sys.exit(1 if wrong else 0)
+
+
 def run_model(folder):
     import onnx
     import onnxruntime
@@ -47,4 +92,4 @@ def run_model(folder):
 
 warnings.simplefilter("ignore")
 numpy.seterr(all="ignore")
-{"cases": write_cases, "runtime": run_model}[sys.argv[1]](sys.argv[2])
+{"cases": write_cases, "written": check_written, "runtime": run_model}[sys.argv[1]](sys.argv[2])

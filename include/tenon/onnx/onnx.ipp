@@ -26,7 +26,12 @@ namespace detail::onnx {
 TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
     static const std::unordered_map<std::string, handler> all = [] {
         std::unordered_map<std::string, handler> table;
-        for (const auto& family : {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(), flow_operators(), index_operators(), layer_operators(), norm_operators(), pool_operators(), quantized_operators(), random_operators(), recurrent_operators(), reduction_operators(), resize_operators(), sampling_operators(), scatter_operators(), shape_operators(), signal_operators(), training_operators(), window_operators()})
+        for (const auto& family :
+             {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(),
+              flow_operators(),      index_operators(),     layer_operators(),       norm_operators(),
+              pool_operators(),      quantized_operators(), random_operators(),      recurrent_operators(),
+              reduction_operators(), resize_operators(),    sampling_operators(),    scatter_operators(),
+              shape_operators(),     signal_operators(),    training_operators(),    window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
     }();

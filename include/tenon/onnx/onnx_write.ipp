@@ -62,8 +62,7 @@ inline std::string write_model(session& s, const std::vector<named_tensor>& inpu
         }
         if (n->op->is(op_flags::fed) && n->inputs.empty())
             mistake("\"" + n->name + "\" is a placeholder that the outputs need; name it among the inputs");
-        if (!is_written(*n))
-            refused.push_back("\"" + n->name + "\" (" + n->op->name + ")");
+        if (!is_written(*n)) refused.push_back("\"" + n->name + "\" (" + n->op->name + ")");
         for (const node_output& i : n->inputs) need(i);
     }
     const auto refuse = [&] {

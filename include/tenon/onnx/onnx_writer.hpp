@@ -109,7 +109,8 @@ void put_number(std::string& to, std::uint32_t field, std::uint64_t value);
 using declared_values = std::vector<std::pair<std::string, tensor_type>>;
 std::string value_info(const std::string& name, const tensor_type& type);
 /// GraphProto of what w has been given.
-std::string graph_bytes(writer& w, const std::string& name, const declared_values& inputs, const declared_values& outputs);
+std::string graph_bytes(writer& w, const std::string& name, const declared_values& inputs,
+                        const declared_values& outputs);
 
 // What several of them use.
 

@@ -169,7 +169,8 @@ TENON_INLINE std::string graph_bytes(writer& w, const std::string& name, const d
 TENON_INLINE const std::map<std::string, write_node>& written_ops() {
     static const std::map<std::string, write_node> all = [] {
         std::map<std::string, write_node> table{{"fused", write_fused}};
-        for (const auto& family : {written_flow(), written_indices(), written_layers(), written_shapes(), written_signals()})
+        for (const auto& family :
+             {written_flow(), written_indices(), written_layers(), written_shapes(), written_signals()})
             for (const write_entry& e : family) table.emplace(e.op, e.write);
         return table;
     }();
@@ -181,7 +182,8 @@ TENON_INLINE bool is_written(const node& n) {
 }
 TENON_INLINE void write_one(writer& w, const node& n) {
     for (const tensor_type& t : n.outputs)
-        if (data_type_of(t.element) == 0) throw unimplemented_error(std::string("elements of type ") + tenon::name_of(t.element));
+        if (data_type_of(t.element) == 0)
+            throw unimplemented_error(std::string("elements of type ") + tenon::name_of(t.element));
     if (is_alias(n)) return w.give(n, w.input(n, 0));
     if (n.op == &definition_of<constant_op>())
         return w.give(n, w.initializer(*decode<constant_op::attributes>(n.attributes).value, n.name));

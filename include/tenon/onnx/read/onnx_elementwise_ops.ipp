@@ -252,7 +252,8 @@ inline void dropout(const call& c) {
     bool training = false;
     if (c.has(2)) {
         const any_array said = c.known(2, "whether it is training");
-        if (said.element() != element_type::boolean || said.elements() != 1) c.wrong("whether it is training is no bool");
+        if (said.element() != element_type::boolean || said.elements() != 1)
+            c.wrong("whether it is training is no bool");
         training = *said.data<bool>();
     }
     double ratio = c.real("ratio", 0.5);
@@ -264,7 +265,8 @@ inline void dropout(const call& c) {
         return;
     }
     const any_tensor x = c.x();
-    const any_tensor kept = untyped::greater_equal(untyped::random_uniform_like(x, 0, 1, static_cast<std::uint64_t>(c.integer("seed", 0))), scalar_like(ratio, x));
+    const any_tensor kept = untyped::greater_equal(
+        untyped::random_uniform_like(x, 0, 1, static_cast<std::uint64_t>(c.integer("seed", 0))), scalar_like(ratio, x));
     c.give(untyped::select(kept, untyped::multiply(x, scalar_like(1 / (1 - ratio), x)), scalar_like(0, x)), 0);
     c.give(kept, 1);
 }

@@ -211,19 +211,22 @@ inline void repeat_graph(const call& c) { // Loop
 // Before operator set 9 each sequence of a batch was gone through by itself.
 inline void scan_batch(const call& c) {
     const graph_message& body = c.graph_of("body");
-    const auto sliced = static_cast<std::size_t>(within(c, c.integer("num_scan_inputs", 0), 1, c.inputs() - 1, "num_scan_inputs"));
+    const auto sliced =
+        static_cast<std::size_t>(within(c, c.integer("num_scan_inputs", 0), 1, c.inputs() - 1, "num_scan_inputs"));
     const std::size_t carried = static_cast<std::size_t>(c.inputs()) - 1 - sliced;
     if (c.has(0)) c.refuse("sequences of several lengths");
     if (!c.integers("directions").empty()) c.refuse("directions");
     if (body.inputs.size() != carried + sliced || body.outputs.size() < carried)
         c.wrong("its graph does not take and give what it carries");
-    const std::int64_t batch = within(c, number_of(c, c.x(1).extents()[0], "the number of sequences"), 1, 1 << 12, "the number of sequences");
+    const std::int64_t batch =
+        within(c, number_of(c, c.x(1).extents()[0], "the number of sequences"), 1, 1 << 12, "the number of sequences");
     std::vector<std::vector<any_tensor>> results(body.outputs.size());
     as_bodies(c, [&] {
         for (std::int64_t b = 0; b < batch; ++b) {
             std::vector<any_tensor> first, xs;
             for (std::size_t i = 0; i < carried + sliced; ++i)
-                (i < carried ? first : xs).push_back(untyped::squeeze(part_along(c.x(static_cast<int>(i) + 1), 0, b, b + 1), {0}));
+                (i < carried ? first : xs)
+                    .push_back(untyped::squeeze(part_along(c.x(static_cast<int>(i) + 1), 0, b, b + 1), {0}));
             const auto made = untyped::scan(
                 [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
                     std::vector<any_tensor> in = state;

@@ -194,9 +194,8 @@ inline void compress(const call& c) {
 }
 
 TENON_INLINE std::vector<entry> index_operators() {
-    return {{"Compress", compress},           {"Gather", onnx::gather},
-            {"GatherElements", gather_elements}, {"GatherND", gather_nd},
-            {"OneHot", onnx::one_hot},        {"Pad", onnx::pad},
+    return {{"Compress", compress},  {"Gather", onnx::gather},  {"GatherElements", gather_elements},
+            {"GatherND", gather_nd}, {"OneHot", onnx::one_hot}, {"Pad", onnx::pad},
             {"Slice", onnx::slice}};
 }
 

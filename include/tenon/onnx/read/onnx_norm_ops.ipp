@@ -39,7 +39,9 @@ inline void batch_normalization(const call& c) {
             if (d != (image ? x.rank() - 1 : 1)) others.push_back(d);
         const double kept = c.real("momentum", 0.9);
         const auto followed = [&](const any_tensor& running, const any_tensor& now) {
-            return untyped::add(untyped::multiply(running, scalar_like(kept, running)), untyped::multiply(untyped::cast(now, running.element()), scalar_like(1 - kept, running)));
+            return untyped::add(
+                untyped::multiply(running, scalar_like(kept, running)),
+                untyped::multiply(untyped::cast(now, running.element()), scalar_like(1 - kept, running)));
         };
         const any_tensor own_mean = untyped::mean(wide(x), others), own_variance = untyped::variance(wide(x), others);
         c.give(followed(mean, own_mean), 1);

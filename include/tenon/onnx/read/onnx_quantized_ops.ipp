@@ -23,7 +23,8 @@ inline any_tensor along_axis(const call& c, const any_tensor& scale, const any_t
     if (const std::int64_t block = c.integer("block_size", 0); block != 0) { // one for so many elements along the axis
         const int axis = axis_in(c, c.integer("axis", 1), x.rank());
         const std::int64_t n = number_of(c, x.extents()[axis], "the size of the axis");
-        const any_tensor each = untyped::repeat(scale, static_cast<int>(within(c, block, 1, 1 << 24, "block_size")), axis);
+        const any_tensor each =
+            untyped::repeat(scale, static_cast<int>(within(c, block, 1, 1 << 24, "block_size")), axis);
         return part_along(each, axis, 0, n);
     }
     if (scale.rank() != 1) c.refuse("scales of several dimensions without block_size");
@@ -50,9 +51,7 @@ inline any_tensor quantized(const call& c, const any_tensor& x, const any_tensor
 inline std::optional<any_tensor> optional_input(const call& c, int i) {
     return c.has(i) ? std::optional(c.x(i)) : std::nullopt;
 }
-inline void dequantize(const call& c) {
-    c.give(dequantized(c, c.x(), c.x(1), optional_input(c, 2)));
-}
+inline void dequantize(const call& c) { c.give(dequantized(c, c.x(), c.x(1), optional_input(c, 2))); }
 inline void quantize(const call& c) {
     const auto zero = optional_input(c, 2);
     element_type to = zero ? zero->element() : element_type::uint8;

@@ -137,13 +137,14 @@ struct recurrent {
                 }
                 all.push_back(untyped::stack(ys, 0));
             } else {
+                const std::vector<any_tensor> first = state;
                 std::vector<any_tensor> made = untyped::scan(
                     [&](const std::vector<any_tensor>& carried, const std::vector<any_tensor>& slices) {
                         state = carried;
                         const any_tensor y = one(slices[0], slices[1]);
                         return carried_and_given{state, {y}};
                     },
-                    state, {projected, untyped::arange_like(x, element_type::int64, 0)}, {.reversed = back});
+                    first, {projected, untyped::arange_like(x, element_type::int64, 0)}, {.reversed = back});
                 all.push_back(made.back());
                 made.pop_back();
                 state = made;

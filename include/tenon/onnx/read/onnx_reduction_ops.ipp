@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
@@ -48,10 +49,13 @@ inline any_tensor root(const any_tensor& x) {
 
 // Of no elements the least is infinite, of integers the largest number, and the other way round.
 inline any_tensor extreme_of_none(const any_tensor& x, const index_list& axes, bool keep, bool least) {
-    const double all = is_floating(x.element()) ? std::numeric_limits<double>::infinity() : 0;
-    if (all == 0) throw unimplemented_error("extremes of no integers");
     const any_tensor none = untyped::sum(x, axes, keep); // its sizes, and 0
-    return untyped::add(none, scalar_like(least ? all : -all, x));
+    const number all = with_element(x.element(), [&]<class T>(const T&) -> number {
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+            return least ? std::numeric_limits<T>::max() : std::numeric_limits<T>::lowest();
+        else return least ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    });
+    return untyped::add(none, untyped::scalar(all, x.element()));
 }
 template <reduction Number, reduction Truth> void extreme(const call& c) {
     reduce(c, [&](const any_tensor& x, const index_list& axes, bool keep, bool none) {

@@ -64,7 +64,8 @@ inline resized_axis resize_axis(const call& c, const resize_way& how, const resi
     const double narrow = how.antialias ? std::min(side.scale, 1.0) : 1;
     const int half = how.mode == "nearest" ? 0 : how.mode == "linear" ? 1 : 2;
     if (!(narrow > 0)) c.wrong("a scale is " + detail::text_of_number(side.scale));
-    const auto reach = static_cast<int>(within(c, static_cast<std::int64_t>(std::min(std::ceil(half / narrow), 1e9)), 0, 4096, "the number of elements that become one"));
+    const auto reach = static_cast<int>(within(c, static_cast<std::int64_t>(std::min(std::ceil(half / narrow), 1e9)), 0,
+                                               4096, "the number of elements that become one"));
     r.taps = half == 0 ? 1 : 2 * reach;
     const auto n = static_cast<double>(side.from);
     const auto kept = [&](double place) { return static_cast<std::int64_t>(std::clamp(place, 0.0, n - 1)); };
@@ -146,14 +147,19 @@ struct resize_request {
     // One scale for all, so that nothing is larger than its size, or nothing smaller.
     void keep_proportions(const call& c, const any_tensor& x, const std::string& policy) {
         if (policy == "stretch" || sizes.empty()) return;
-        if (policy != "not_larger" && policy != "not_smaller") c.wrong("its keep_aspect_ratio_policy is \"" + policy + '"');
+        if (policy != "not_larger" && policy != "not_smaller")
+            c.wrong("its keep_aspect_ratio_policy is \"" + policy + '"');
         double scale = 0;
-        const auto own = [&](std::size_t i) { return static_cast<double>(std::max<std::int64_t>(number_of(c, x.extents()[static_cast<int>(axes[i])], "a size that is changed"), 1)); };
+        const auto own = [&](std::size_t i) {
+            return static_cast<double>(std::max<std::int64_t>(
+                number_of(c, x.extents()[static_cast<int>(axes[i])], "a size that is changed"), 1));
+        };
         for (std::size_t i = 0; i < axes.size(); ++i) {
             const double ratio = static_cast<double>(sizes[i]) / own(i);
             scale = i == 0 ? ratio : policy == "not_larger" ? std::min(scale, ratio) : std::max(scale, ratio);
         }
-        for (std::size_t i = 0; i < axes.size(); ++i) sizes[i] = static_cast<std::int64_t>(std::min(std::floor(scale * own(i) + 0.5), 1e15));
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            sizes[i] = static_cast<std::int64_t>(std::min(std::floor(scale * own(i) + 0.5), 1e15));
         scales.assign(axes.size(), scale);
     }
 
@@ -165,7 +171,9 @@ inline void resize(const call& c) {
     resize_way how{c.text("mode", "nearest"),
                    c.text("coordinate_transformation_mode", c.opset() < 11 ? "asymmetric" : "half_pixel"),
                    c.text("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor"),
-                   c.real("cubic_coeff_a", -0.75), c.integer("exclude_outside", 0) != 0, c.integer("antialias", 0) != 0};
+                   c.real("cubic_coeff_a", -0.75),
+                   c.integer("exclude_outside", 0) != 0,
+                   c.integer("antialias", 0) != 0};
     if (how.mode == "bilinear") how.mode = "linear"; // of Upsample
     if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") c.refuse("mode \"" + how.mode + '"');
     const bool last = c.is_last(0);
@@ -187,8 +195,10 @@ inline void resize(const call& c) {
             side.end = asked.part[asked.axes.size() + i];
         }
         const auto n = static_cast<double>(side.from);
-        const double exact = by_scale ? n * (side.end - side.begin) * asked.scales[i] : static_cast<double>(asked.sizes[i]);
-        if (!(exact >= 0 && exact <= static_cast<double>(max_folded))) c.wrong("a new size is " + detail::text_of_number(exact));
+        const double exact =
+            by_scale ? n * (side.end - side.begin) * asked.scales[i] : static_cast<double>(asked.sizes[i]);
+        if (!(exact >= 0 && exact <= static_cast<double>(max_folded)))
+            c.wrong("a new size is " + detail::text_of_number(exact));
         side.to = static_cast<std::int64_t>(exact);
         side.scale = asked.scales.empty() ? exact / n : asked.scales[i];
         if (side.to == side.from && side.begin == 0 && side.end == 1 && (!by_scale || side.scale == 1)) continue;
@@ -199,7 +209,9 @@ inline void resize(const call& c) {
             inside = inside.node() ? untyped::multiply(inside, along) : along;
         }
     }
-    if (inside.node()) x = untyped::select(untyped::greater(inside, scalar_like(0, inside)), x, scalar_like(c.real("extrapolation_value", 0), x));
+    if (inside.node())
+        x = untyped::select(untyped::greater(inside, scalar_like(0, inside)), x,
+                            scalar_like(c.real("extrapolation_value", 0), x));
     last ? c.give_last(x) : c.give(x);
 }
 

@@ -43,8 +43,8 @@ inline written_names write_body(writer& w, const std::string& text, const writte
 }
 
 // A graph gives values of its own, so that what it is given goes through an identity.
-inline std::string finished(writer& inner, const char* name, const declared_values& inputs, const written_names& results,
-                            const std::vector<tensor_type>& types) {
+inline std::string finished(writer& inner, const char* name, const declared_values& inputs,
+                            const written_names& results, const std::vector<tensor_type>& types) {
     declared_values outputs;
     for (std::size_t i = 0; i < results.size(); ++i) outputs.emplace_back(inner.copy_of(results[i]), types[i]);
     return graph_bytes(inner, name, inputs, outputs);
@@ -123,7 +123,9 @@ inline void write_scan(writer& w, const node& n) {
     const written_names made_inside =
         write_body(inner, a.body, names_in(takes) + input_names(w, n, carried + sliced, inputs));
     const std::string body = finished(inner, "body", takes, made_inside, results);
-    const auto all = [&](int count) { return std::vector<std::int64_t>(static_cast<std::size_t>(count), a.reversed ? 1 : 0); };
+    const auto all = [&](int count) {
+        return std::vector<std::int64_t>(static_cast<std::size_t>(count), a.reversed ? 1 : 0);
+    };
     w.with_graph("body", body).with("num_scan_inputs", std::int64_t{sliced}).with("scan_input_directions", all(sliced));
     if (given > 0) w.with("scan_output_directions", all(given));
     const written_names made = w.add("Scan", input_names(w, n, 0, carried + sliced), carried + given);

@@ -18,7 +18,8 @@
 namespace tenon::detail::onnx {
 
 inline std::string as_int64(writer& w, const node& n, int i) {
-    return n.input_type(i).element == element_type::int64 ? w.input(n, i) : cast_to(w, w.input(n, i), element_type::int64);
+    return n.input_type(i).element == element_type::int64 ? w.input(n, i)
+                                                          : cast_to(w, w.input(n, i), element_type::int64);
 }
 inline void write_take_along_axis(writer& w, const node& n) {
     const auto a = decode<take_along_axis_op::attributes>(n.attributes);
@@ -108,7 +109,8 @@ inline void write_continue_axis(writer& w, const node& n) {
 }
 inline void write_bit_cast(writer& w, const node& n) {
     const auto a = decode<bit_cast_op::attributes>(n.attributes);
-    if (size_of(a.to) != size_of(n.input_type(0).element)) throw unimplemented_error("bits as numbers of another width");
+    if (size_of(a.to) != size_of(n.input_type(0).element))
+        throw unimplemented_error("bits as numbers of another width");
     w.needs_opset(26);
     w.give(n, w.with("to", data_type_of(a.to)).add("BitCast", {w.input(n, 0)}));
 }
@@ -121,7 +123,9 @@ inline void write_cumprod(writer& w, const node& n) {
 }
 inline void write_count_nonzero(writer& w, const node& n) {
     const auto a = decode<count_nonzero_op::attributes>(n.attributes);
-    const std::string some = n.input_type(0).element == element_type::boolean ? w.input(n, 0) : cast_to(w, w.input(n, 0), element_type::boolean);
+    const std::string some = n.input_type(0).element == element_type::boolean
+                                 ? w.input(n, 0)
+                                 : cast_to(w, w.input(n, 0), element_type::boolean);
     std::vector<std::string> in{cast_to(w, some, element_type::int64)};
     if (a.axes.count > 0) in.push_back(w.integers({a.axes.begin(), a.axes.end()}));
     const std::string count = w.with("keepdims", std::int64_t{a.keepdims}).add("ReduceSum", in);

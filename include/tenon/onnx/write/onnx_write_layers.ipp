@@ -112,7 +112,8 @@ inline void write_reduction(writer& w, const node& n) {
     const bool any = op == "any";
     const std::string number = w.with("to", std::int64_t{6}).add("Cast", {x});
     const std::string extreme = reduced(w, any ? "ReduceMax" : "ReduceMin", number, a.axes, a.keepdims);
-    w.give(n, w.with("to", std::int64_t{9}).add("Cast", {extreme}));
+    w.give(n,
+           w.add("Greater", {extreme, w.number(0, element_type::int32)})); // of none the least number, or the largest
 }
 inline void write_arg(writer& w, const node& n) {
     const auto a = decode<sum_op::attributes>(n.attributes);

@@ -29,12 +29,14 @@ inline void write_attention(writer& w, const node& n) {
     const element_type e = n.input_type(0).element;
     const int rank = q.rank();
     std::string queries = w.input(n, 0), keys = w.input(n, 1), values = w.input(n, 2);
-    const std::string rows = size_of_axis(w, queries, q[rank - 2], rank - 2), columns = size_of_axis(w, keys, k[rank - 2], rank - 2);
+    const std::string rows = size_of_axis(w, queries, q[rank - 2], rank - 2),
+                      columns = size_of_axis(w, keys, k[rank - 2], rank - 2);
     const bool grouped = rank > 2 && !(q[rank - 3] == k[rank - 3]);
     std::vector<std::string> whole; // the queries' sizes before the last
     for (int d = 0; d + 1 < rank; ++d) whole.push_back(size_of_axis(w, w.input(n, 0), q[d], d));
     if (grouped) {
-        if (!q[rank - 3].is_number() || !k[rank - 3].is_number()) throw unimplemented_error("numbers of heads that are known in the step only");
+        if (!q[rank - 3].is_number() || !k[rank - 3].is_number())
+            throw unimplemented_error("numbers of heads that are known in the step only");
         const std::int64_t groups = k[rank - 3].size;
         std::vector<std::string> parts(whole.begin(), whole.end() - 2);
         parts.push_back(w.integers({groups}));
@@ -66,7 +68,8 @@ inline void write_attention(writer& w, const node& n) {
     if (n.inputs.size() > 3) {
         std::vector<std::int64_t> behind;
         for (int d = n.input_type(3).extents.rank(); d < now; ++d) behind.push_back(d);
-        const std::string lengths = w.add("Unsqueeze", {cast_to(w, w.input(n, 3), element_type::int64), w.integers(behind)});
+        const std::string lengths =
+            w.add("Unsqueeze", {cast_to(w, w.input(n, 3), element_type::int64), w.integers(behind)});
         scores = w.add("Where", {w.add("Less", {column, lengths}), scores, infinite});
         none = w.add("Equal", {lengths, w.integers({0}, true)});
     }
@@ -83,7 +86,8 @@ inline void write_attention(writer& w, const node& n) {
 }
 
 // Operator set 20 says the axis as an input.
-inline std::string transformed(writer& w, const std::string& x, const std::string& length, bool inverse, bool one_sided) {
+inline std::string transformed(writer& w, const std::string& x, const std::string& length, bool inverse,
+                               bool one_sided) {
     w.needs_opset(20);
     const std::string axis = w.integers({-2}, true);
     w.with("inverse", std::int64_t{inverse}).with("onesided", std::int64_t{one_sided});
