@@ -14,6 +14,8 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/flow/scan_slices.hpp>
+#include <tenon/ops/flow/while_loop.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
@@ -122,6 +124,9 @@ TENON_INLINE std::vector<value> importer::add_graph(const graph_message& g, cons
     if (g.inputs.size() != inputs.size())
         throw model_mistake("its graph \"" + g.name + "\" has " + std::to_string(g.inputs.size()) + " inputs; " +
                             std::to_string(inputs.size()) + " are needed");
+    added_ += static_cast<std::int64_t>(g.nodes.size()) + 1;
+    if (added_ > max_added)
+        throw unimplemented_error("its graphs within graphs, each as often as it is run, are of more than 2^16 nodes");
     const inner_level in(*this);
     std::vector<value> results;
     try {
@@ -172,7 +177,9 @@ TENON_INLINE bool importer::is_constant(level& in, node* n) {
             continue;
         }
         constexpr auto effects = op_flags::stateful | op_flags::fed | op_flags::resource | op_flags::variable;
-        bool constant = !has(top->op->flags, effects) && top->controls.empty(), waits = false;
+        // A loop may be long, or have no end.
+        const bool loops = top->op == &definition_of<while_op>() || top->op == &definition_of<scan_op>();
+        bool constant = !has(top->op->flags, effects) && top->controls.empty() && !loops, waits = false;
         for (const tensor_type& t : top->outputs)
             constant = constant && t.extents.is_static() && t.extents.elements() <= max_folded;
         for (const node_output& i : top->inputs) {

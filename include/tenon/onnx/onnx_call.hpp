@@ -126,6 +126,8 @@ any_tensor reshaped(const any_tensor& x, const std::vector<std::int64_t>& sizes)
 std::vector<std::int64_t> copied_sizes(int from, int to);
 /// What a constant may have at most that is made while a model is read.
 inline constexpr std::int64_t max_folded = std::int64_t{1} << 26;
+/// What a list may have at most that an operator computes while a model is read, and how many nodes graphs of attributes may add in all.
+inline constexpr std::int64_t max_computed = std::int64_t{1} << 22, max_added = std::int64_t{1} << 16;
 /// 0 .. n - 1, int64.
 any_tensor numbers_to(const call& c, std::int64_t n);
 /// The size of dimension `axis` of x: a number, or what counts it in the step. int64.

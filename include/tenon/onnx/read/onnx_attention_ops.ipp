@@ -124,6 +124,7 @@ inline void attention(const call& c) {
     if (seen.node()) bias = zero_or_infinite(seen, e);
     if (c.has(3)) {
         any_tensor mask = c.x(3);
+        if (mask.rank() < 1) c.wrong("its mask has no dimensions");
         if (mask.element() == element_type::boolean) mask = zero_or_infinite(mask, e);
         const extent &columns = mask.extents()[mask.rank() - 1], &keys = a.k.extents()[2];
         if (columns.is_number() && keys.is_number() && columns.size < keys.size) { // the others are not seen
@@ -211,7 +212,8 @@ inline void linear_attention(const call& c) {
     const std::int64_t size = number_of(c, xs[0].extents()[3], "the size of a key");
     if (gated) xs.push_back(steps(4, key_heads));
     if (corrected) {
-        const extent& n = c.x(5).extents()[c.x(5).rank() - 1];
+        if (c.x(5).rank() != 3) c.wrong("beta has " + std::to_string(c.x(5).rank()) + " dimensions; 3 are needed");
+        const extent& n = c.x(5).extents()[2];
         xs.push_back(steps(5, n == extent(1) ? 1 : key_heads));
     }
     any_tensor state;

@@ -30,7 +30,7 @@ inline void count_ngrams(const call& c) { // TfIdfVectorizer
     const int time = x.rank() - 1;
     const std::int64_t n = number_of(c, x.extents()[time], "the length of a row");
     std::int64_t width = 0;
-    for (const std::int64_t o : outputs) width = std::max(width, within(c, o, 0, max_folded, "an index") + 1);
+    for (const std::int64_t o : outputs) width = std::max(width, within(c, o, 0, max_computed, "an index") + 1);
     any_tensor counts;
     std::size_t number = 0; // of the n-gram
     for (std::size_t size = 1; size <= starts.size(); ++size) {
@@ -61,7 +61,7 @@ inline void count_ngrams(const call& c) { // TfIdfVectorizer
             sum = sum.node() ? untyped::add(sum, found) : found;
         }
         if (!sum.node()) continue;
-        std::vector<double> places(static_cast<std::size_t>((checked_size(grams) * width).saturated() <= max_folded
+        std::vector<double> places(static_cast<std::size_t>((checked_size(grams) * width).saturated() <= max_computed
                                                                 ? grams * width
                                                                 : 0)); // of each n-gram's count in the result
         if (places.empty()) c.refuse("as many n-grams as these");

@@ -144,7 +144,7 @@ struct loop {
     void scan() const {
         if (!trips || !c.has(0))
             c.refuse("what it stacks has a size that its runs decide, and nothing says their number before");
-        const std::int64_t n = within(c, std::max<std::int64_t>(*trips, 0), 0, max_folded, "the number of runs");
+        const std::int64_t n = within(c, std::max<std::int64_t>(*trips, 0), 0, max_computed, "the number of runs");
         std::vector<any_tensor> start{c.has(1) ? one_bool(c, c.x(1)) : untyped::scalar(1, element_type::boolean)};
         for (const value& v : first) start.push_back(v.first);
         bool ends = !goes_on || !*goes_on;

@@ -96,7 +96,10 @@ struct pool_windows {
         for (std::size_t i = 0; i < kernel.size(); ++i) {
             const std::int64_t low = padding ? -inner[i].before : 0, high = size(i) + (padding ? inner[i].after : 0);
             std::vector<double> list;
-            for (std::int64_t w = 0; w < within(c, windows(i), 0, max_folded, "the number of windows"); ++w) {
+            const std::int64_t all_windows = within(c, windows(i), 0, max_computed, "the number of windows");
+            (void)within(c, (checked_size(all_windows) * kernel[i]).saturated(), 0, max_folded,
+                         "the places of all windows");
+            for (std::int64_t w = 0; w < all_windows; ++w) {
                 std::int64_t n = 0;
                 for (std::int64_t k = 0; k < kernel[i]; ++k) {
                     const std::int64_t at = w * sides[i].stride - sides[i].before + k * sides[i].dilation;
@@ -181,7 +184,7 @@ inline void max_pool(const call& c) {
         volume.saturated());
     for (std::size_t i = 0; i < count; ++i) {
         std::vector<std::int64_t> list;
-        for (std::int64_t k = 0; k < w.windows(i); ++k)
+        for (std::int64_t k = 0; k < within(c, w.windows(i), 0, max_computed, "the number of windows"); ++k)
             list.push_back((k * w.sides[i].stride - w.sides[i].before) * steps[i]);
         first = untyped::add(untyped::expand_dims(first, {-1}),
                              integer_constant(list, {static_cast<std::int64_t>(list.size())}));

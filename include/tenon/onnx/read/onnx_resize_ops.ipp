@@ -67,6 +67,7 @@ inline resized_axis resize_axis(const call& c, const resize_way& how, const resi
     const auto reach = static_cast<int>(within(c, static_cast<std::int64_t>(std::min(std::ceil(half / narrow), 1e9)), 0,
                                                4096, "the number of elements that become one"));
     r.taps = half == 0 ? 1 : 2 * reach;
+    (void)within(c, (checked_size(r.taps) * side.to).saturated(), 0, max_computed, "the number of weights");
     const auto n = static_cast<double>(side.from);
     const auto kept = [&](double place) { return static_cast<std::int64_t>(std::clamp(place, 0.0, n - 1)); };
     std::vector<double> weights(static_cast<std::size_t>(r.taps));

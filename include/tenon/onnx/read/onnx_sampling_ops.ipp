@@ -174,7 +174,7 @@ inline void affine_grid(const call& c) {
     if (theta.rank() != 3 || dims < 2 || dims > 3) c.wrong("its operands are no transformations and sizes of images");
     std::int64_t count = 1;
     for (std::size_t i = 2; i < said.size(); ++i)
-        count = within(c, count * within(c, said[i], 0, max_folded, "a size"), 0, max_folded, "the size of the grid");
+        count = within(c, count * within(c, said[i], 0, max_folded, "a size"), 0, max_computed, "the size of the grid");
     const bool aligned = c.integer("align_corners", 0) != 0;
     std::vector<double> base; // x, y, .., 1 for each pixel
     for (std::int64_t p = 0; p < count; ++p) {
@@ -265,11 +265,13 @@ inline void deformed_convolution(const call& c) {
         return within(c, number_of(c, t.extents()[i], "a size of its operands"), 1, std::int64_t{1} << 30,
                       "a size of its operands");
     };
-    const std::int64_t channels = number(x, 1), outputs = number(w, 0), kh = number(w, 2), kw = number(w, 3),
-                       places = kh * kw, rows = number(offsets, 2), columns = number(offsets, 3),
-                       groups = within(c, c.integer("group", 1), 1, channels, "group"),
+    const std::int64_t channels = number(x, 1), outputs = number(w, 0), kh = small(c, number(w, 2), "the window"),
+                       kw = small(c, number(w, 3), "the window"), places = kh * kw, rows = number(offsets, 2),
+                       columns = number(offsets, 3), groups = within(c, c.integer("group", 1), 1, channels, "group"),
                        offset_groups = within(c, c.integer("offset_group", 1), 1, channels, "offset_group"),
                        count = rows * columns;
+    (void)within(c, (checked_size(places) * count).saturated(), 1, max_computed,
+                 "the number of pixels that windows take");
     if (channels % groups != 0 || outputs % groups != 0 || channels % offset_groups != 0)
         c.wrong("its channels are not of as many groups");
     const auto sides = window_sides(c, {x.extents()[2], x.extents()[3]}, {kh, kw});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
@@ -38,13 +39,12 @@ inline any_tensor scattered_extremes(const any_tensor& x, const any_tensor& at, 
     return largest ? untyped::maximum(x, y) : untyped::minimum(x, y);
 }
 // Each update is compared with each place: a product has no order to be had by sorting.
-inline any_tensor scattered_products(const call& c, const any_tensor& x, const any_tensor& at,
-                                     const any_tensor& updates, int axis) {
-    const std::int64_t n = number_of(c, x.extents()[axis], "the size of the axis");
+inline any_tensor scattered_products(const any_tensor& x, const any_tensor& at, const any_tensor& updates, int axis) {
     const any_tensor last =
         untyped::expand_dims(untyped::cast(untyped::moveaxis(at, axis, -1), element_type::int64), {-1});
     const any_tensor factors = untyped::expand_dims(untyped::moveaxis(updates, axis, -1), {-1});
-    const any_tensor hits = untyped::select(untyped::equal(last, numbers_to(c, n)), factors, scalar_like(1, updates));
+    const any_tensor hits = untyped::select(untyped::equal(last, untyped::arange_like(x, element_type::int64, axis)),
+                                            factors, scalar_like(1, updates));
     return untyped::multiply(x, untyped::moveaxis(untyped::prod(hits, {-2}), -1, axis));
 }
 inline any_tensor scattered_along(const call& c, const any_tensor& x, const any_tensor& at, const any_tensor& updates,
@@ -52,7 +52,7 @@ inline any_tensor scattered_along(const call& c, const any_tensor& x, const any_
     if (how == "none") return untyped::scatter_along_axis(x, at, updates, axis);
     if (how == "add") return untyped::scatter_add_along_axis(x, at, updates, axis);
     if (how == "max" || how == "min") return scattered_extremes(x, at, updates, axis, how == "max");
-    if (how == "mul") return scattered_products(c, x, at, updates, axis);
+    if (how == "mul") return scattered_products(x, at, updates, axis);
     c.wrong("its reduction is \"" + how + '"');
 }
 
@@ -103,12 +103,14 @@ inline void scatter_slices(const call& c) { // ScatterND
 // Rows of a cache, from where each sequence says: [batch, .., time, ..].
 inline void tensor_scatter(const call& c) {
     const any_tensor x = c.x(), update = c.x(1);
+    if (update.rank() != x.rank())
+        c.wrong("its operands have " + std::to_string(x.rank()) + " and " + std::to_string(update.rank()) +
+                " dimensions");
     const int axis = axis_in(c, c.integer("axis", -2), x.rank());
-    const std::int64_t n = number_of(c, update.extents()[axis], "the number of rows that are new");
     std::vector<std::int64_t> along(static_cast<std::size_t>(x.rank()), 1), batch = along;
-    along[static_cast<std::size_t>(axis)] = n;
+    along[static_cast<std::size_t>(axis)] = reshape_op::deduced;
     batch[0] = reshape_op::deduced;
-    any_tensor at = reshaped(numbers_to(c, n), along);
+    any_tensor at = reshaped(untyped::arange_like(update, element_type::int64, axis), along);
     if (c.has(2)) at = untyped::add(at, reshaped(untyped::cast(c.x(2), element_type::int64), batch));
     const std::string mode = c.text("mode", "linear");
     if (mode == "circular") at = untyped::mod(at, size_of_axis(x, axis));

@@ -67,6 +67,7 @@ inline void fourier(const call& c) { // DFT
 inline void short_time_fourier(const call& c) { // STFT
     const any_tensor x = in_float(c.x());
     if (x.rank() != 3) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 3 are needed");
+    if (c.has(2) && c.x(2).rank() != 1) c.wrong("its window is no list");
     const std::int64_t n = number_of(c, x.extents()[1], "the length"),
                        step = within(c, c.integer(1, "the step"), 1, max_folded, "the step");
     std::int64_t length = n;
@@ -75,7 +76,7 @@ inline void short_time_fourier(const call& c) { // STFT
     if (within(c, length, 1, max_folded, "the length of a frame") > n) c.wrong("a frame is longer than the signal");
     const std::int64_t frames = (n - length) / step + 1;
     std::vector<std::int64_t> places;
-    (void)within(c, (checked_size(frames) * length).saturated(), 1, max_folded, "the size of all frames");
+    (void)within(c, (checked_size(frames) * length).saturated(), 1, max_computed, "the size of all frames");
     for (std::int64_t f = 0; f < frames; ++f)
         for (std::int64_t i = 0; i < length; ++i) places.push_back(f * step + i);
     any_tensor all =
@@ -87,7 +88,7 @@ inline void short_time_fourier(const call& c) { // STFT
 
 // a - b cos(2 pi i / n) + d cos(4 pi i / n)
 inline void cosine_window(const call& c, double a, double b, double d) {
-    const std::int64_t n = within(c, c.integer(0, "the size"), 0, max_folded, "the size");
+    const std::int64_t n = within(c, c.integer(0, "the size"), 0, max_computed, "the size");
     const element_type e = element_of(c.integer("output_datatype", 1));
     if (!is_floating(e)) c.refuse("windows of numbers that are not floating");
     const double period = static_cast<double>(c.integer("periodic", 1) != 0 ? n : n - 1);
@@ -118,7 +119,7 @@ inline void mel_weights(const call& c) {
             c, static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * f / static_cast<double>(rate))),
             0, bins - 1, "a frequency's place"));
     }
-    (void)within(c, (checked_size(bins) * bands).saturated(), 0, max_folded, "the number of weights");
+    (void)within(c, (checked_size(bins) * bands).saturated(), 0, max_computed, "the number of weights");
     std::vector<double> weights(static_cast<std::size_t>(bins * bands));
     for (std::int64_t b = 0; b < bands; ++b) {
         const auto at = [&](std::int64_t k) { return edges[static_cast<std::size_t>(b + k)]; };

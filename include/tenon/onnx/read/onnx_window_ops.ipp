@@ -196,7 +196,7 @@ inline void columns_to_image(const call& c) {
     std::int64_t places = 1;
     std::vector<extent> sizes;
     for (std::size_t i = 0; i < count; ++i) {
-        places = within(c, places * within(c, kernel[i], 1, 1 << 20, "a size of the window"), 1, 1 << 20,
+        places = within(c, places * within(c, kernel[i], 1, 1 << 20, "a size of the window"), 1, 1 << 11,
                         "the window's size");
         sizes.emplace_back(within(c, image[i], 0, max_folded, "a size of the image"));
     }
