@@ -47,6 +47,12 @@ inline std::string ints_attribute(const std::string& name, std::initializer_list
     for (const auto i : v) packed += varint(static_cast<std::uint64_t>(i));
     return bytes(5, bytes(1, name) + bytes(8, packed) + number(20, 7));
 }
+inline std::string text_attribute(const std::string& name, const std::string& v) {
+    return bytes(5, bytes(1, name) + bytes(4, v) + number(20, 3));
+}
+inline std::string graph_attribute(const std::string& name, const std::string& graph) {
+    return bytes(5, bytes(1, name) + bytes(6, graph) + number(20, 5));
+}
 inline std::string node(const std::string& op, std::initializer_list<std::string> in,
                         std::initializer_list<std::string> out, const std::string& attributes = {},
                         const std::string& domain = {}) {
@@ -62,6 +68,9 @@ inline std::string value(const std::string& name, int data_type, std::initialize
     std::string shape;
     for (const auto& s : sizes) shape += bytes(1, s[0] >= '0' && s[0] <= '9' ? number(1, std::stoull(s)) : bytes(2, s));
     return bytes(1, name) + bytes(2, bytes(1, number(1, static_cast<std::uint64_t>(data_type)) + bytes(2, shape)));
+}
+inline std::string truth(const std::string& name, bool v) {
+    return number(2, 9) + bytes(8, name) + bytes(9, std::string(1, v ? '\1' : '\0'));
 }
 inline std::string initializer(const std::string& t) { return bytes(5, t); }
 inline std::string input(const std::string& v) { return bytes(11, v); }

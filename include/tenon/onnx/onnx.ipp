@@ -125,8 +125,8 @@ TENON_INLINE std::vector<value> importer::add_graph(const graph_message& g, cons
         throw model_mistake("its graph \"" + g.name + "\" has " + std::to_string(g.inputs.size()) + " inputs; " +
                             std::to_string(inputs.size()) + " are needed");
     added_ += static_cast<std::int64_t>(g.nodes.size()) + 1;
-    if (added_ > max_added)
-        throw unimplemented_error("its graphs within graphs, each as often as it is run, are of more than 2^16 nodes");
+    if (added_ > most_added_)
+        throw unimplemented_error("its graphs within graphs, each as often as it stands there, are of too many nodes");
     const inner_level in(*this);
     std::vector<value> results;
     try {
@@ -150,12 +150,14 @@ TENON_INLINE std::vector<value> importer::add_graph(const graph_message& g, cons
 
 TENON_INLINE bool importer::tried(function_ref<void()> f) {
     const std::size_t before = refused_.size();
+    const std::int64_t most = std::exchange(most_added_, std::min(most_added_, added_ + max_tried));
     bool done = true;
     try {
         f();
     } catch (const unimplemented_error&) {
         done = false;
     }
+    most_added_ = most;
     done = done && refused_.size() == before;
     refused_.resize(before);
     return done;

@@ -126,8 +126,9 @@ any_tensor reshaped(const any_tensor& x, const std::vector<std::int64_t>& sizes)
 std::vector<std::int64_t> copied_sizes(int from, int to);
 /// What a constant may have at most that is made while a model is read.
 inline constexpr std::int64_t max_folded = std::int64_t{1} << 26;
-/// What a list may have at most that an operator computes while a model is read, and how many nodes graphs of attributes may add in all.
-inline constexpr std::int64_t max_computed = std::int64_t{1} << 22, max_added = std::int64_t{1} << 16;
+/// What a list may have at most that an operator computes while a model is read, and how many nodes graphs of attributes may add in all,
+/// and where something else can be done if they are more.
+inline constexpr std::int64_t max_computed = std::int64_t{1} << 22, max_added = std::int64_t{1} << 16, max_tried = 4096;
 /// 0 .. n - 1, int64.
 any_tensor numbers_to(const call& c, std::int64_t n);
 /// The size of dimension `axis` of x: a number, or what counts it in the step. int64.

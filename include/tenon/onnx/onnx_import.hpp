@@ -59,8 +59,8 @@ private:
     std::string who_, folder_;
     std::int64_t opset_;
     std::unordered_map<std::string, value> values_;
-    std::vector<level> levels_; // the model's, and those of bodies in it
-    std::int64_t added_ = 0;    // nodes of graphs of attributes
+    std::vector<level> levels_;                       // the model's, and those of bodies in it
+    std::int64_t added_ = 0, most_added_ = max_added; // nodes of graphs of attributes
     std::vector<any_tensor> variables_, inputs_;
     std::vector<std::string> refused_;              // what cannot be done, a node each
     std::unordered_map<std::string, bool> missing_; // values that nodes which were refused would give

@@ -134,7 +134,7 @@ inline void write_scan(writer& w, const node& n) {
 }
 
 TENON_INLINE std::vector<write_entry> written_flow() {
-    return {{"cond", write_cond}, {"scan", write_scan}, {"while", write_while}};
+    return {{"cond", write_cond}, {"scan", write_scan}, {"while_loop", write_while}};
 }
 
 } // namespace tenon::detail::onnx
