@@ -53,6 +53,8 @@ struct onnx_model {
 /// the model's inputs and outputs, as ONNX has them; between convolutions they are kept as Tenon's are. Tensors in files beside the
 /// model are read.
 ///
+/// Graphs of If, Loop and Scan become bodies of cond, while_loop and scan, or stand where they are run where that is known now.
+///
 /// Throws unimplemented_error that names every operator which Tenon lacks, with the nodes' names, before a node is added where an
 /// operator as such is not known; data_loss_error for bytes that are no model; invalid_argument_error, naming the node, where the model
 /// does not agree with itself; and what opening a file throws.

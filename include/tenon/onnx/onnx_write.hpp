@@ -20,7 +20,8 @@ struct onnx_write_options {
     std::string graph_name = "tenon";
 };
 
-/// Writes what the outputs are computed of, from the inputs on, as a model of operator set 18; whole or not at all. Variables become
+/// Writes what the outputs are computed of, from the inputs on, as a model of operator set 18, or a later one where an op
+/// needs it; whole or not at all. cond, while_loop and scan become If, Loop and Scan. Variables become
 /// initialisers with the values that they have in the session. Sizes with names keep them (dim_param).
 ///
 /// Throws unimplemented_error that names every op which ONNX cannot say; invalid_argument_error for a placeholder that is not among
