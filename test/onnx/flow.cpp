@@ -286,3 +286,48 @@ TEST_CASE("cond, while_loop and scan are written as If, Loop and Scan") {
             CHECK(tn::all_close(given[static_cast<std::size_t>(i)], wanted[static_cast<std::size_t>(i)], 1e-5, 1e-6));
     }
 }
+
+TEST_CASE(
+    "an operator that the model defines itself is its nodes, with names of its own, optional inputs and attributes") {
+    const auto ref = [](const char* name, const char* of, int type) {
+        return bytes(5, bytes(1, name) + number(20, static_cast<std::uint64_t>(type)) + bytes(21, of));
+    };
+    // Leaky(x, b?; slope = 0.5) = clip(leaky_relu(x, slope), b): "t" is also a name of the model.
+    const auto inner = [](const std::string& op, std::initializer_list<std::string> in,
+                          std::initializer_list<std::string> out, const std::string& attributes = {}) {
+        std::string n;
+        for (const auto& i : in) n += bytes(1, i);
+        for (const auto& o : out) n += bytes(2, o);
+        return bytes(7, n + bytes(4, op) + attributes);
+    };
+    const std::string half = bytes(11, bytes(1, "slope") + std::string("\x15\x00\x00\x00\x3f", 5) + number(20, 1));
+    const std::string leaky = bytes(1, "Leaky") + bytes(4, "x") + bytes(4, "b") + bytes(5, "y") + half +
+                              inner("LeakyRelu", {"x"}, {"t"}, ref("alpha", "slope", 1)) +
+                              inner("Clip", {"t", "b"}, {"y"}) + bytes(9, number(2, 17)) + bytes(10, "mine");
+    const std::string twice = bytes(1, "Twice") + bytes(4, "x") + bytes(5, "y") +
+                              bytes(7, bytes(1, "x") + bytes(2, "t") + bytes(4, "Leaky") + bytes(7, "mine")) +
+                              bytes(7, bytes(1, "t") + bytes(2, "y") + bytes(4, "Leaky") + bytes(7, "mine")) +
+                              bytes(10, "mine");
+    const std::string graph = node("Twice", {"x"}, {"t"}, {}, "mine") + node("Leaky", {"x", "low"}, {"u"}, {}, "mine") +
+                              node("Add", {"t", "u"}, {"z"}) + initializer(floats("low", {}, {-1})) +
+                              input(value("x", float_type, {"2"})) + output(value("z", float_type, {"2"}));
+    const auto with = [&](const std::string& functions) { return model(graph) + functions; };
+    const std::string good = with(bytes(25, leaky) + bytes(25, twice));
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::onnx_model m = tn::parse_onnx(span(good));
+    const tn::array<float> x{-8, 3};
+    // -8 * 0.5 * 0.5 + max(-8 * 0.5, -1), and 3 + 3
+    CHECK(tn::session(g).run(tn::feed(m.input("x"), x.untyped().share()), m.output("z")) ==
+          tn::array<float>{-3, 6}.untyped());
+    const std::string lacks = with(bytes(25, twice));
+    CHECK(message_of<tn::unimplemented_error>([&] { tn::parse_onnx(span(lacks)); }).find("mine.Leaky (3 nodes)") !=
+          std::string::npos);
+    const std::string endless =
+        with(bytes(25, leaky) +
+             bytes(25, bytes(1, "Twice") + bytes(4, "x") + bytes(5, "y") +
+                           bytes(7, bytes(1, "x") + bytes(2, "y") + bytes(4, "Twice") + bytes(7, "mine")) +
+                           bytes(10, "mine")));
+    CHECK(message_of<tn::invalid_argument_error>([&] { tn::parse_onnx(span(endless)); }).find("calls itself") !=
+          std::string::npos);
+}

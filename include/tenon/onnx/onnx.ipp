@@ -57,11 +57,12 @@ inline std::string operator_of(const node_message& n) {
 }
 
 // Operators that there are not, with how many nodes they have.
-inline void count_unknown(const graph_message& g, std::map<std::string, int>& unknown) {
-    for (const node_message& n : g.nodes) {
-        if (const std::string op = operator_of(n); !operators().contains(op)) ++unknown[op];
+inline void count_unknown(const std::vector<node_message>& nodes, const std::set<std::string>& defined,
+                          std::map<std::string, int>& unknown) {
+    for (const node_message& n : nodes) {
+        if (const std::string op = operator_of(n); !operators().contains(op) && !defined.contains(op)) ++unknown[op];
         for (const attribute_message& a : n.attributes)
-            if (a.g) count_unknown(*a.g, unknown);
+            if (a.g) count_unknown(a.g->nodes, defined, unknown);
     }
 }
 
@@ -229,9 +230,11 @@ TENON_INLINE void importer::add_node_of(const node_message& n) {
         }
     try {
         const name_scope in(node_name(n.name.empty() ? n.op : n.name));
-        operators().at(operator_of(n))(call(*this, n));
+        const std::string op = operator_of(n);
+        if (const auto f = functions_.find(op); f != functions_.end()) add_function(*f->second, n);
+        else operators().at(op)(call(*this, n));
         for (const std::string& o : n.outputs)
-            if (!o.empty() && !values_.contains(o))
+            if (!o.empty() && !values_.contains(o) && !missing_.contains(o))
                 throw unimplemented_error("its output \"" + o + "\" is not computed");
     } catch (const unimplemented_error& e) {
         refused_.push_back(place_of(n) + ": " + e.what());
@@ -278,8 +281,15 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
 }
 
 TENON_INLINE onnx_model importer::read(const model_message& m) {
+    std::set<std::string> defined;
+    for (const function_message& f : m.functions) {
+        const std::string op = operator_of(node_message{{}, f.name, f.domain, {}, {}, {}});
+        defined.insert(op);
+        functions_[op] = &f;
+    }
     std::map<std::string, int> unknown;
-    count_unknown(m.graph, unknown);
+    count_unknown(m.graph.nodes, defined, unknown);
+    for (const function_message& f : m.functions) count_unknown(f.nodes, defined, unknown);
     if (!unknown.empty()) {
         std::string list;
         for (const auto& [op, nodes] : unknown)
@@ -374,6 +384,7 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 
 #if TENON_HEADER_ONLY
 #include <tenon/onnx/onnx_call.ipp>
+#include <tenon/onnx/onnx_functions.ipp>
 #include <tenon/onnx/read/onnx_attention_ops.ipp>
 #include <tenon/onnx/read/onnx_detection_ops.ipp>
 #include <tenon/onnx/read/onnx_elementwise_ops.ipp>

@@ -39,6 +39,7 @@ struct attribute_message {
         texts = 8
     };
     std::string name;
+    std::string of; // in a function: whose attribute of the node that calls it this is
     std::int64_t type = 0;
     float f = 0;
     std::int64_t i = 0;
@@ -76,11 +77,20 @@ struct graph_message {
     bool sparse = false; // has sparse initialisers
 };
 
+/// An operator that a model defines itself, by nodes.
+struct function_message {
+    std::string name, domain;
+    std::int64_t opset = 0; // of ONNX's own operators in it; 0: it does not say
+    std::vector<std::string> inputs, outputs;
+    std::vector<attribute_message> otherwise; // attributes that a node need not say
+    std::vector<node_message> nodes;
+};
+
 struct model_message {
     std::int64_t ir_version = 0;
     std::int64_t opset = 0; // of ONNX's own operators; 0: none
     std::string producer;
-    std::vector<std::string> functions; // operators that the model defines itself
+    std::vector<function_message> functions;
     graph_message graph;
 };
 

@@ -82,6 +82,7 @@ inline attribute_message read_attribute(nested m, const wire_context& in, int de
         } else if (t.field == 8) each_varint(r, t, in, [&](std::int64_t i) { a.ints.push_back(i); });
         else if (t.is(9, wire_type::length)) a.strings.push_back(text_of(r));
         else if (t.is(20, wire_type::varint)) a.type = static_cast<std::int64_t>(r.varint());
+        else if (t.is(21, wire_type::length)) a.of = text_of(r);
         else r.skip(t.type);
     }
     return a;
@@ -158,6 +159,35 @@ inline graph_message read_graph(nested m, const wire_context& in, int depth) {
     return g;
 }
 
+// An operator set: the version of ONNX's own operators, where it is theirs.
+inline void read_opset(nested m, const wire_context& in, std::int64_t& own) {
+    std::string domain;
+    std::int64_t version = 0;
+    for (wire_reader s(m.bytes, m.at, in); s.more();) {
+        const wire_tag f = s.tag();
+        if (f.is(1, wire_type::length)) domain = text_of(s);
+        else if (f.is(2, wire_type::varint)) version = static_cast<std::int64_t>(s.varint());
+        else s.skip(f.type);
+    }
+    if (domain.empty() || domain == "ai.onnx") own = version;
+}
+
+inline function_message read_function(nested m, const wire_context& in) {
+    function_message f;
+    for (wire_reader r(m.bytes, m.at, in); r.more();) {
+        const wire_tag t = r.tag();
+        if (t.is(1, wire_type::length)) f.name = text_of(r);
+        else if (t.is(4, wire_type::length)) f.inputs.push_back(text_of(r));
+        else if (t.is(5, wire_type::length)) f.outputs.push_back(text_of(r));
+        else if (t.is(7, wire_type::length)) f.nodes.push_back(read_node(message_of(r), in, 1));
+        else if (t.is(9, wire_type::length)) read_opset(message_of(r), in, f.opset);
+        else if (t.is(10, wire_type::length)) f.domain = text_of(r);
+        else if (t.is(11, wire_type::length)) f.otherwise.push_back(read_attribute(message_of(r), in, 1));
+        else r.skip(t.type);
+    }
+    return f;
+}
+
 TENON_INLINE model_message read_model(std::string_view bytes, const std::string& who) {
     wire_context in{who};
     in.format = "ONNX model";
@@ -170,25 +200,9 @@ TENON_INLINE model_message read_model(std::string_view bytes, const std::string&
         else if (t.is(7, wire_type::length)) {
             model.graph = read_graph(message_of(r), in, 0);
             found = true;
-        } else if (t.is(8, wire_type::length)) {
-            const nested set = message_of(r);
-            std::string domain;
-            std::int64_t version = 0;
-            for (wire_reader s(set.bytes, set.at, in); s.more();) {
-                const wire_tag f = s.tag();
-                if (f.is(1, wire_type::length)) domain = text_of(s);
-                else if (f.is(2, wire_type::varint)) version = static_cast<std::int64_t>(s.varint());
-                else s.skip(f.type);
-            }
-            if (domain.empty() || domain == "ai.onnx") model.opset = version;
-        } else if (t.is(25, wire_type::length)) {
-            const nested function = message_of(r);
-            for (wire_reader f(function.bytes, function.at, in); f.more();) {
-                const wire_tag field = f.tag();
-                if (field.is(1, wire_type::length)) model.functions.push_back(text_of(f));
-                else f.skip(field.type);
-            }
-        } else r.skip(t.type);
+        } else if (t.is(8, wire_type::length)) read_opset(message_of(r), in, model.opset);
+        else if (t.is(25, wire_type::length)) model.functions.push_back(read_function(message_of(r), in));
+        else r.skip(t.type);
     }
     if (!found) throw data_loss_error(who + ": these bytes are no ONNX model: there is no graph in them");
     return model;
