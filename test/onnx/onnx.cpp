@@ -115,6 +115,14 @@ TEST_CASE("sizes that are computed of sizes are followed: a batch keeps its name
     CHECK(tn::to_string(fixed.output("y").type()) == "float[4, 6]");
 }
 
+TEST_CASE("a size whose name begins with a zero byte has none") {
+    const std::string bytes = model(node("Relu", {"x"}, {"y"}) + input(value("x", 1, {std::string("\0n", 2), "2"})) +
+                                    output(value("y", 1, {"n", "2"})));
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    CHECK(tn::to_string(tn::parse_onnx(span(bytes)).output("y").type()) == "float[?, 2]");
+}
+
 TEST_CASE("bytes that are no model, or do not agree with themselves, say where") {
     const std::string good = small_net();
     CHECK(message_of<tn::data_loss_error>([&] {

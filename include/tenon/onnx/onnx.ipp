@@ -268,9 +268,10 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
             throw unimplemented_error(who_ + ": input \"" + v.name + "\" has " + std::to_string(v.sizes.size()) +
                                       " dimensions; 8 are the most");
         for (const value_message::size& s : v.sizes) {
-            if (s.number >= 0 && s.name.empty()) sizes.push_back(s.number);
-            else if (s.name.empty()) sizes.push_back(dynamic_extent);
-            else sizes.push_back(extent::named(names.emplace_back(share_size_name(s.name)).get()));
+            const std::string called = s.name.c_str(); // names are C texts: what follows a zero byte is none
+            if (s.number >= 0 && called.empty()) sizes.push_back(s.number);
+            else if (called.empty()) sizes.push_back(dynamic_extent);
+            else sizes.push_back(extent::named(names.emplace_back(share_size_name(called)).get()));
         }
     }
     const any_tensor t = untyped::placeholder(e, sizes, node_name(v.name));
