@@ -72,6 +72,16 @@ if(TENON_WITH_ZLIB)
     endif()
 endif()
 
+# zstd files are read by an installed libzstd; without it they are refused with what to install.
+set(TENON_HAS_ZSTD OFF)
+if(TENON_WITH_ZSTD)
+    find_package(ZSTD QUIET)
+    if(TARGET ZSTD::ZSTD)
+        set(TENON_HAS_ZSTD ON)
+        set(TENON_ZSTD_ORIGIN "${ZSTD_VERSION}")
+    endif()
+endif()
+
 # Images are decoded by what is installed; without it the functions are there and say what to install.
 foreach(package IN ITEMS PNG JPEG)
     set(TENON_HAS_${package} OFF)

@@ -42,6 +42,7 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tenon-config-version.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/FindZSTD.cmake"
     DESTINATION "${tenon_cmake_dir}")
 
 # How gdb shows arrays and tensors: "source" this file.
@@ -50,6 +51,7 @@ install(FILES "${CMAKE_CURRENT_LIST_DIR}/tenon_gdb.py" DESTINATION "${CMAKE_INST
 # What a static library leaves to the program's link line (pkg-config --static).
 set(tenon_pc_libs "-pthread")
 set(tenon_pc_of_ZLIB zlib)
+set(tenon_pc_of_ZSTD libzstd)
 set(tenon_pc_of_RE2 re2)
 set(tenon_pc_of_PNG libpng)
 set(tenon_pc_of_JPEG libjpeg)
@@ -57,7 +59,7 @@ foreach(library IN ITEMS core image)
     list(TRANSFORM tenon_${library}_definitions PREPEND " -D" OUTPUT_VARIABLE flags)
     list(JOIN flags "" tenon_${library}_pc_cflags)
     set(requires "")
-    foreach(package IN ITEMS ZLIB RE2 PNG JPEG)
+    foreach(package IN ITEMS ZLIB ZSTD RE2 PNG JPEG)
         if("${package}::${package}" IN_LIST tenon_${library}_libraries)
             list(APPEND requires "${tenon_pc_of_${package}}")
         endif()

@@ -28,6 +28,7 @@ set(TENON_WITH_MPI ${tenon_with_mpi} CACHE STRING
     "Build tenon::mpi: collectives of processes that mpirun started: AUTO (when MPI is found), ON, OFF")
 set_property(CACHE TENON_WITH_MPI PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
+option(TENON_WITH_ZSTD "Read and write .zst files with libzstd, where it is found" ON)
 option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)
 option(TENON_WITH_JPEG "Read and write JPEG files with libjpeg-turbo, where it is found" ON)
 option(TENON_WITH_RE2 "Replace regular expressions with RE2, where it is found" ON)

@@ -7,7 +7,7 @@
 #include <tenon/image.hpp> // images
 
 #include <tenon/io/files/file_system.hpp>     // files by name, here and elsewhere
-#include <tenon/io/files/compressed.hpp>      // gzip and zlib around them
+#include <tenon/io/files/compressed.hpp>      // gzip, zlib and zstd around them
 #include <tenon/io/records/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
 #include <tenon/io/records/record_source.hpp> // opening them
 #include <tenon/io/records/record_writer.hpp> // and written: TFRecord, CSV, lines of text

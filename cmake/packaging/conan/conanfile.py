@@ -13,6 +13,7 @@ PARTS = {
     "images": ["libpng/[>=1.6 <2]", "libjpeg-turbo/[>=2.1 <4]"],
     "net": ["asio/[>=1.22 <2]", "cli11/[>=2.1 <3]", "openssl/[>=3 <4]"],
     "re2": ["re2/[>=20220601]"],
+    "zstd": ["zstd/[>=1.5 <2]"],
 }
 
 
@@ -23,7 +24,7 @@ class Tenon(ConanFile):
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], **{part: [True, False] for part in PARTS}}
-    default_options = {"shared": False, "fPIC": True, "images": True, "net": True, "re2": True}
+    default_options = {"shared": False, "fPIC": True, "images": True, "net": True, "re2": True, "zstd": True}
     implements = ["auto_shared_fpic"]
 
     def _sources(self):
@@ -52,7 +53,7 @@ class Tenon(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for name, part in (("PNG", "images"), ("JPEG", "images"), ("NET", "net"), ("RE2", "re2")):
+        for name, part in (("PNG", "images"), ("JPEG", "images"), ("NET", "net"), ("RE2", "re2"), ("ZSTD", "zstd")):
             toolchain.cache_variables["TENON_WITH_" + name] = bool(self.options.get_safe(part))
         for name in ("TENON_WITH_ONEDNN", "TENON_WITH_CUDA", "TENON_BUILD_TESTS", "TENON_BUILD_EXAMPLES"):
             toolchain.cache_variables[name] = False

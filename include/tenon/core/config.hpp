@@ -15,13 +15,16 @@
 #define TENON_HEADER_ONLY 0
 #endif
 
-/// TENON_WITH_ONEDNN, TENON_WITH_ZLIB, TENON_WITH_PNG (libpng), TENON_WITH_JPEG (libjpeg-turbo), TENON_WITH_RE2   1: the
-/// library is there to be used (and linked).
+/// TENON_WITH_ONEDNN, TENON_WITH_ZLIB, TENON_WITH_ZSTD, TENON_WITH_PNG (libpng), TENON_WITH_JPEG (libjpeg-turbo),
+/// TENON_WITH_RE2   1: the library is there to be used (and linked).
 #ifndef TENON_WITH_ONEDNN
 #define TENON_WITH_ONEDNN 0
 #endif
 #ifndef TENON_WITH_ZLIB
 #define TENON_WITH_ZLIB 0
+#endif
+#ifndef TENON_WITH_ZSTD
+#define TENON_WITH_ZSTD 0
 #endif
 #ifndef TENON_WITH_PNG
 #define TENON_WITH_PNG 0

@@ -12,17 +12,17 @@
 
 namespace tenon {
 
-/// Reads an IDX file: uint8, int8, int16, int32, float or double; gzipped ones too, whatever their name.
+/// Reads an IDX file: uint8, int8, int16, int32, float or double; packed ones too (gzip, zlib, zstd), whatever their name.
 ///
 /// Throws not_found_error (and permission_denied_error, ...) when the file cannot be opened,
 /// invalid_argument_error when it is no IDX file, data_loss_error when it is truncated, has more bytes than
-/// it should, or is damaged, unimplemented_error when it is gzipped and Tenon was built without zlib.
+/// it should, or is damaged, unimplemented_error when it is packed and Tenon was built without zlib or libzstd.
 any_array read_idx(const std::string& path);
 
 /// The same from memory; `name` stands in messages.
 any_array parse_idx(std::span<const std::byte> bytes, const std::string& name = "IDX data");
 
-/// Writes an IDX file, whole or not at all; gzipped when the name ends in .gz. Throws invalid_argument_error
+/// Writes an IDX file, whole or not at all; packed when the name ends in .gz or .zst. Throws invalid_argument_error
 /// for element types and sizes (2^32 and more) that the format does not have.
 void write_idx(const std::string& path, const any_array& a);
 
@@ -50,7 +50,7 @@ struct image_data {
 };
 
 /// Reads the four files of a data set like MNIST from `folder`: train-images-idx3-ubyte,
-/// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each with or without .gz, and
+/// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each with or without .gz or .zst, and
 /// with '.' or '-' before "idx". Throws not_found_error that lists what was looked for,
 /// invalid_argument_error when the files do not belong together.
 image_data load_mnist_like(const std::string& folder);

@@ -36,9 +36,10 @@ inline any_array read_idx_file(const auto& open, const std::string& name) {
     try {
         std::unique_ptr<readable_file> file = open();
         const std::int64_t stored = file->size();
-        if (!is_packed(file)) return read_idx_from(*file, name, stored, stored >= 0);
-        const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name);
-        return read_idx_from(*plain, name, stored < 0 ? -1 : (stored + 1) * best_compression, false);
+        const compression how = compression_of(file);
+        if (how == compression::none) return read_idx_from(*file, name, stored, stored >= 0);
+        const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name, how);
+        return read_idx_from(*plain, name, most_unpacked(stored, how), false);
     } catch (const error& e) {
         throw_error(e, std::string("read_idx: ") + e.what());
     }
@@ -48,7 +49,7 @@ inline any_array read_idx_file(const auto& open, const std::string& name) {
 inline std::string find_idx(const std::string& folder, const std::string& stem, const std::string& kind,
                             std::string& looked_for) {
     for (const char* separator : {"-", "."}) {
-        for (const char* suffix : {"", ".gz"}) {
+        for (const char* suffix : {"", ".gz", ".zst"}) {
             const std::string name = stem + separator + kind + suffix;
             const std::string path = folder + '/' + name;
             if (file_system_of(path).exists(path)) return path;

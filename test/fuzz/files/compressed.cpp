@@ -1,6 +1,6 @@
-// gzip and zlib of any bytes: at most as much comes out as deflate can have packed, the same in large pieces and in small ones,
+// gzip, zlib and zstd of any bytes: at most as much comes out as these can have packed, the same in large pieces and in small ones,
 // and again from the middle.
-// covers: io/files/compressed
+// covers: io/files/compressed io/files/zstd
 
 #include <algorithm>
 #include <cstdint>
@@ -38,16 +38,17 @@ outcome unpack(tenon::readable_file& file, std::size_t piece, std::size_t most) 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
     constexpr tenon::compression kinds[] = {tenon::compression::automatic, tenon::compression::gzip,
-                                            tenon::compression::zlib};
+                                            tenon::compression::zlib, tenon::compression::zstd};
     const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
     const auto open = [&](bool pipe) {
         auto file = std::make_unique<test_file>(bytes);
         file->pipe = pipe;
         file->at_once = pipe ? 3 : bytes.size();
-        return tenon::unpacked(std::move(file), "it", kinds[data[0] % 3]);
+        return tenon::unpacked(std::move(file), "it", kinds[data[0] % 4]);
     };
     try {
-        const std::size_t most = 1032 * (size + 1);
+        const auto most = static_cast<std::size_t>(
+            tenon::detail::most_unpacked(static_cast<std::int64_t>(size), tenon::compression::zstd));
         const auto file = open(false);
         const outcome all = unpack(*file, 1 << 16, most);
         if (unpack(*open(true), 17, most) != all) std::abort();

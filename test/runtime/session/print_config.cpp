@@ -49,6 +49,11 @@ TEST_CASE("config_text gives the version of what was found, and says what is don
 #else
     CHECK(line_of("zlib") == "not found: gzipped files cannot be read");
 #endif
+#if TENON_WITH_ZSTD
+    CHECK(line_of("zstd").starts_with("1."));
+#else
+    CHECK(line_of("zstd") == "not found: .zst files cannot be read");
+#endif
 #if TENON_WITH_PNG
     CHECK(line_of("libpng").starts_with("1."));
 #else

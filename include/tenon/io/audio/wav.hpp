@@ -21,7 +21,7 @@ struct wav_sound {
     wav_format format = wav_format::int16; ///< as it was stored; 64-bit floats are float32 here
 };
 
-/// Reads PCM of 8, 16, 24 and 32 bits, and floats of 32 and 64, with any number of channels; files packed by gzip or zlib, too.
+/// Reads PCM of 8, 16, 24 and 32 bits, and floats of 32 and 64, with any number of channels; files packed by gzip, zlib or zstd, too.
 ///
 /// Throws invalid_argument_error when it is no WAV file, data_loss_error when it is cut off or does not agree with itself,
 /// unimplemented_error, naming it, for another way to store samples, and what opening a file throws.

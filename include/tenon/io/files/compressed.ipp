@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +12,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/files/compressed.hpp>
+#include <tenon/io/files/unpacking_file.hpp>
+#include <tenon/io/files/zstd.hpp>
 
 namespace tenon {
 
@@ -87,20 +89,28 @@ inline bool begins_zlib(std::vector<unsigned char> first) {
 }
 #endif
 
-// gzip, zlib or none.
-inline compression kind_of(std::unique_ptr<readable_file>& file) {
-    // Two bytes tell nearly always: a pipe may not have more for a long time.
+// How many first bytes tell what a file is, when so many are there. Two tell nearly always: a pipe may not have more for a long
+// time.
+inline std::size_t telling_bytes(const std::vector<unsigned char>& first, std::size_t there) {
+    if (there < 2) return 2;
+    const bool may_be_zlib = first[0] == 0x78 && (first[0] * 256 + first[1]) % 31 == 0;
+    if (first[0] == 0x1F || may_be_zlib) return peeked_bytes;
+    const bool may_be_zstd = (first[0] == 0x28 && first[1] == 0xB5) || (first[0] >> 4 == 5 && first[1] == 0x2A);
+    return may_be_zstd ? 4 : 2;
+}
+
+TENON_INLINE compression compression_of(std::unique_ptr<readable_file>& file) {
     std::vector<unsigned char> first(peeked_bytes);
     std::size_t there = 0;
-    while (there < first.size()) {
-        const bool may_be_zlib = first[0] == 0x78 && (first[0] * 256 + first[1]) % 31 == 0;
-        if (there >= 2 && first[0] != 0x1F && !may_be_zlib) break;
+    while (there < telling_bytes(first, there)) {
         const std::size_t n = file->read(first.data() + there, first.size() - there);
         if (n == 0) break;
         there += n;
     }
     first.resize(there);
-    compression kind = begins_gzip(first) ? compression::gzip : compression::none;
+    compression kind = begins_gzip(first)   ? compression::gzip
+                       : begins_zstd(first) ? compression::zstd
+                                            : compression::none;
 #if TENON_WITH_ZLIB
     if (kind == compression::none && begins_zlib(first)) kind = compression::zlib;
 #endif
@@ -109,115 +119,74 @@ inline compression kind_of(std::unique_ptr<readable_file>& file) {
     return kind;
 }
 
-TENON_INLINE bool is_packed(std::unique_ptr<readable_file>& file) { return kind_of(file) != compression::none; }
+TENON_INLINE std::int64_t most_unpacked(std::int64_t packed, compression how) {
+    if (packed < 0) return -1;
+    const std::int64_t each = how == compression::zstd ? best_zstd : best_compression;
+    if (packed >= std::numeric_limits<std::int64_t>::max() / each) return std::numeric_limits<std::int64_t>::max();
+    return (packed + 1) * each;
+}
 
 #if TENON_WITH_ZLIB
 // As zlib names the formats: how large the window is, and what stands around it.
 inline constexpr int gzip_bits = 15 + 16, zlib_bits = 15, deflate_bits = -15;
 
-class unpacking_file final : public readable_file {
+class unpacking_zlib_file final : public unpacking_file {
 public:
-    unpacking_file(std::unique_ptr<readable_file> from, std::string path, int bits) :
-        from_(std::move(from)), path_(std::move(path)), bits_(bits), packed_(1 << 16) {
+    unpacking_zlib_file(std::unique_ptr<readable_file> from, std::string path, int bits) :
+        unpacking_file(std::move(from), std::move(path),
+                       bits == gzip_bits   ? "gzipped"
+                       : bits == zlib_bits ? "zlib"
+                                           : "deflated"),
+        bits_(bits) {
         if (::inflateInit2(&stream_, bits) != Z_OK) throw resource_exhausted_error("no memory for zlib");
     }
-    ~unpacking_file() override { ::inflateEnd(&stream_); }
-
-    std::size_t read(void* to, std::size_t bytes) override {
-        std::size_t done = 0;
-        while (done < bytes && !ended_) {
-            if (fault_) {
-                if (done > 0) break; // what came before it is given first
-                std::rethrow_exception(fault_);
-            }
-            if (stream_.avail_in == 0 && !more_waits_ && !refill()) continue;
-            if (between_members_ && !begin_member()) continue;
-            const auto room = static_cast<uInt>(std::min<std::size_t>(bytes - done, 1U << 30));
-            stream_.next_out = static_cast<Bytef*>(to) + done;
-            stream_.avail_out = room;
-            const int result = ::inflate(&stream_, Z_NO_FLUSH);
-            done += room - stream_.avail_out;
-            more_waits_ = stream_.avail_out == 0 && result == Z_OK; // in zlib, for which there was no room
-            if (result == Z_STREAM_END) between_members_ = true;
-            else if (result != Z_OK && result != Z_BUF_ERROR)
-                damaged("is damaged" + (stream_.msg ? std::string(" (") + stream_.msg + ")" : std::string()));
-        }
-        at_ += done;
-        return done;
-    }
-    void seek(std::uint64_t position) override {
-        if (position < at_) {
-            from_->seek(0);
-            ::inflateReset(&stream_);
-            stream_.avail_in = 0;
-            at_ = taken_ = 0;
-            between_members_ = ended_ = more_waits_ = false;
-            fault_ = nullptr;
-        }
-        std::vector<std::byte> passed(std::min<std::uint64_t>(position - at_, 1 << 16));
-        while (at_ < position)
-            if (read(passed.data(), std::min<std::uint64_t>(position - at_, passed.size())) == 0) break;
-    }
-    std::int64_t size() const override { return -1; }
+    ~unpacking_zlib_file() override { ::inflateEnd(&stream_); }
 
 private:
-    bool refill() {
-        try {
-            stream_.next_in = packed_.data();
-            stream_.avail_in = static_cast<uInt>(from_->read(packed_.data(), packed_.size()));
-        } catch (...) {
-            fault_ = std::current_exception();
-            return false;
-        }
-        taken_ += stream_.avail_in;
-        if (stream_.avail_in > 0) return true;
-        if (between_members_) ended_ = true;
-        else damaged(taken_ == 0 ? "is empty: not even its header is there" : "ends too early");
-        return false;
+    std::size_t unpack(unsigned char* to, std::size_t room) override {
+        stream_.next_in = const_cast<Bytef*>(next_); // zlib only reads it
+        stream_.avail_in = static_cast<uInt>(left_);
+        stream_.next_out = to;
+        stream_.avail_out = static_cast<uInt>(room);
+        const int result = ::inflate(&stream_, Z_NO_FLUSH);
+        next_ = stream_.next_in;
+        left_ = stream_.avail_in;
+        more_waits_ = stream_.avail_out == 0 && result == Z_OK;
+        if (result == Z_STREAM_END) between_members_ = true;
+        else if (result != Z_OK && result != Z_BUF_ERROR)
+            damaged("is damaged" + (stream_.msg ? std::string(" (") + stream_.msg + ")" : std::string()));
+        return room - stream_.avail_out;
     }
     // What follows a member: another one, or zeros, with which tapes and disks are filled up.
-    bool begin_member() {
+    bool begin_member() override {
         if (bits_ != gzip_bits) {
             damaged("is followed by other bytes");
             return false;
         }
-        while (stream_.avail_in > 0 && *stream_.next_in == 0) {
-            ++stream_.next_in;
-            --stream_.avail_in;
+        while (left_ > 0 && *next_ == 0) {
+            ++next_;
+            --left_;
         }
-        if (stream_.avail_in == 0) return false;
+        if (left_ == 0) return false;
         ::inflateReset(&stream_);
         between_members_ = false;
         return true;
     }
-    void damaged(const std::string& what) {
-        fault_ = std::make_exception_ptr(data_loss_error("'" + path_ + "': the " +
-                                                         (bits_ == gzip_bits   ? "gzipped"
-                                                          : bits_ == zlib_bits ? "zlib"
-                                                                               : "deflated") +
-                                                         " data " + what + ", at byte " +
-                                                         std::to_string(taken_ - stream_.avail_in) + " of the file"));
-    }
+    void restart() override { ::inflateReset(&stream_); }
 
-    std::unique_ptr<readable_file> from_;
-    std::string path_;
     int bits_;
     z_stream stream_{};
-    std::vector<Bytef> packed_;
-    std::uint64_t at_ = 0;    // of what is unpacked
-    std::uint64_t taken_ = 0; // of the file
-    bool between_members_ = false, ended_ = false, more_waits_ = false;
-    std::exception_ptr fault_; // told when all that came before it has been given
 };
 
-class packing_file final : public writable_file {
+class packing_zlib_file final : public writable_file {
 public:
-    packing_file(std::unique_ptr<writable_file> to, compression how, int level) : to_(std::move(to)), packed_(1 << 16) {
+    packing_zlib_file(std::unique_ptr<writable_file> to, compression how, int level) :
+        to_(std::move(to)), packed_(1 << 16) {
         if (::deflateInit2(&stream_, level, Z_DEFLATED, how == compression::gzip ? gzip_bits : zlib_bits, 8,
                            Z_DEFAULT_STRATEGY) != Z_OK)
             throw resource_exhausted_error("no memory for zlib");
     }
-    ~packing_file() override { ::deflateEnd(&stream_); }
+    ~packing_zlib_file() override { ::deflateEnd(&stream_); }
 
     void write(const void* from, std::size_t bytes) override {
         const auto* at = static_cast<const Bytef*>(from);
@@ -260,7 +229,7 @@ private:
 TENON_INLINE std::unique_ptr<readable_file> inflated([[maybe_unused]] std::unique_ptr<readable_file> file,
                                                      const std::string& path) {
 #if TENON_WITH_ZLIB
-    return std::make_unique<unpacking_file>(std::move(file), path, deflate_bits);
+    return std::make_unique<unpacking_zlib_file>(std::move(file), path, deflate_bits);
 #else
     no_zlib(path, "store it without");
 #endif
@@ -270,11 +239,12 @@ TENON_INLINE std::unique_ptr<readable_file> inflated([[maybe_unused]] std::uniqu
 
 TENON_INLINE std::unique_ptr<readable_file> unpacked(std::unique_ptr<readable_file> file, const std::string& path,
                                                      compression how) {
-    if (how == compression::automatic) how = detail::kind_of(file);
+    if (how == compression::automatic) how = detail::compression_of(file);
     if (how == compression::none) return file;
+    if (how == compression::zstd) return detail::unpacked_zstd(std::move(file), path);
 #if TENON_WITH_ZLIB
-    return std::make_unique<detail::unpacking_file>(std::move(file), path,
-                                                    how == compression::gzip ? detail::gzip_bits : detail::zlib_bits);
+    return std::make_unique<detail::unpacking_zlib_file>(
+        std::move(file), path, how == compression::gzip ? detail::gzip_bits : detail::zlib_bits);
 #else
     detail::no_zlib(path, "unpack the file (gunzip)");
 #endif
@@ -282,16 +252,20 @@ TENON_INLINE std::unique_ptr<readable_file> unpacked(std::unique_ptr<readable_fi
 
 TENON_INLINE std::unique_ptr<writable_file> packed(std::unique_ptr<writable_file> file, const std::string& path,
                                                    compression how, int level) {
-    if (level < -1 || level > 9)
-        throw invalid_argument_error("'" + path + "': a compression level is 0 to 9, or -1, not " +
-                                     std::to_string(level));
     if (how == compression::automatic)
         how = path.ends_with(".gz")     ? compression::gzip
               : path.ends_with(".zlib") ? compression::zlib
+              : path.ends_with(".zst")  ? compression::zstd
                                         : compression::none;
+    const int least = how == compression::zstd ? 1 : 0, most = how == compression::zstd ? 22 : 9;
+    if (level != -1 && (level < least || level > most))
+        throw invalid_argument_error("'" + path + "': a compression level" +
+                                     (how == compression::zstd ? " of zstd" : "") + " is " + std::to_string(least) +
+                                     " to " + std::to_string(most) + ", or -1, not " + std::to_string(level));
     if (how == compression::none) return file;
+    if (how == compression::zstd) return detail::packed_zstd(std::move(file), path, level);
 #if TENON_WITH_ZLIB
-    return std::make_unique<detail::packing_file>(std::move(file), how, level);
+    return std::make_unique<detail::packing_zlib_file>(std::move(file), how, level);
 #else
     detail::no_zlib(path, "write it without");
 #endif

@@ -15,7 +15,7 @@ namespace tenon {
 struct file_mark;
 
 /// Reads an array of bools, integers, halfs, floats or doubles, of either byte order, stored by rows or by columns (Fortran); by
-/// rows in memory. Packed files (gzip, zlib) too.
+/// rows in memory. Packed files (gzip, zlib, zstd) too.
 ///
 /// Throws not_found_error (and permission_denied_error, ...) when the file cannot be opened, invalid_argument_error when it is no
 /// .npy file, data_loss_error when it is cut off, has more bytes than it should, or is damaged, unimplemented_error for other

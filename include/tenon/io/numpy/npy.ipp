@@ -48,9 +48,10 @@ inline any_array read_npy_file(const auto& open, const std::string& name) {
     try {
         std::unique_ptr<readable_file> file = open();
         const std::int64_t stored = file->size();
-        if (!is_packed(file)) return read_npy_from(*file, name, stored, stored >= 0);
-        const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name);
-        return read_npy_from(*plain, name, stored < 0 ? -1 : (stored + 1) * best_compression, false);
+        const compression how = compression_of(file);
+        if (how == compression::none) return read_npy_from(*file, name, stored, stored >= 0);
+        const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name, how);
+        return read_npy_from(*plain, name, most_unpacked(stored, how), false);
     } catch (const error& e) {
         throw_error(e, std::string("read_npy: ") + e.what());
     }

@@ -15,7 +15,7 @@
 
 /// Writers of record files. A file appears when commit() is called, whole, in the place of what had its name; a writer that ends
 /// without it leaves nothing behind. Packed as `compressed` says, automatic: with gzip where the name ends in ".gz", with
-/// zlib where it ends in ".zlib". For one thread at a time. What goes wrong is the error that fits, naming the file.
+/// zlib where it ends in ".zlib", with zstd where in ".zst". For one thread at a time. What goes wrong is the error that fits, naming the file.
 
 namespace tenon {
 

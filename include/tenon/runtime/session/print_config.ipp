@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <tenon/io/files/image_library.hpp>
+#include <tenon/io/files/zstd.hpp>
 #include <tenon/io/text/regex_replacer.hpp>
 #include <tenon/simd/isa.hpp>
 
@@ -86,6 +87,7 @@ TENON_INLINE std::string config_text() {
     line("oneDNN", detail::onednn_text());
     line("zlib", detail::zlib_text());
     const detail::image_library* const images = detail::find_image_library();
+    line("zstd", detail::zstd_library());
     line("libpng", images ? images->png() : "not linked: images are tenon::image");
     line("libjpeg", images ? images->jpeg() : "not linked: images are tenon::image");
     line("RE2", detail::re2_library());
