@@ -114,6 +114,32 @@ if(TENON_WITH_RE2)
     endif()
 endif()
 
+# Parquet and Arrow files. These libraries speak in strings of a C++ standard library, too.
+set(TENON_HAS_ARROW OFF)
+if(TENON_WITH_ARROW)
+    if(TENON_WITH_ARROW STREQUAL "AUTO")
+        find_package(ArrowParquet QUIET)
+    else()
+        find_package(ArrowParquet REQUIRED)
+    endif()
+    if(TARGET ArrowParquet::ArrowParquet)
+        include(CheckCXXSourceCompiles)
+        set(CMAKE_REQUIRED_LIBRARIES ArrowParquet::ArrowParquet)
+        set(CMAKE_CXX_STANDARD 20)
+        check_cxx_source_compiles("
+            #include <arrow/memory_pool.h>
+            #include <parquet/properties.h>
+            int main() {
+                return arrow::default_memory_pool()->backend_name().empty() + parquet::default_reader_properties().is_buffered_stream_enabled();
+            }"
+            TENON_LINKS_ARROW)
+        unset(CMAKE_REQUIRED_LIBRARIES)
+        unset(CMAKE_CXX_STANDARD)
+        set(TENON_HAS_ARROW ${TENON_LINKS_ARROW})
+        set(TENON_Arrow_ORIGIN "${ArrowParquet_VERSION}")
+    endif()
+endif()
+
 # oneDNN takes long to build, so it is fetched only when asked for by name.
 set(TENON_HAS_ONEDNN OFF)
 if(TENON_WITH_ONEDNN STREQUAL "AUTO")

@@ -1,4 +1,4 @@
-# install, find_package(tenon [COMPONENTS tenon core image header_only net server launch mpi cuda]), pkg-config tenon,
+# install, find_package(tenon [COMPONENTS tenon core image arrow header_only net server launch mpi cuda]), pkg-config tenon,
 # tenon-core, tenon-net, tenon-server
 
 include(CMakePackageConfigHelpers)
@@ -10,7 +10,7 @@ set(tenon_artifacts LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev ARCHIVE COM
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" PATTERN "*.md" EXCLUDE)
 
-foreach(library IN ITEMS tenon core image header_only net server launch mpi cuda)
+foreach(library IN ITEMS tenon core image arrow header_only net server launch mpi cuda)
     if(TARGET tenon_${library})
         install(TARGETS tenon_${library} EXPORT tenon_${library} ${tenon_artifacts})
         install(EXPORT tenon_${library} FILE tenon-${library}-targets.cmake NAMESPACE tenon::
@@ -43,6 +43,7 @@ install(FILES
     "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindZSTD.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/FindArrowParquet.cmake"
     DESTINATION "${tenon_cmake_dir}")
 
 # How gdb shows arrays and tensors: "source" this file.
@@ -86,6 +87,9 @@ endif()
 set(tenon_pc tenon tenon-core)
 if(TENON_WITH_NET)
     list(APPEND tenon_pc tenon-net tenon-server)
+endif()
+if(TENON_HAS_ARROW AND NOT TENON_ARROW_ROOT) # such a folder has no .pc files
+    list(APPEND tenon_pc tenon-arrow)
 endif()
 if(TENON_HAS_MPI)
     list(APPEND tenon_pc tenon-mpi)

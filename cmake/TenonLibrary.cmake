@@ -2,6 +2,7 @@
 #                     (ops/THEME/FAMILY.hpp), all found by glob
 # tenon::image        the same of images, their files and ops, which who links tenon::core alone does without
 # tenon::tenon        both
+# tenon::arrow        Parquet and Arrow files, where Apache Arrow is found; header-only a program defines TENON_WITH_ARROW and links it
 # tenon::header_only  everything inline; a user's program compiles what it uses
 
 set(tenon_include_dir "${PROJECT_SOURCE_DIR}/include")
@@ -22,6 +23,7 @@ endforeach()
 set(tenon_files_in_unit 8)
 set(tenon_core_sources "")
 set(tenon_image_sources "")
+set(tenon_arrow_sources "")
 foreach(file IN LISTS tenon_ipp tenon_ops)
     cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
     cmake_path(GET file PARENT_PATH unit)
@@ -34,6 +36,8 @@ foreach(file IN LISTS tenon_ipp tenon_ops)
         set(library core)
         if(file MATCHES "^tenon/(io|ops)/image/")
             set(library image)
+        elseif(file MATCHES "^tenon/arrow/")
+            set(library arrow)
         endif()
         list(APPEND tenon_${library}_sources "${tenon_source_${unit}}")
         set(tenon_files_left_${unit} ${tenon_files_in_unit})
@@ -104,5 +108,10 @@ foreach(library IN ITEMS core image)
 endforeach()
 target_link_libraries(tenon_image PUBLIC tenon_core)
 tenon_always_linked(tenon_image tenon_image_linked) # data sets and event files, which are the core's, name nothing of it
+if(TENON_HAS_ARROW)
+    tenon_library(arrow ${tenon_arrow_sources})
+    target_compile_definitions(tenon_arrow PUBLIC TENON_WITH_ARROW=1)
+    target_link_libraries(tenon_arrow PUBLIC tenon_core PRIVATE ArrowParquet::ArrowParquet)
+endif()
 tenon_library(tenon)
 target_link_libraries(tenon_tenon INTERFACE tenon_image tenon_core)

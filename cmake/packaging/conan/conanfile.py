@@ -10,6 +10,7 @@ from conan.tools.files import copy, load
 
 # What may be left out, and what it takes.
 PARTS = {
+    "arrow": ["arrow/[>=21]"],
     "images": ["libpng/[>=1.6 <2]", "libjpeg-turbo/[>=2.1 <4]"],
     "net": ["asio/[>=1.22 <2]", "cli11/[>=2.1 <3]", "openssl/[>=3 <4]"],
     "re2": ["re2/[>=20220601]"],
@@ -24,7 +25,7 @@ class Tenon(ConanFile):
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], **{part: [True, False] for part in PARTS}}
-    default_options = {"shared": False, "fPIC": True, "images": True, "net": True, "re2": True, "zstd": True}
+    default_options = {"shared": False, "fPIC": True, "arrow": False, "images": True, "net": True, "re2": True, "zstd": True}
     implements = ["auto_shared_fpic"]
 
     def _sources(self):
@@ -45,6 +46,10 @@ class Tenon(ConanFile):
             for package in packages if self.options.get_safe(part) else []:
                 self.requires(package)
 
+    def configure(self):
+        if self.options.arrow:
+            self.options["arrow"].parquet = True
+
     def validate(self):
         check_min_cppstd(self, 20)
 
@@ -53,7 +58,7 @@ class Tenon(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for name, part in (("PNG", "images"), ("JPEG", "images"), ("NET", "net"), ("RE2", "re2"), ("ZSTD", "zstd")):
+        for name, part in (("ARROW", "arrow"), ("PNG", "images"), ("JPEG", "images"), ("NET", "net"), ("RE2", "re2"), ("ZSTD", "zstd")):
             toolchain.cache_variables["TENON_WITH_" + name] = bool(self.options.get_safe(part))
         for name in ("TENON_WITH_ONEDNN", "TENON_WITH_CUDA", "TENON_BUILD_TESTS", "TENON_BUILD_EXAMPLES"):
             toolchain.cache_variables[name] = False

@@ -16,7 +16,7 @@
 #endif
 
 /// TENON_WITH_ONEDNN, TENON_WITH_ZLIB, TENON_WITH_ZSTD, TENON_WITH_PNG (libpng), TENON_WITH_JPEG (libjpeg-turbo),
-/// TENON_WITH_RE2   1: the library is there to be used (and linked).
+/// TENON_WITH_RE2, TENON_WITH_ARROW (Apache Arrow and Parquet, by tenon/arrow.hpp alone)   1: the library is there to be used (and linked).
 #ifndef TENON_WITH_ONEDNN
 #define TENON_WITH_ONEDNN 0
 #endif
@@ -34,6 +34,9 @@
 #endif
 #ifndef TENON_WITH_RE2
 #define TENON_WITH_RE2 0
+#endif
+#ifndef TENON_WITH_ARROW
+#define TENON_WITH_ARROW 0
 #endif
 
 /// Marks a function that is defined in an .ipp file or behind TENON_KERNELS_OF_f.

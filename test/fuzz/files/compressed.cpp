@@ -51,7 +51,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             tenon::detail::most_unpacked(static_cast<std::int64_t>(size), tenon::compression::zstd));
         const auto file = open(false);
         const outcome all = unpack(*file, 1 << 16, most);
-        if (unpack(*open(true), 17, most) != all) std::abort();
+        const outcome piped = unpack(*open(true), 17, most);
+        // Of a stored block of zstd that is damaged, what came of it before is given; of one that came whole, nothing.
+        const bool same =
+            kinds[data[0] % 4] == tenon::compression::gzip || kinds[data[0] % 4] == tenon::compression::zlib
+                ? piped.bytes == all.bytes
+                : piped.bytes.starts_with(all.bytes);
+        if (!same || piped.error != all.error) std::abort();
         const std::size_t at = all.bytes.empty() ? 0 : data[0] % all.bytes.size();
         file->seek(at);
         const outcome rest = unpack(*file, 1 << 10, most);

@@ -3,6 +3,7 @@
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS FEATURES
+    arrow  TENON_WITH_ARROW
     images TENON_WITH_PNG
     images TENON_WITH_JPEG
     net    TENON_WITH_NET

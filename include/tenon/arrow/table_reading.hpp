@@ -1,0 +1,106 @@
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/data/data_set.hpp>
+
+/// Tables by columns, in Parquet files and in those of Arrow (IPC files and streams, Feather version 2), as data sets.
+///
+///     struct flat {
+///         float price = 0;
+///         std::string city;
+///         tn::array<float, tn::shape<3>> scores; // a column of lists
+///         static constexpr auto fields() {
+///             return tn::record_fields("price", &flat::price, "city", &flat::city, "scores", &flat::scores);
+///         }
+///     };
+///     auto flats = tn::data::parquet<flat>("flats.parquet");      // three columns of it are read
+///     auto pairs = tn::data::arrow_file<float, std::string>("flats.arrow", {.columns = {"price", "city"}});
+
+namespace tenon::data {
+
+struct table_read_options {
+    /// The columns that the components are, by name; of a struct its fields() say so. Empty: the file's columns, in order, and no others.
+    std::vector<std::string> columns = {};
+    /// What nulls are, a text for each component, as in CSV; empty: a null is an invalid_argument_error. A component without:
+    /// std::nullopt. It stands for a list, or for one element of it.
+    std::vector<std::optional<std::string>> defaults = {};
+    /// Rows of a column that are decoded together. A batch that lies within such rows shares their memory, where the column's numbers
+    /// are of the component's type and none is null.
+    std::int64_t decoded_rows = std::int64_t{1} << 16;
+};
+
+} // namespace tenon::data
+
+namespace tenon::detail {
+
+enum class table_format { parquet, arrow };
+
+struct table_field {
+    std::string name; ///< of the column; empty: the one at the component's place
+    tensor_type type;
+};
+data_node::pointer table_rows(table_format format, std::vector<std::string> files, std::vector<table_field> fields,
+                              const data::table_read_options& o);
+
+// Sizes behind the first are numbers: lists of a column may differ in length, and what is in them may not.
+template <class T> inline constexpr bool is_table_operand = false;
+template <class T> inline constexpr bool is_table_operand<operand_type<T, shape<>>> = true;
+template <class T, auto First, auto... D>
+inline constexpr bool is_table_operand<operand_type<T, shape<First, D...>>> = (is_count<D> && ...);
+template <class List> inline constexpr bool are_table_operands = false;
+template <class... Operand>
+inline constexpr bool are_table_operands<operand_list<Operand...>> = (is_table_operand<Operand> && ...);
+
+template <class... C>
+data_set<C...> table_of(table_format format, std::vector<std::string> files, const data::table_read_options& o) {
+    static_assert(
+        are_table_operands<typename data_set<C...>::operands>,
+        "tenon::data::parquet, arrow_file: a component is a number, a text, or an array of either, whose sizes are "
+        "numbers but for the first");
+    std::vector<table_field> fields;
+    for (const tensor_type& t : data_set<C...>::types()) fields.push_back({{}, t});
+    if constexpr (requires { schema<C...>::names(); }) {
+        const std::vector<std::string> names = schema<C...>::names();
+        for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
+    }
+    return data_set<C...>(untyped::data_set(table_rows(format, std::move(files), std::move(fields), o)));
+}
+
+} // namespace tenon::detail
+
+namespace tenon::data {
+
+/// The rows of Parquet files, one file after another. C...: what each column holds: T, or component<T, S> for lists; or one struct with
+/// fields(), whose names are columns, in any order and beside others, which are not read. Lists hold as many elements as S says, in
+/// lists of lists or in one; the first size may be dyn. Numbers become T where they fit: integers any integer, all numbers (and
+/// decimals) float, double, half; dates and times the integers that are stored. A column of another type is an invalid_argument_error
+/// that names both. A value that does not fit, a null or a list of another length is one with file, row and column, and who goes on
+/// gets the row behind it. What Arrow's library cannot read is data_loss_error, and the next row group, or file, follows.
+template <class... C> data_set<C...> parquet(std::vector<std::string> files, const table_read_options& o = {}) {
+    return tenon::detail::table_of<C...>(tenon::detail::table_format::parquet, std::move(files), o);
+}
+// A template, so that two names in braces are two files.
+template <class... C>
+data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {
+    return parquet<C...>(std::vector<std::string>{file}, o);
+}
+
+/// The same of Arrow's IPC files and streams, and of Feather version 2. Streams may be packed (gzip, zlib, zstd).
+template <class... C> data_set<C...> arrow_file(std::vector<std::string> files, const table_read_options& o = {}) {
+    return tenon::detail::table_of<C...>(tenon::detail::table_format::arrow, std::move(files), o);
+}
+template <class... C>
+data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {
+    return arrow_file<C...>(std::vector<std::string>{file}, o);
+}
+
+} // namespace tenon::data
+
+#if TENON_HEADER_ONLY
+#include <tenon/arrow/table_reading.ipp>
+#endif

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <tenon/arrow/table_reading.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/data/steps/file_walk.hpp>
+#include <tenon/data/steps/pipeline.hpp>
+#include <tenon/data/steps/rows.hpp>
+#include <tenon/io/text/element_text.hpp>
+
+#if TENON_WITH_ARROW
+#include <tenon/arrow/arrow_batches.inl>
+#include <tenon/arrow/arrow_columns.inl>
+#endif
+
+namespace tenon::detail {
+
+inline const char* reader_name(table_format f) { return f == table_format::parquet ? "parquet" : "arrow_file"; }
+
+#if TENON_WITH_ARROW
+
+class table_node final : public data_node {
+public:
+    table_node(table_format format, std::vector<std::string> files, std::vector<table_field> fields,
+               const data::table_read_options& o) :
+        data_node(reader_name(format), types_of_fields(fields)),
+        format_(format),
+        files_(std::move(files)),
+        fields_(std::move(fields)),
+        decoded_rows_(o.decoded_rows) {
+        const std::string who = step() + ": ";
+        if (decoded_rows_ < 1)
+            throw invalid_argument_error(who + "decoded_rows is " + std::to_string(decoded_rows_) + "; give 1 or more");
+        const auto one_each = [&](const char* what, std::size_t given) {
+            if (given > 0 && given != fields_.size())
+                throw invalid_argument_error(who + std::to_string(given) + " " + what + " for " +
+                                             std::to_string(fields_.size()) +
+                                             " components; give one for each, or none");
+        };
+        one_each("columns", o.columns.size());
+        one_each("defaults", o.defaults.size());
+        for (std::size_t c = 0; c < o.columns.size(); ++c) {
+            if (!fields_[c].name.empty())
+                throw invalid_argument_error(who + "the struct's fields() name the columns; leave `columns` empty");
+            fields_[c].name = o.columns[c];
+        }
+        missing_.resize(fields_.size());
+        for (std::size_t c = 0; c < o.defaults.size(); ++c) {
+            if (!o.defaults[c]) continue;
+            const element_type e = fields_[c].type.element;
+            missing_[c] = any_array(e, extents());
+            const text_fault f = element_of_text(*o.defaults[c], e, missing_[c].data());
+            if (f != text_fault::none)
+                throw invalid_argument_error(who + "the default of component " + std::to_string(c) + ", " +
+                                             shown_text(*o.defaults[c]) + ", " + words(f, e));
+        }
+    }
+    std::unique_ptr<element_stream> make(pipeline& p) const override;
+    std::unique_ptr<element_stream> make_batches(pipeline& p, std::int64_t n, bool drop_remainder) const override;
+    bool may_wait() const override { return true; }
+
+private:
+    static std::vector<tensor_type> types_of_fields(const std::vector<table_field>& fields) {
+        std::vector<tensor_type> types;
+        for (const table_field& f : fields) types.push_back(f.type);
+        return types;
+    }
+    // For each component the column of its name, or at its place.
+    std::vector<int> columns_in(const ::arrow::Schema& schema, const std::string& where) const {
+        const auto refuse = [&](const std::string& what) {
+            std::string names;
+            for (int i = 0; i < std::min(schema.num_fields(), 20); ++i)
+                names += (i > 0 ? ", " : "") + shown_text(schema.field(i)->name());
+            throw invalid_argument_error(where + ": " + what + "; its columns are " + names +
+                                         (schema.num_fields() > 20 ? ", ..." : ""));
+        };
+        if (fields_[0].name.empty() && static_cast<std::size_t>(schema.num_fields()) != fields_.size())
+            refuse("it has " + std::to_string(schema.num_fields()) + " columns, and an element " +
+                   std::to_string(fields_.size()) + " components: say which they are with {.columns = {..}}");
+        std::vector<int> columns;
+        for (std::size_t c = 0; c < fields_.size(); ++c) {
+            const std::string& name = fields_[c].name;
+            int at = static_cast<int>(c);
+            if (!name.empty()) {
+                const std::vector<int> called = schema.GetAllFieldIndices(name);
+                if (called.empty()) refuse("there is no column called " + shown_text(name));
+                if (called.size() > 1)
+                    refuse("there are " + std::to_string(called.size()) + " columns called " + shown_text(name));
+                at = called[0];
+            }
+            const ::arrow::Field& field = *schema.field(at);
+            if (const std::string why = misfit_of_column(*field.type(), fields_[c].type); !why.empty())
+                throw invalid_argument_error(where + ": column " + shown_text(field.name()) + " is " +
+                                             field.type()->ToString() + ", and the component " +
+                                             (fields_[c].type.extents.rank() == 0 ? name_of(fields_[c].type.element)
+                                                                                  : to_string(fields_[c].type)) +
+                                             ": " + why);
+            columns.push_back(at);
+        }
+        return columns;
+    }
+
+    class stream;
+
+    const table_format format_;
+    const std::vector<std::string> files_;
+    std::vector<table_field> fields_;
+    std::vector<any_array> missing_; // a scalar for each component that may be missing
+    const std::int64_t decoded_rows_;
+};
+
+#include <tenon/arrow/table_stream.inl>
+
+inline std::unique_ptr<element_stream> table_node::make(pipeline& p) const {
+    return std::make_unique<stream>(*this, p, 0, false);
+}
+inline std::unique_ptr<element_stream> table_node::make_batches(pipeline& p, std::int64_t n,
+                                                                bool drop_remainder) const {
+    for (const table_field& f : fields_)
+        if (!f.type.extents.is_static()) return nullptr;
+    return std::make_unique<stream>(*this, p, n, drop_remainder);
+}
+
+TENON_INLINE data_node::pointer table_rows(table_format format, std::vector<std::string> files,
+                                           std::vector<table_field> fields, const data::table_read_options& o) {
+    return std::make_shared<table_node>(format, std::move(files), std::move(fields), o);
+}
+
+#else
+
+TENON_INLINE data_node::pointer table_rows(table_format format, std::vector<std::string>, std::vector<table_field>,
+                                           const data::table_read_options&) {
+    throw unimplemented_error(std::string(reader_name(format)) +
+                              ": this program was built without Apache Arrow; link tenon::arrow, or define "
+                              "TENON_WITH_ARROW=1 where Tenon is header-only");
+}
+
+#endif
+
+} // namespace tenon::detail

@@ -1,0 +1,127 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <tenon/arrow.hpp>
+
+#include <arrow/rows.hpp>
+#include <messages.hpp>
+
+namespace tn = tenon;
+
+// pyarrow.sh writes the tables, row i made of i, and reads what is written here: pyarrow_tables.py.
+
+namespace {
+
+const char* folder() { return std::getenv("TENON_ARROW_FOLDER"); }
+
+// All of the table's columns, as the nearest types.
+struct wide_row {
+    std::int8_t i8 = 0;
+    std::uint64_t u64 = 0;
+    tn::half h;
+    float f = 0;
+    double d = 0;
+    bool b = false;
+    std::string text, large_text, bytes, category;
+    double null_double = 0;
+    std::int32_t day = 0;
+    std::int64_t time = 0;
+    double money = 0;
+    tn::array<std::int32_t, tn::shape<3>> fixed;
+    tn::array<double, tn::shape<2, 2>> lists; // of one list
+    tn::array<std::int64_t, tn::shape<tn::dyn>> ragged;
+    tn::array<float, tn::shape<2, 2>> matrix;
+    tn::array<std::int32_t, tn::shape<2>> null_list;
+    tn::array<float, tn::shape<2, 2>> tensor;
+    static constexpr auto fields() {
+        return tn::record_fields("i8", &wide_row::i8, "u64", &wide_row::u64, "half", &wide_row::h, "float",
+                                 &wide_row::f, "double", &wide_row::d, "bool", &wide_row::b, "text", &wide_row::text,
+                                 "large_text", &wide_row::large_text, "bytes", &wide_row::bytes, "category",
+                                 &wide_row::category, "null_double", &wide_row::null_double, "day", &wide_row::day,
+                                 "time", &wide_row::time, "money", &wide_row::money, "fixed", &wide_row::fixed, "lists",
+                                 &wide_row::lists, "ragged", &wide_row::ragged, "matrix", &wide_row::matrix,
+                                 "null_list", &wide_row::null_list, "tensor", &wide_row::tensor);
+    }
+};
+
+template <class T, class S> std::vector<double> values(const tn::array<T, S>& a) {
+    return std::vector<double>(a.data(), a.data() + a.size());
+}
+using doubles = std::vector<double>;
+
+void check_row(const wide_row& r, std::int64_t i) {
+    const auto d = static_cast<double>(i);
+    CHECK(r.i8 == i % 100);
+    CHECK(r.u64 == static_cast<std::uint64_t>(i) * 1'000'000'000'000ULL);
+    CHECK(float(r.h) == static_cast<float>(i) / 4);
+    CHECK(r.f == static_cast<float>(i) / 8);
+    CHECK(r.d == d / 3);
+    CHECK(r.b == (i % 3 == 0));
+    CHECK(r.text == "text " + std::to_string(i % 10));
+    CHECK(r.large_text == "\xc3\xa4" + std::to_string(i));
+    CHECK(r.bytes == std::string{static_cast<char>(i % 256), '\xff'});
+    CHECK(r.category == "class " + std::to_string(i % 4));
+    CHECK(r.null_double == (i % 5 == 0 ? -1 : d / 2));
+    CHECK(r.day == i);
+    CHECK(r.time == i * 1000);
+    CHECK(r.money == doctest::Approx(d / 100).epsilon(1e-15));
+    CHECK(values(r.fixed) == doubles{d, d + 1, d + 2});
+    CHECK(values(r.lists) == doubles(4, d * 1.5));
+    doubles ragged;
+    for (std::int64_t k = 0; k < i % 5; ++k) ragged.push_back(static_cast<double>(k));
+    CHECK(values(r.ragged) == ragged);
+    CHECK(values(r.matrix) == doubles{d, d + 1, d + 2, d + 3});
+    CHECK(values(r.null_list) == (i % 7 == 0 ? doubles{-5, -5} : doubles{d, -5}));
+    CHECK(values(r.tensor) == doubles{d, 0, 0, -d});
+}
+
+tn::data::table_read_options with_defaults() {
+    tn::data::table_read_options o;
+    o.defaults.resize(20);
+    o.defaults[10] = "-1";
+    o.defaults[18] = "-5";
+    return o;
+}
+template <class Set> void check_rows(const Set& set) {
+    std::int64_t i = 0;
+    for (const auto& row : set) check_row(row, i++);
+    CHECK(i == 1000);
+}
+
+} // namespace
+
+TEST_CASE("tables of pyarrow in Parquet are read: codecs, pages, nulls, lists, dates, decimals, categories, tensors") {
+    if (!folder()) return;
+    for (const char* name : {"snappy", "zstd", "plain"})
+        check_rows(tn::data::parquet<wide_row>(std::string(folder()) + "/" + name + ".parquet", with_defaults()));
+}
+
+TEST_CASE("tables of pyarrow in Arrow files and streams, and in Feather, are read alike; Feather's first version is "
+          "refused") {
+    if (!folder()) return;
+    const std::string in = folder();
+    for (const char* name : {"/file.arrow", "/stream.arrow", "/lz4.feather"}) {
+        const auto set = tn::data::arrow_file<wide_row>(in + name, with_defaults());
+        check_rows(set);
+        // Also from the middle on.
+        auto it = set.iterate();
+        for (int i = 0; i < 431; ++i) REQUIRE(it.next());
+        auto on = set.iterate();
+        on.restore(it.save());
+        const auto row = on.next();
+        REQUIRE(row);
+        check_row(*row, 431);
+    }
+    auto old = tn::data::arrow_file<std::int64_t>(in + "/old.feather").iterate();
+    CHECK(contains(message_of<tn::unimplemented_error>([&] { old.next(); }), "it is Feather version 1"));
+}
+
+TEST_CASE("tables of pyarrow's reader are those that were written") {
+    if (!folder()) return;
+    tn::write_parquet(std::string(folder()) + "/t.parquet", flats(0, 500), {.group_rows = 150});
+    tn::write_arrow(std::string(folder()) + "/t.arrow", flats(0, 500), {.group_rows = 150});
+}
