@@ -96,6 +96,12 @@ template <class Set> void check_rows(const Set& set) {
 
 TEST_CASE("tables of pyarrow in Parquet are read: codecs, pages, nulls, lists, dates, decimals, categories, tensors") {
     if (!folder()) return;
+    std::string types;
+    for (const auto& c : tn::data::parquet_columns(std::string(folder()) + "/snappy.parquet"))
+        types += to_string(c.type) + " ";
+    CHECK(types == "int8[] uint64[] half[] float[] double[] bool[] string[] string[] string[] string[] double[] "
+                   "int32[] int64[] double[] "
+                   "int32[3] double[?] int64[?] float[2, 2] int32[?] float[4] ");
     for (const char* name : {"snappy", "zstd", "plain"})
         check_rows(tn::data::parquet<wide_row>(std::string(folder()) + "/" + name + ".parquet", with_defaults()));
 }

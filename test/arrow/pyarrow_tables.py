@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import sys
+import warnings
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -54,6 +55,7 @@ if command == "write":
         out.write_table(table, max_chunksize=99)
     with pa.ipc.new_stream(f"{folder}/stream.arrow", table.schema) as out:
         out.write_table(table, max_chunksize=99)
+    warnings.simplefilter("ignore") # of a format that is not written any more
     feather.write_feather(pa.table({"a": [1]}), f"{folder}/old.feather", version=1)
 else:
     for path, read in (("t.parquet", pq.read_table), ("t.arrow", feather.read_table)):

@@ -321,6 +321,32 @@ TEST_CASE("columns that are not there, or of other types, are named with what is
                    "the struct's fields() name the columns"));
 }
 
+TEST_CASE("without types, components are the columns as the first file has them") {
+    const temporary_folder folder;
+    const std::string path = folder / "t";
+    tn::write_parquet(path, flats(0, 3));
+    const auto columns = tn::data::parquet_columns(path);
+    texts said;
+    for (const auto& c : columns) said.push_back(c.name + " " + to_string(c.type));
+    CHECK(said == texts{"rooms int32[]", "price float[]", "city string[]", "sold bool[]", "scores float[2, 3]"});
+
+    const tn::untyped::data_set some = tn::untyped::parquet({path}, {.columns = {"city", "scores"}});
+    tn::data_run run(some);
+    std::vector<tn::any_array> element;
+    for (int32_t i = 0; i < 3; ++i) {
+        REQUIRE(run.next(element));
+        REQUIRE(element.size() == 2);
+        CHECK(*element[0].data<std::string>() == flat_of(i).city);
+        CHECK(element[1] == flat_of(i).scores.untyped());
+    }
+    CHECK_FALSE(run.next(element));
+    CHECK(tn::untyped::parquet({path}).components().size() == 5);
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::parquet({path}, {.columns = {"floors"}}); }),
+                   "there is no column called \"floors\""));
+    CHECK_THROWS_AS(tn::untyped::arrow_file({}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::untyped::arrow_file({path}), tn::data_loss_error);
+}
+
 TEST_CASE("what is no such file, is cut off or damaged, is an error that names it, and the next file follows") {
     const temporary_folder folder;
     for_each_format([&](const char* name, auto write, auto read) {

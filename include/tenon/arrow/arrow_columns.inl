@@ -184,6 +184,41 @@ inline std::string misfit_of_column(const ::arrow::DataType& column, const tenso
     return {};
 }
 
+// What the rows of a column are by themselves; element_type::none: nothing that a component can be.
+inline tensor_type type_of_column(const ::arrow::DataType& column) {
+    tensor_type made;
+    const ::arrow::DataType* t = &stored_type(column);
+    for (; is_list(*t) && made.extents.rank() < max_rank; t = &listed_type(*t)) {
+        if (t->id() == ::arrow::Type::FIXED_SIZE_LIST)
+            made.extents.push_back(static_cast<const ::arrow::FixedSizeListType&>(*t).list_size());
+        else if (made.extents.rank() == 0) made.extents.push_back(dynamic_extent);
+        else return {}; // lists in lists differ in length
+    }
+    if (t->id() == ::arrow::Type::DICTIONARY) t = static_cast<const ::arrow::DictionaryType&>(*t).value_type().get();
+    switch (t->id()) {
+    case ::arrow::Type::INT8: made.element = element_type::int8; break;
+    case ::arrow::Type::INT16: made.element = element_type::int16; break;
+    case ::arrow::Type::INT32:
+    case ::arrow::Type::DATE32:
+    case ::arrow::Type::TIME32: made.element = element_type::int32; break;
+    case ::arrow::Type::UINT8: made.element = element_type::uint8; break;
+    case ::arrow::Type::UINT16: made.element = element_type::uint16; break;
+    case ::arrow::Type::UINT32: made.element = element_type::uint32; break;
+    case ::arrow::Type::UINT64: made.element = element_type::uint64; break;
+    case ::arrow::Type::HALF_FLOAT: made.element = element_type::float16; break;
+    case ::arrow::Type::FLOAT: made.element = element_type::float32; break;
+    default:
+        switch (kind_of_values(*t)) {
+        case value_kind::boolean: made.element = element_type::boolean; break;
+        case value_kind::integer: made.element = element_type::int64; break;
+        case value_kind::number: made.element = element_type::float64; break;
+        case value_kind::text: made.element = element_type::string; break;
+        case value_kind::none: return {};
+        }
+    }
+    return made;
+}
+
 template <class T> class column_values {
 public:
     // `missing`: what a null is; nullptr: it is an error.

@@ -34,6 +34,12 @@ struct table_read_options {
     std::int64_t decoded_rows = std::int64_t{1} << 16;
 };
 
+/// A column of a file, and what its rows are as a component: element_type::none where they are none, as structs and maps.
+struct table_column_type {
+    std::string name;
+    tensor_type type;
+};
+
 } // namespace tenon::data
 
 namespace tenon::detail {
@@ -46,6 +52,10 @@ struct table_field {
 };
 data_node::pointer table_rows(table_format format, std::vector<std::string> files, std::vector<table_field> fields,
                               const data::table_read_options& o);
+
+std::vector<data::table_column_type> table_columns(table_format format, const std::string& path);
+/// Of the types of the first file's columns.
+untyped::data_set untyped_table(table_format format, std::vector<std::string> files, const data::table_read_options& o);
 
 // Sizes behind the first are numbers: lists of a column may differ in length, and what is in them may not.
 template <class T> inline constexpr bool is_table_operand = false;
@@ -99,7 +109,28 @@ data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, con
     return arrow_file<C...>(std::vector<std::string>{file}, o);
 }
 
+/// What columns a file has, in order.
+inline std::vector<table_column_type> parquet_columns(const std::string& path) {
+    return tenon::detail::table_columns(tenon::detail::table_format::parquet, path);
+}
+inline std::vector<table_column_type> arrow_columns(const std::string& path) {
+    return tenon::detail::table_columns(tenon::detail::table_format::arrow, path);
+}
+
 } // namespace tenon::data
+
+namespace tenon::untyped {
+
+/// The same where types come at run time: components are the columns that are named, or all, and have the types that the first file
+/// says (parquet_columns), which is opened now. invalid_argument_error that names a column whose rows are no arrays.
+inline data_set parquet(std::vector<std::string> files, const data::table_read_options& o = {}) {
+    return detail::untyped_table(detail::table_format::parquet, std::move(files), o);
+}
+inline data_set arrow_file(std::vector<std::string> files, const data::table_read_options& o = {}) {
+    return detail::untyped_table(detail::table_format::arrow, std::move(files), o);
+}
+
+} // namespace tenon::untyped
 
 #if TENON_HEADER_ONLY
 #include <tenon/arrow/table_reading.ipp>

@@ -131,8 +131,47 @@ TENON_INLINE data_node::pointer table_rows(table_format format, std::vector<std:
     return std::make_shared<table_node>(format, std::move(files), std::move(fields), o);
 }
 
+TENON_INLINE std::vector<data::table_column_type> table_columns(table_format format, const std::string& path) {
+    file_mark mark;
+    const auto file = open_table(format, path, std::string(reader_name(format)) + ": '" + path + "'", 1, mark);
+    std::vector<data::table_column_type> columns;
+    for (const auto& field : file->schema().fields()) columns.push_back({field->name(), type_of_column(*field->type())});
+    return columns;
+}
+
+TENON_INLINE untyped::data_set untyped_table(table_format format, std::vector<std::string> files,
+                                             const data::table_read_options& o) {
+    const std::string who = reader_name(format);
+    if (files.empty()) throw invalid_argument_error(who + ": there are no files, of whose first the types are");
+    const std::vector<data::table_column_type> there = table_columns(format, files[0]);
+    std::vector<table_field> fields;
+    data::table_read_options rest = o;
+    rest.columns.clear();
+    std::vector<std::string> names = o.columns;
+    if (names.empty())
+        for (const data::table_column_type& c : there) names.push_back(c.name);
+    for (const std::string& name : names) {
+        const auto c = std::find_if(there.begin(), there.end(), [&](const auto& t) { return t.name == name; });
+        const std::string where = who + ": '" + files[0] + "': ";
+        if (c == there.end()) throw invalid_argument_error(where + "there is no column called " + shown_text(name));
+        if (c->type.element == element_type::none)
+            throw invalid_argument_error(where + "the rows of column " + shown_text(name) +
+                                         " are no arrays; say which columns to read with {.columns = {..}}");
+        fields.push_back({name, c->type});
+    }
+    return untyped::data_set(table_rows(format, std::move(files), std::move(fields), rest));
+}
+
 #else
 
+TENON_INLINE std::vector<data::table_column_type> table_columns(table_format format, const std::string&) {
+    (void)table_rows(format, {}, {}, {});
+    return {};
+}
+TENON_INLINE untyped::data_set untyped_table(table_format format, std::vector<std::string> files,
+                                             const data::table_read_options& o) {
+    return untyped::data_set(table_rows(format, std::move(files), {}, o));
+}
 TENON_INLINE data_node::pointer table_rows(table_format format, std::vector<std::string>, std::vector<table_field>,
                                            const data::table_read_options&) {
     throw unimplemented_error(std::string(reader_name(format)) +

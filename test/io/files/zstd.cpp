@@ -27,7 +27,13 @@ namespace {
 // behind a window of 2^log bytes.
 const std::string hello = "\x28\xb5\x2f\xfd\x24\x0b\x59\x00\x00hello zstd\n\x6c\x57\xf9\x51"s;
 const std::string skipped = "\x57\x2a\x4d\x18\x05\x00\x00\x00other"s;
-std::string frame_of_abc(int log) {
+// By the programs tar and zstd: a file a.txt of "hi".
+const std::string
+    archive("(\265/\375\004hE\002\000\262\302\011\021\260\251\003\000]I@.I|\357%e\275\006\202\024\233r\236\203\332"
+            "\021\311\244\276`\304a\326\273\350w\330se \001\014 P/2\016\372\005~HH\001xg\030\0150\374o\246=\034\200"
+            "\003\006\005\260\235\024\034\356\320!A",
+            85);
+[[maybe_unused]] std::string frame_of_abc(int log) {
     return "\x28\xb5\x2f\xfd\x00"s + static_cast<char>((log - 10) << 3) + "\x19\x00\x00"s + "abc";
 }
 
@@ -148,7 +154,7 @@ TEST_CASE("levels are zstd's, 1 to 22") {
     CHECK_THROWS_AS(pack("", compression::zstd, 0), tn::invalid_argument_error);
 }
 
-TEST_CASE("what reads gzip reads zstd: lines, TFRecords, CSV, arrays, tar archives, by the name alone") {
+TEST_CASE("what writes and reads gzip does zstd, by the name alone: lines, TFRecords, arrays, tar archives") {
     const temporary_folder folder;
     {
         tn::text_writer lines(folder / "lines.zst");
@@ -161,6 +167,14 @@ TEST_CASE("what reads gzip reads zstd: lines, TFRecords, CSV, arrays, tar archiv
     }
     CHECK(all_of(read_bytes(folder / "lines.zst"), {}) == strings{"one", "two"});
     CHECK(all_of(read_bytes(folder / "records.zst"), {.kind = tn::record_kind::tfrecord}) == strings{"first"});
+
+    write_bytes(folder / "a.tar", archive);
+    tn::tar_reader files(folder / "a.tar");
+    tn::tar_entry entry;
+    REQUIRE(files.next(entry));
+    CHECK(entry.name == "a.txt");
+    CHECK(entry.bytes == "hi");
+    CHECK_FALSE(files.next(entry));
 
     tn::array<float> a(tn::extents{100'000}); // of zeros a packed byte becomes more than deflate makes of one
     tn::write_npy(folder / "a.npy.zst", a);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/io/files/zstd.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -11,13 +13,13 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/files/unpacking_file.hpp>
-#include <tenon/io/files/zstd.hpp>
 
 namespace tenon::detail {
 
 TENON_INLINE bool begins_zstd(const std::vector<unsigned char>& first) {
     if (first.size() < 4) return false;
-    const std::uint32_t magic = first[0] | first[1] << 8 | first[2] << 16 | static_cast<std::uint32_t>(first[3]) << 24;
+    std::uint32_t magic = 0; // little-endian
+    for (std::size_t i = 4; i-- > 0;) magic = magic << 8 | first[i];
     return magic == 0xFD2FB528 || (magic & 0xFFFFFFF0) == 0x184D2A50;
 }
 
