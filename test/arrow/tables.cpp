@@ -197,6 +197,21 @@ TEST_CASE("a batch within decoded rows shares their memory, and outlives who rea
     for (int64_t b = 1; b < 4; ++b) CHECK(batches[static_cast<std::size_t>(b)].data<int64_t>() == first + 16 * b);
 }
 
+TEST_CASE("of large values few rows are decoded together, and a batch is put together from them") {
+    const temporary_folder folder;
+    const std::string path = folder / "t";
+    const auto large = tn::data::range(9).map_host(
+        [](int64_t i) { return std::string(std::size_t{20} << 20, static_cast<char>('a' + i)); });
+    tn::write_parquet(path, large);
+    char wanted = 'a';
+    for (const auto& texts_of_batch : tn::data::parquet<std::string>(path).batch(4))
+        for (const std::string& s : texts_of_batch.span()) {
+            CHECK(s.size() == std::size_t{20} << 20);
+            CHECK(s.back() == wanted++);
+        }
+    CHECK(wanted == 'a' + 9);
+}
+
 TEST_CASE("who goes on from a saved state gets the elements that were not given, of rows and of batches") {
     for_each_format([](const char*, auto write, auto read) {
         const temporary_folder folder;
@@ -341,8 +356,9 @@ TEST_CASE("without types, components are the columns as the first file has them"
     }
     CHECK_FALSE(run.next(element));
     CHECK(tn::untyped::parquet({path}).components().size() == 5);
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::parquet({path}, {.columns = {"floors"}}); }),
-                   "there is no column called \"floors\""));
+    CHECK(
+        contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::parquet({path}, {.columns = {"floors"}}); }),
+                 "there is no column called \"floors\""));
     CHECK_THROWS_AS(tn::untyped::arrow_file({}), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::arrow_file({path}), tn::data_loss_error);
 }

@@ -1,6 +1,7 @@
 // The rows of a file as Arrow's record batches, of chosen columns. Included by table_reading.ipp.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -14,6 +15,8 @@
 #include <arrow/type.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
 #include <parquet/properties.h>
 
 #include <tenon/arrow/arrow_input.inl>
@@ -48,13 +51,14 @@ public:
 
 class parquet_batches final : public arrow_batches {
 public:
-    parquet_batches(std::shared_ptr<arrow_input> in, std::int64_t rows) : in_(std::move(in)) {
+    static constexpr std::int64_t most_decoded_bytes = std::int64_t{64} << 20;
+
+    parquet_batches(std::shared_ptr<arrow_input> in, std::int64_t rows) : in_(std::move(in)), most_rows_(rows) {
         in_->guarded([&] {
             ::parquet::ReaderProperties how = ::parquet::default_reader_properties();
             how.set_page_checksum_verification(true);
             ::parquet::ArrowReaderProperties what(false); // no threads of its own
-            what.set_batch_size(rows);
-            what.set_pre_buffer(false); // which reads on other threads
+            what.set_pre_buffer(false);                   // which reads on other threads
             ::parquet::arrow::FileReaderBuilder builder;
             in_->check(builder.Open(in_, how));
             builder.properties(what);
@@ -98,7 +102,17 @@ private:
         if (f.is_leaf()) leaves_.push_back(f.column_index);
         for (const ::parquet::arrow::SchemaField& child : f.children) add_leaves(child);
     }
-    std::unique_ptr<::arrow::RecordBatchReader> open(int group) { return opened(*reader_, std::vector<int>{group}); }
+    std::unique_ptr<::arrow::RecordBatchReader> open(int group) {
+        // Rows of large values, such as images, are fewer.
+        const auto said = reader_->parquet_reader()->metadata()->RowGroup(group);
+        std::int64_t each = 1;
+        for (const int leaf : leaves_)
+            each += std::max<std::int64_t>(said->ColumnChunk(leaf)->total_uncompressed_size(), 0) /
+                    std::max<std::int64_t>(said->num_rows(), 1) / static_cast<std::int64_t>(leaves_.size());
+        const std::int64_t most = most_decoded_bytes / static_cast<std::int64_t>(leaves_.size()) / each;
+        reader_->set_batch_size(std::clamp<std::int64_t>(most, 1, most_rows_));
+        return opened(*reader_, std::vector<int>{group});
+    }
     // Older releases give what they made by a pointer.
     template <class Reader>
     std::unique_ptr<::arrow::RecordBatchReader> opened(Reader& r, const std::vector<int>& groups) {
@@ -112,6 +126,7 @@ private:
     }
 
     std::shared_ptr<arrow_input> in_;
+    const std::int64_t most_rows_; // that are decoded together
     std::unique_ptr<::parquet::arrow::FileReader> reader_;
     std::shared_ptr<::arrow::Schema> schema_;
     std::vector<int> leaves_;

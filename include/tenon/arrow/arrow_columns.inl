@@ -24,26 +24,26 @@
 namespace tenon::detail {
 
 // What a column is beneath extension types, such as tensors of a fixed shape, which are lists.
-inline const ::arrow::DataType& stored_type(const ::arrow::DataType& t) {
+inline const ::arrow::DataType& storage_type_of(const ::arrow::DataType& t) {
     if (t.id() != ::arrow::Type::EXTENSION) return t;
-    return stored_type(*static_cast<const ::arrow::ExtensionType&>(t).storage_type());
+    return storage_type_of(*static_cast<const ::arrow::ExtensionType&>(t).storage_type());
 }
-inline const ::arrow::Array& stored(const ::arrow::Array& a) {
+inline const ::arrow::Array& storage_of(const ::arrow::Array& a) {
     if (a.type_id() != ::arrow::Type::EXTENSION) return a;
-    return stored(*static_cast<const ::arrow::ExtensionArray&>(a).storage());
+    return storage_of(*static_cast<const ::arrow::ExtensionArray&>(a).storage());
 }
 
-inline bool is_list(const ::arrow::DataType& t) {
+inline bool holds_lists(const ::arrow::DataType& t) {
     return t.id() == ::arrow::Type::LIST || t.id() == ::arrow::Type::LARGE_LIST ||
            t.id() == ::arrow::Type::FIXED_SIZE_LIST;
 }
 inline const ::arrow::DataType& listed_type(const ::arrow::DataType& list) {
-    return stored_type(*list.field(0)->type());
+    return storage_type_of(*list.field(0)->type());
 }
 
 // What the lists of an array hold, and where in it list i lies.
 struct lists_of {
-    explicit lists_of(const ::arrow::Array& a) : lists(a), values(stored(*all(a))) {}
+    explicit lists_of(const ::arrow::Array& a) : lists(a), values(storage_of(*all(a))) {}
     const ::arrow::Array& lists;
     const ::arrow::Array& values;
 
@@ -166,15 +166,15 @@ inline bool can_hold(element_type e, const ::arrow::DataType& t) {
 
 // Why rows of this column cannot be of this component's type; empty: they can.
 inline std::string misfit_of_column(const ::arrow::DataType& column, const tensor_type& wanted) {
-    const ::arrow::DataType* t = &stored_type(column);
+    const ::arrow::DataType* t = &storage_type_of(column);
     int depth = 0;
-    for (; is_list(*t); t = &listed_type(*t), ++depth) {
+    for (; holds_lists(*t); t = &listed_type(*t), ++depth) {
         if (depth == wanted.extents.rank()) return "it holds lists";
         const extent size = wanted.extents[depth];
         if (t->id() != ::arrow::Type::FIXED_SIZE_LIST || !size.is_number()) continue;
         const std::int64_t there = static_cast<const ::arrow::FixedSizeListType&>(*t).list_size();
         std::int64_t elements = size.size; // of one list that holds all
-        if (!is_list(listed_type(*t)))
+        if (!holds_lists(listed_type(*t)))
             for (int k = depth + 1; k < wanted.extents.rank(); ++k) elements *= wanted.extents[k].size;
         if (there != elements) return "its lists hold " + std::to_string(there) + ", not " + std::to_string(elements);
     }
@@ -187,8 +187,8 @@ inline std::string misfit_of_column(const ::arrow::DataType& column, const tenso
 // What the rows of a column are by themselves; element_type::none: nothing that a component can be.
 inline tensor_type type_of_column(const ::arrow::DataType& column) {
     tensor_type made;
-    const ::arrow::DataType* t = &stored_type(column);
-    for (; is_list(*t) && made.extents.rank() < max_rank; t = &listed_type(*t)) {
+    const ::arrow::DataType* t = &storage_type_of(column);
+    for (; holds_lists(*t) && made.extents.rank() < max_rank; t = &listed_type(*t)) {
         if (t->id() == ::arrow::Type::FIXED_SIZE_LIST)
             made.extents.push_back(static_cast<const ::arrow::FixedSizeListType&>(*t).list_size());
         else if (made.extents.rank() == 0) made.extents.push_back(dynamic_extent);
@@ -226,9 +226,9 @@ public:
 
     // Rows begin .. end of an array, of elements of these sizes.
     void rows(const ::arrow::Array& a, std::int64_t begin, std::int64_t end, std::span<const std::int64_t> sizes) {
-        if (!is_list(*a.type())) return values(a, begin, end);
+        if (!holds_lists(*a.type())) return values(a, begin, end);
         const lists_of lists(a);
-        const bool deeper = is_list(*lists.values.type());
+        const bool deeper = holds_lists(*lists.values.type());
         std::int64_t all = 1;
         for (const std::int64_t s : sizes) all *= s;
         const std::int64_t wanted = deeper ? sizes[0] : all;
@@ -295,7 +295,7 @@ inline void copy_rows(const ::arrow::Array& column, std::int64_t begin, std::int
                       std::span<const std::int64_t> sizes, element_type e, const any_array& missing, void* to) {
     with_element(e, [&]<class T>(T) {
         const T* const null = missing ? missing.data<T>() : nullptr;
-        column_values<T>(static_cast<T*>(to), null).rows(stored(column), begin, end, sizes);
+        column_values<T>(static_cast<T*>(to), null).rows(storage_of(column), begin, end, sizes);
     });
 }
 
@@ -314,7 +314,7 @@ template <> inline constexpr auto arrow_type_of<std::uint64_t> = ::arrow::Type::
 
 // Where the rows of a column lie in memory as a component has them: the first. nullptr: they do not, or some of it is null.
 inline const std::byte* rows_in_memory(const ::arrow::Array& column, const tensor_type& row) {
-    const ::arrow::Array* a = &stored(column);
+    const ::arrow::Array* a = &storage_of(column);
     std::int64_t first = 0, elements = 1;
     for (int k = 0; k < row.extents.rank(); ++k) elements *= row.extents[k].size;
     std::int64_t held = 1; // by a row

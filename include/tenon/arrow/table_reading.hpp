@@ -29,7 +29,7 @@ struct table_read_options {
     /// What nulls are, a text for each component, as in CSV; empty: a null is an invalid_argument_error. A component without:
     /// std::nullopt. It stands for a list, or for one element of it.
     std::vector<std::optional<std::string>> defaults = {};
-    /// Rows of a column that are decoded together. A batch that lies within such rows shares their memory, where the column's numbers
+    /// Rows that are decoded together at most, of Parquet about 64 MiB. A batch that lies within such rows shares their memory, where the column's numbers
     /// are of the component's type and none is null.
     std::int64_t decoded_rows = std::int64_t{1} << 16;
 };
@@ -67,7 +67,7 @@ template <class... Operand>
 inline constexpr bool are_table_operands<operand_list<Operand...>> = (is_table_operand<Operand> && ...);
 
 template <class... C>
-data_set<C...> table_of(table_format format, std::vector<std::string> files, const data::table_read_options& o) {
+data_set<C...> table_set(table_format format, std::vector<std::string> files, const data::table_read_options& o) {
     static_assert(
         are_table_operands<typename data_set<C...>::operands>,
         "tenon::data::parquet, arrow_file: a component is a number, a text, or an array of either, whose sizes are "
@@ -92,7 +92,7 @@ namespace tenon::data {
 /// that names both. A value that does not fit, a null or a list of another length is one with file, row and column, and who goes on
 /// gets the row behind it. What Arrow's library cannot read is data_loss_error, and the next row group, or file, follows.
 template <class... C> data_set<C...> parquet(std::vector<std::string> files, const table_read_options& o = {}) {
-    return tenon::detail::table_of<C...>(tenon::detail::table_format::parquet, std::move(files), o);
+    return tenon::detail::table_set<C...>(tenon::detail::table_format::parquet, std::move(files), o);
 }
 // A template, so that two names in braces are two files.
 template <class... C>
@@ -102,7 +102,7 @@ data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const 
 
 /// The same of Arrow's IPC files and streams, and of Feather version 2. Streams may be packed (gzip, zlib, zstd).
 template <class... C> data_set<C...> arrow_file(std::vector<std::string> files, const table_read_options& o = {}) {
-    return tenon::detail::table_of<C...>(tenon::detail::table_format::arrow, std::move(files), o);
+    return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, std::move(files), o);
 }
 template <class... C>
 data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {

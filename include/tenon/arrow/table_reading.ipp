@@ -135,7 +135,8 @@ TENON_INLINE std::vector<data::table_column_type> table_columns(table_format for
     file_mark mark;
     const auto file = open_table(format, path, std::string(reader_name(format)) + ": '" + path + "'", 1, mark);
     std::vector<data::table_column_type> columns;
-    for (const auto& field : file->schema().fields()) columns.push_back({field->name(), type_of_column(*field->type())});
+    for (const auto& field : file->schema().fields())
+        columns.push_back({field->name(), type_of_column(*field->type())});
     return columns;
 }
 

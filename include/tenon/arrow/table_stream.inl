@@ -187,12 +187,12 @@ private:
     }
     // The first size of a list of any length, whose other sizes are numbers.
     std::int64_t length_of_row(std::size_t c) const {
-        const ::arrow::Array& a = stored(*columns_[c]);
+        const ::arrow::Array& a = storage_of(*columns_[c]);
         if (a.type_id() == ::arrow::Type::NA || a.IsNull(at_)) return 0;
         const lists_of lists(a);
         const auto [first, last] = lists[at_];
         std::int64_t each = 1;
-        if (!is_list(*lists.values.type()))
+        if (!holds_lists(*lists.values.type()))
             for (std::size_t k = 1; k < sizes_[c].size(); ++k) each *= sizes_[c][k];
         if (each == 0 || (last - first) % each != 0)
             throw invalid_argument_error("a list holds " + std::to_string(last - first) +
