@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -108,4 +109,122 @@ TEST_CASE("json_lines: random objects say what they were made of") {
         CHECK(r.all_scores() == scores);
         CHECK(r.name.data<std::string>()[0] == name);
     }
+}
+
+// Escapes, surrogates, characters of several bytes, spaces everywhere, numbers of all forms: what one reads at once says what a parser of trees
+// says of the same text, which nlohmann's library is.
+TEST_CASE("json_lines: random texts, and what they become when a byte changes, are read as a tree is") {
+    const std::vector<json_column> wanted{{"a", element_type::float64, {}, "0.25"},
+                                          {"b", element_type::int64, {}, "5"},
+                                          {"c", element_type::string, {}, "none"},
+                                          {"d", element_type::float64, {3}, "0"}};
+    const json_row_decoder decoder("json", wanted);
+    std::mt19937_64 random(7);
+    const auto below = [&](std::uint64_t n) { return static_cast<std::size_t>(random() % n); };
+    const auto one_of = [&](const std::vector<std::string>& all) { return all[below(all.size())]; };
+    const std::vector<std::string> spaces{"", "", "", " ", "\t ", "\r\n"};
+    const std::vector<std::string> numbers{"0",
+                                           "-0",
+                                           "1",
+                                           "-17",
+                                           "12345678901",
+                                           "0.5",
+                                           "-1.25e3",
+                                           "1E-7",
+                                           "3.14159265358979312",
+                                           "9007199254740993",
+                                           "1e22",
+                                           "123456.789",
+                                           "2.2250738585072014e-308",
+                                           "7e+2"};
+    const std::vector<std::string> parts{"x",
+                                         "plain words of some length",
+                                         "\\n",
+                                         "\\\"",
+                                         "\\\\",
+                                         "\\u00e9",
+                                         "\\ud83d\\ude00",
+                                         "\xC3\xA9",
+                                         "\xE2\x82\xAC",
+                                         "\xF0\x9F\x98\x80",
+                                         "\\/",
+                                         "\\b\\f\\r\\t",
+                                         "'",
+                                         "\x7f"};
+    const std::vector<std::string> others{"null",        "true",  "[1, {\"a\": \"]\"}, []]", "{}", "{\"b\":[{}]}",
+                                          "\"\\u0041\"", "-3.5e1"};
+    int read = 0, refused = 0;
+    for (int round = 0; round < 20000; ++round) {
+        const auto text = [&] {
+            std::string t = "\"";
+            for (std::size_t n = below(4); n > 0; --n) t += one_of(parts);
+            return t + "\"";
+        };
+        std::vector<std::string> members;
+        const auto member = [&](const std::string& name, const std::string& value) {
+            members.push_back("\"" + name + "\"" + one_of(spaces) + ":" + one_of(spaces) + value);
+        };
+        if (below(8)) member("a", below(9) ? one_of(numbers) : "null");
+        if (below(8))
+            member("b", one_of({"0", "-0", "42", "-9223372036854775808", "9223372036854775807", "100000000"}));
+        if (below(8)) member("c", text());
+        if (below(8))
+            member("d", "[" + one_of(numbers) + one_of(spaces) + "," + one_of(spaces) + one_of(numbers) + "," +
+                            one_of(numbers) + one_of(spaces) + "]");
+        for (std::size_t n = below(3); n > 0; --n)
+            member("other" + std::to_string(n), below(2) ? one_of(others) : text());
+        std::shuffle(members.begin(), members.end(), random);
+        std::string line = one_of(spaces) + "{" + one_of(spaces);
+        for (std::size_t i = 0; i < members.size(); ++i)
+            line += (i ? "," + one_of(spaces) : "") + members[i] + one_of(spaces);
+        line += "}" + one_of(spaces);
+        if (below(3) == 0)
+            line[below(line.size())] = static_cast<char>(below(4) ? "{}[]\",:\\0123e.-+ ut"[below(19)] : below(256));
+        CAPTURE(line);
+
+        double a = 0, d[3] = {};
+        std::int64_t b = 0;
+        std::string c;
+        void* const out[] = {&a, &b, &c, d};
+        bool good = true;
+        try {
+            decoder.decode(line, {}, out, 0);
+        } catch (const invalid_argument_error&) {
+            good = false;
+        }
+        nlohmann::json tree;
+        try {
+            tree = nlohmann::json::parse(line);
+        } catch (const nlohmann::json::exception&) {
+        }
+        const auto is = [&](const char* name, auto holds) {
+            return !tree.contains(name) || tree[name].is_null() || holds(tree[name]);
+        };
+        const bool fits =
+            tree.is_object() && is("a", [](const auto& v) { return v.is_number(); }) &&
+            is("b",
+               [](const auto& v) {
+                   return v.is_number_integer() &&
+                          (!v.is_number_unsigned() || v.template get<std::uint64_t>() <= INT64_MAX);
+               }) &&
+            is("c", [](const auto& v) { return v.is_string(); }) && is("d", [](const auto& v) {
+                return v.is_array() && v.size() == 3 && v[0].is_number() && v[1].is_number() && v[2].is_number();
+            });
+        // A tree keeps the last of two members with one name, where a row has none.
+        if (!good && fits)
+            CHECK(message_of<invalid_argument_error>([&] { decoder.decode(line, {}, out, 0); }).find("twice") !=
+                  std::string::npos);
+        if (good) REQUIRE(fits);
+        (good ? read : refused)++;
+        if (!good) continue;
+        const auto given = [&](const char* name, auto otherwise) {
+            return tree.contains(name) && !tree[name].is_null() ? tree[name].get<decltype(otherwise)>() : otherwise;
+        };
+        CHECK(a == given("a", 0.25));
+        CHECK(b == given("b", std::int64_t{5}));
+        CHECK(c == given("c", std::string("none")));
+        CHECK(std::vector<double>(d, d + 3) == given("d", std::vector<double>(3)));
+    }
+    CHECK(read > 10000);
+    CHECK(refused > 1000);
 }

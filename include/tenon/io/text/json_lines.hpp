@@ -21,6 +21,7 @@ struct json_column {
     extents sizes = {}; ///< numbers: lists of lists of ... that are of these sizes; none: a value by itself
     /// The text of what each element of a member is that is missing or null; where there is none, it must not be missing.
     std::optional<std::string> otherwise = {};
+    std::int64_t stride = 0; ///< elements from a row's to the next row's, as many as it has or more; 0: so many
 };
 
 /// Takes records apart. A number with a fraction or an exponent is none for integers; bools are true and false; strings are
@@ -37,13 +38,14 @@ public:
     json_row_decoder& operator=(json_row_decoder&&) noexcept;
     ~json_row_decoder();
 
-    /// Writes the elements of column c behind those of `row` rows in out[c]; nullptr: nowhere, but they are read. Throws
+    /// Writes the elements of column c as elements row * stride, ... of out[c]; nullptr: nowhere, but they are read. Throws
     /// invalid_argument_error, naming place, member and what is there, or the byte where it is no JSON; then the row's elements
     /// may be written or not.
     void decode(std::string_view record, const record_place& where, void* const* out, std::int64_t row) const;
 
 private:
     struct plan;
+    class line_reader;
     class handler;
     std::unique_ptr<const plan> plan_;
 };

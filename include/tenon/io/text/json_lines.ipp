@@ -1,13 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/io/text/json_lines.hpp>
+#include <tenon/io/text/json_scanner.hpp>
 
 namespace tenon {
 
@@ -16,12 +19,107 @@ struct json_row_decoder::plan {
         std::string name;
         element_type element;
         extents sizes;
-        std::int64_t elements;
+        std::int64_t elements, stride;
         any_array otherwise; // one element, or nothing
+
+        void fill_default(void* out, std::int64_t row) const {
+            if (!out) return;
+            detail::with_element(element, [&]<class T>(const T&) {
+                T* const to = static_cast<T*>(out) + row * stride;
+                std::fill(to, to + elements, *static_cast<const T*>(otherwise.data()));
+            });
+        }
     };
     std::string who;
     std::vector<column> columns;
-    std::unordered_map<std::string, std::size_t> named;
+    std::unordered_map<std::string_view, std::size_t> named; // in `columns`
+};
+
+// A line as nearly all are. Where it says false the handler below reads the line anew, and says what is wrong if anything is.
+class json_row_decoder::line_reader {
+public:
+    line_reader(const plan& p, std::string_view record, void* const* out, std::int64_t row) :
+        plan_(p), from_(record), out_(out), row_(row), state_(few_) {
+        if (p.columns.size() <= sizeof few_) return;
+        many_.resize(p.columns.size());
+        state_ = many_.data();
+    }
+    bool read() {
+        from_.pass_spaces();
+        if (!from_.take('{')) return false;
+        for (bool more = from_.peek() != '}'; more; more = from_.next_of_several())
+            if (!member()) return false;
+        if (!from_.take('}') || !from_.at_end()) return false;
+        for (std::size_t c = 0; c < plan_.columns.size(); ++c) {
+            if (state_[c] == set) continue;
+            if (!plan_.columns[c].otherwise) return false;
+            plan_.columns[c].fill_default(out_[c], row_);
+        }
+        return true;
+    }
+
+private:
+    enum : char { missing, was_null, set };
+
+    bool member() {
+        std::string_view name;
+        bool escaped = false;
+        if (!from_.text(name, escaped) || escaped || !from_.colon()) return false;
+        const std::size_t c = find(name);
+        if (c == plan_.columns.size()) return from_.pass_value();
+        if (state_[c] != missing) return false; // twice
+        if (from_.peek() == 'n') {
+            state_[c] = was_null;
+            return from_.word("null");
+        }
+        state_[c] = set;
+        const plan::column& column = plan_.columns[c];
+        return detail::with_element(column.element, [&]<class T>(const T&) {
+            T* to = out_[c] ? static_cast<T*>(out_[c]) + row_ * column.stride : nullptr;
+            return values(column, 0, to);
+        });
+    }
+    // Members mostly come in the order of the columns.
+    std::size_t find(std::string_view name) {
+        if (next_ < plan_.columns.size() && plan_.columns[next_].name == name) return next_++;
+        const auto found = plan_.named.find(name);
+        if (found == plan_.named.end()) return plan_.columns.size();
+        next_ = found->second + 1;
+        return found->second;
+    }
+    // A list of lists of .. from level on, to where `to` points; nullptr: nowhere.
+    template <class T> bool values(const plan::column& c, int level, T*& to) { // NOLINT(misc-no-recursion)
+        if (level == c.sizes.rank()) {
+            if (to) return value(*to++);
+            T spare{};
+            return value(spare);
+        }
+        if (!from_.take('[')) return false;
+        for (std::int64_t i = 0; i < c.sizes[level].size; ++i)
+            if ((i > 0 && !from_.next_of_several()) || !values(c, level + 1, to)) return false;
+        from_.pass_spaces();
+        return from_.word("]");
+    }
+    template <class T> bool value(T& to) {
+        if constexpr (std::is_same_v<T, bool>) return from_.truth(to);
+        else if constexpr (std::is_same_v<T, std::string>) {
+            std::string_view raw;
+            bool escaped = false;
+            if (!from_.text(raw, escaped)) return false;
+            if (escaped) return detail::json_scanner::unescape(raw, to);
+            to.assign(raw);
+            return true;
+        } else return from_.number(to);
+    }
+
+    const plan& plan_;
+    detail::json_scanner from_;
+    void* const* const out_;
+    const std::int64_t row_;
+    std::size_t next_ = 0; // the column of the next member, most likely
+    char few_[64] = {};
+    std::vector<char> many_;
+    char* state_; // of each column
 };
 
 // Takes what nlohmann's parser reads, and writes the elements. Members that nobody asks for are counted in and out.
@@ -120,11 +218,7 @@ public:
             const plan::column& c = column();
             if (!c.otherwise)
                 fail(state_[at_] == was_null ? "it is null, and has no default" : "it is missing, and has no default");
-            if (!out_[at_]) continue;
-            detail::with_element(c.element, [&]<class T>(const T&) {
-                T* const to = static_cast<T*>(out_[at_]) + row_ * c.elements;
-                std::fill(to, to + c.elements, *static_cast<const T*>(c.otherwise.data()));
-            });
+            c.fill_default(out_[at_], row_);
         }
     }
 
@@ -162,7 +256,7 @@ private:
         if (!fits(c.element)) fail(what + " is no " + name_of(c.element));
         if (level_ < c.sizes.rank()) fail(what + ", and " + wanted() + " is expected");
         one_more();
-        const std::int64_t n = row_ * c.elements + filled_++;
+        const std::int64_t n = row_ * c.stride + filled_++;
         return out_[at_] ? static_cast<char*>(out_[at_]) + static_cast<std::size_t>(n) * size_of(c.element) : spare_;
     }
     void one_more() {
@@ -210,8 +304,8 @@ TENON_INLINE json_row_decoder::json_row_decoder(std::string who, std::vector<jso
     made->who = std::move(who);
     for (json_column& c : columns) {
         const std::string member = made->who + ": member " + detail::shown_text(c.name);
-        if (!made->named.emplace(c.name, made->columns.size()).second)
-            throw invalid_argument_error(member + " is asked for twice");
+        for (const plan::column& other : made->columns)
+            if (other.name == c.name) throw invalid_argument_error(member + " is asked for twice");
         const std::int64_t elements = checked_elements(c.element, c.sizes);
         any_array otherwise;
         if (c.otherwise) {
@@ -221,9 +315,11 @@ TENON_INLINE json_row_decoder::json_row_decoder(std::string who, std::vector<jso
                 throw invalid_argument_error(member + ": its default, " + detail::shown_text(*c.otherwise) + ", " +
                                              detail::words(f, c.element));
         }
-        made->columns.push_back({std::move(c.name), c.element, c.sizes, elements, std::move(otherwise)});
+        made->columns.push_back(
+            {std::move(c.name), c.element, c.sizes, elements, std::max(c.stride, elements), std::move(otherwise)});
     }
     if (made->columns.empty()) throw invalid_argument_error(made->who + ": no members are asked for");
+    for (const plan::column& c : made->columns) made->named.emplace(c.name, made->named.size());
     plan_ = std::move(made);
 }
 TENON_INLINE json_row_decoder::json_row_decoder(json_row_decoder&&) noexcept = default;
@@ -232,6 +328,7 @@ TENON_INLINE json_row_decoder::~json_row_decoder() = default;
 
 TENON_INLINE void json_row_decoder::decode(std::string_view record, const record_place& where, void* const* out,
                                            std::int64_t row) const {
+    if (line_reader(*plan_, record, out, row).read()) return;
     handler h(*plan_, where, out, row);
     nlohmann::json::sax_parse(record.begin(), record.end(), &h);
     h.finish();

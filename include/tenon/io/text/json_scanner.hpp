@@ -1,0 +1,207 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <tenon/io/text/read_number.hpp>
+
+/// JSON (RFC 8259) read from left to right, as most of it is written: what is unusual, or wrong, is somebody else's. Included where parsers
+/// are compiled only.
+
+namespace tenon::detail {
+
+/// Each function reads what its name says at the place where it is and goes behind it; false: it is not there, or is one of what is left to
+/// the parser of nlohmann's library, which knows why. What is true is what that parser says, too.
+class json_scanner {
+public:
+    explicit json_scanner(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+
+    bool at_end() const noexcept { return at_ == end_; }
+    char peek() const noexcept { return at_ == end_ ? '\0' : *at_; }
+    void pass_spaces() noexcept {
+        while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
+    }
+    /// A character, and spaces behind it.
+    bool take(char c) noexcept {
+        if (at_ == end_ || *at_ != c) return false;
+        ++at_;
+        pass_spaces();
+        return true;
+    }
+    bool word(std::string_view w) noexcept {
+        if (static_cast<std::size_t>(end_ - at_) < w.size() || std::memcmp(at_, w.data(), w.size()) != 0) return false;
+        at_ += w.size();
+        return true;
+    }
+    bool truth(bool& v) noexcept {
+        v = peek() == 't';
+        return word(v ? "true" : "false");
+    }
+    /// A number that T can hold; whole ones for whole T.
+    template <class T> bool number(T& v) {
+        const char* const digits = at_ + (peek() == '-');
+        if (digits == end_ || !is_decimal_digit(*digits)) return false;
+        if (*digits == '0' && digits + 1 != end_ && is_decimal_digit(digits[1])) return false;
+        text_fault f = text_fault::no_value;
+        const char* const behind = read_number(at_, end_, v, f);
+        if (f != text_fault::none || !is_decimal_digit(behind[-1])) return false;
+        if constexpr (!std::is_integral_v<T>) // "1.e5" is none
+            if (const void* const point = std::memchr(digits, '.', static_cast<std::size_t>(behind - digits)))
+                if (!is_decimal_digit(static_cast<const char*>(point)[1])) return false;
+        at_ = behind;
+        return at_ == end_ || (*at_ != '.' && (*at_ | 0x20) != 'e');
+    }
+    /// Behind the quote that begins it: what stands before the one that ends it, and whether something in it is escaped.
+    bool text(std::string_view& raw, bool& escaped) noexcept {
+        if (peek() != '"') return false;
+        const char* const from = ++at_;
+        escaped = false;
+        for (;;) {
+            pass_plain();
+            if (at_ == end_) return false;
+            const auto c = static_cast<unsigned char>(*at_);
+            if (c == '"') break;
+            if (c < 0x20) return false;
+            if (c >= 0x80) {
+                if (!pass_wide()) return false;
+            } else if (c == '\\') {
+                escaped = true;
+                if (end_ - at_ < 2) return false;
+                at_ += 2;
+            } else ++at_;
+        }
+        raw = {from, static_cast<std::size_t>(at_ - from)};
+        ++at_;
+        return true;
+    }
+    /// What a text with escapes in it says.
+    static bool unescape(std::string_view raw, std::string& to) {
+        to.clear();
+        for (std::size_t i = 0; i < raw.size();) {
+            const std::size_t next = std::min(raw.find('\\', i), raw.size());
+            to.append(raw, i, next - i);
+            if (next == raw.size()) return true;
+            static constexpr std::string_view names = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+            if (const std::size_t k = names.find(raw[next + 1]); k != names.npos) {
+                to += meant[k];
+                i = next + 2;
+                continue;
+            }
+            std::uint32_t code = 0, low = 0;
+            i = next + 6;
+            if (!unit(raw, next, code) || (code & 0xFC00) == 0xDC00) return false;
+            if ((code & 0xFC00) == 0xD800) {
+                if (!unit(raw, i, low) || (low & 0xFC00) != 0xDC00) return false;
+                code = 0x10000 + ((code & 0x3FF) << 10 | (low & 0x3FF));
+                i += 6;
+            }
+            append(code, to);
+        }
+        return true;
+    }
+    /// Any value.
+    bool pass_value(int deepest = 64) { // NOLINT(misc-no-recursion)
+        std::string_view raw;
+        bool flag = false;
+        double number_passed = 0;
+        switch (peek()) {
+        case '"': return text(raw, flag) && (!flag || unescape(raw, passed_));
+        case 't': return word("true");
+        case 'f': return word("false");
+        case 'n': return word("null");
+        case '[':
+            if (deepest == 0) return false;
+            (void)take('[');
+            for (bool more = peek() != ']'; more; more = next_of_several())
+                if (!pass_value(deepest - 1)) return false;
+            return word("]");
+        case '{':
+            if (deepest == 0) return false;
+            (void)take('{');
+            for (bool more = peek() != '}'; more; more = next_of_several())
+                if (!text(raw, flag) || flag || !colon() || !pass_value(deepest - 1)) return false;
+            return word("}");
+        default: return number(number_passed);
+        }
+    }
+    /// Spaces, a colon, spaces.
+    bool colon() noexcept {
+        pass_spaces();
+        return take(':');
+    }
+    /// Spaces and, where there is one, a comma and spaces behind it.
+    bool next_of_several() noexcept {
+        pass_spaces();
+        return take(',');
+    }
+
+private:
+    // Characters that neither end a text nor need to be looked at, eight at a time.
+    void pass_plain() noexcept {
+        while (end_ - at_ >= 8) {
+            const std::uint64_t word = next_8(at_);
+            constexpr std::uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+            const auto zero_in = [](std::uint64_t w) { return (w - ones) & ~w; };
+            const std::uint64_t other =
+                (zero_in(word ^ ones * '"') | zero_in(word ^ ones * '\\') | (word - ones * 0x20) | word) & high;
+            if (other == 0) {
+                at_ += 8;
+                continue;
+            }
+            if constexpr (reads_few_digits) at_ += std::countr_zero(other) / 8; // the first of them is exact
+            return;
+        }
+    }
+    // A character of several bytes, as Unicode (table 3-7) has them.
+    bool pass_wide() noexcept {
+        const auto byte = [&](std::ptrdiff_t i) {
+            return i < end_ - at_ ? static_cast<unsigned char>(at_[i]) : static_cast<unsigned char>(0);
+        };
+        const unsigned char c = byte(0), second = byte(1);
+        const int more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
+        const unsigned char first = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+        const unsigned char last = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        if (more == 0 || second < first || second > last) return false;
+        for (int i = 2; i <= more; ++i)
+            if ((byte(i) & 0xC0) != 0x80) return false;
+        at_ += more + 1;
+        return true;
+    }
+    // "\uABCD" at raw[i].
+    static bool unit(std::string_view raw, std::size_t i, std::uint32_t& code) {
+        if (i + 6 > raw.size() || raw[i] != '\\' || raw[i + 1] != 'u') return false;
+        code = 0;
+        for (std::size_t k = i + 2; k < i + 6; ++k) {
+            const char c = raw[k], letter = static_cast<char>(c | 0x20);
+            if (is_decimal_digit(c)) code = code << 4 | static_cast<std::uint32_t>(c - '0');
+            else if (letter >= 'a' && letter <= 'f') code = code << 4 | static_cast<std::uint32_t>(letter - 'a' + 10);
+            else return false;
+        }
+        return true;
+    }
+    static void append(std::uint32_t code, std::string& to) {
+        const auto add = [&](std::uint32_t bits) { to += static_cast<char>(bits); };
+        if (code < 0x80) return add(code);
+        if (code < 0x800) add(0xC0 | code >> 6);
+        else {
+            if (code < 0x10000) add(0xE0 | code >> 12);
+            else {
+                add(0xF0 | code >> 18);
+                add(0x80 | (code >> 12 & 0x3F));
+            }
+            add(0x80 | (code >> 6 & 0x3F));
+        }
+        add(0x80 | (code & 0x3F));
+    }
+
+    const char* at_;
+    const char* const end_;
+    std::string passed_;
+};
+
+} // namespace tenon::detail
