@@ -17,6 +17,7 @@
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
 #include <tenon/data/minibatches.hpp>
+#include <tenon/data/tables/json_lines.hpp>
 #include <tenon/io/records/record_writer.hpp>
 #include <tenon/input.hpp>
 
@@ -32,8 +33,8 @@ using peer_row::measured;
 using peer_row::seconds;
 
 // As in peers/timing.py.
-constexpr std::int64_t csv_rows = 40'000, columns = 10, csv_batch = 256, records = 40'000, images = 60'000, batch = 50,
-                       mapped = 20'000;
+constexpr std::int64_t csv_rows = 40'000, columns = 10, csv_batch = 256, json_rows = 100'000, records = 40'000,
+                       images = 60'000, batch = 50, mapped = 20'000;
 constexpr std::size_t record_bytes = 784;
 
 class folder {
@@ -83,6 +84,38 @@ measured csv(int threads) {
         tn::data::range(threads).interleave([=](std::int64_t i) { return table(names[static_cast<std::size_t>(i)]); },
                                             {.cycle_length = threads, .parallelism = threads}),
         csv_rows);
+}
+
+measured json(int threads) {
+    const folder there;
+    std::vector<std::string> names; // a file for each thread
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> number(-1, 1);
+    for (int i = 0; i < threads; ++i) {
+        names.push_back(there / (std::to_string(i) + ".jsonl").c_str());
+        std::ofstream file(names.back());
+        for (std::int64_t r = 0; r < json_rows / threads; ++r) {
+            char line[160];
+            std::snprintf(
+                line, sizeof line,
+                "{\"id\": %lld, \"x\": %.7g, \"y\": %.6g, \"count\": %u, \"town\": \"town%u\", \"good\": %s}\n",
+                static_cast<long long>(r * 7), number(random) * 500, number(random),
+                static_cast<unsigned>(random() % 100'000), static_cast<unsigned>(random() % 300),
+                random() % 2 ? "true" : "false");
+            file << line;
+        }
+    }
+    const auto table = [](const std::string& name) {
+        return tn::data::json_lines(name,
+                                    tn::data::columns<std::int64_t, double, double, std::int64_t, std::string, bool>(
+                                        "id", "x", "y", "count", "town", "good"))
+            .batch(csv_batch);
+    };
+    if (threads == 1) return an_element(table(names[0]), json_rows);
+    return an_element(
+        tn::data::range(threads).interleave([=](std::int64_t i) { return table(names[static_cast<std::size_t>(i)]); },
+                                            {.cycle_length = threads, .parallelism = threads}),
+        json_rows);
 }
 
 measured tf_records(int threads) {
@@ -135,8 +168,13 @@ measured get_next(int threads) {
 }
 
 const std::map<std::string, peer_row::row> rows = {
-    {"input_csv", csv}, {"input_tfrecord", tf_records}, {"input_image", image}, {"input_indexed", indexed_image},
-    {"input_map", map}, {"input_get_next", get_next},
+    {"input_csv", csv},
+    {"input_json", json},
+    {"input_tfrecord", tf_records},
+    {"input_image", image},
+    {"input_indexed", indexed_image},
+    {"input_map", map},
+    {"input_get_next", get_next},
 };
 
 } // namespace

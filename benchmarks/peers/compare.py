@@ -15,9 +15,10 @@ ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_
 CLUSTER_ROWS = ["cluster_run", "cluster_through", "cluster_pull_1", "cluster_pull_64", "cluster_push_1",
                 "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2", "cluster_sync_2",
                 "cluster_parallel_2"]  # each a process a task, on all the threads' cores
-INPUT_ROWS = ["input_csv", "input_tfrecord", "input_image", "input_indexed", "input_map", "input_get_next"]
+INPUT_ROWS = ["input_csv", "input_json", "input_tfrecord", "input_image", "input_indexed", "input_map", "input_get_next"]
 PEERS = ["tensorflow", "torch", "jax"]
 PEERS_OF = {row: ["tensorflow", "torch"] for row in INPUT_ROWS + CLUSTER_ROWS}
+PEERS_OF["input_json"] = ["pyarrow"]
 PEERS_OF["input_tfrecord"] = PEERS_OF["input_get_next"] = ["tensorflow"]  # PyTorch has no such thing
 PEERS_OF["cluster_parallel_2"] = PEERS_OF["attention"] = PEERS_OF["attention_gradient"] = ["torch"]
 PEERS_OF.update({row: ["torch", "jax"] for row in ROWS[ROWS.index("stencil"):]})
@@ -54,7 +55,7 @@ def main():
     parser.add_argument("--rows", nargs="+", default=ROWS + INPUT_ROWS + CLUSTER_ROWS)
     options = parser.parse_args()
     interpreters = dict(entry.split("=", 1) for entry in options.python)
-    peers = [peer for peer in PEERS + ["ray"] if peer in interpreters]
+    peers = [peer for peer in PEERS + ["ray", "pyarrow"] if peer in interpreters]
     cluster_program = os.path.join(os.path.dirname(options.tenon), "net_peer_rows")
     input_program = os.path.join(os.path.dirname(options.tenon), "input_peer_rows")
     if not os.access(input_program, os.X_OK):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures Tenon beside TensorFlow, PyTorch, JAX and Ray (CPU) on one machine, interleaved, and prints one table.
+# Measures Tenon beside TensorFlow, PyTorch, JAX, Ray and Arrow (CPU) on one machine, interleaved, and prints one table.
 #
 #     benchmarks/peers/run.sh [build folder] [options of compare.py, such as --rounds 1 --rows mlp_128 --threads 1 2]
 #
@@ -21,6 +21,8 @@
 #     einsum                    scores of 8 heads, 8 x 256 x 8 x 64, by letters; beside PyTorch, JAX       us
 # of input, tf.data and PyTorch's DataLoader; on two threads with a parallel step, two workers, or a step that takes ahead:
 #     input_csv                 a row of ten floats from a file, in batches of 256                         us
+#     input_json                a line of JSON of six members from a file, in batches of 256; beside
+#                               pyarrow's read_json, which makes one table of the file                     us
 #     input_tfrecord            a TFRecord of 784 bytes, in batches of 50                                  us
 #     input_image               a 28x28 uint8 image in memory: shuffled, in batches of 50, as float / 255  us
 #     input_indexed             the same without a data set: by indexing with a random order               us
@@ -64,12 +66,13 @@ fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers
 python=${PYTHON:-python3}
-peers=${PEERS:-tensorflow torch jax ray}
+peers=${PEERS:-tensorflow torch jax ray pyarrow}
 mkdir -p "$cache"
 
 # install_<peer> <pip>
 install_tensorflow() { "$1" install --quiet 'tensorflow-cpu==2.21.*'; }
 install_jax() { "$1" install --quiet jax; }
+install_pyarrow() { "$1" install --quiet pyarrow numpy; }
 install_ray() { "$1" install --quiet ray numpy; }
 install_torch() {
     if [ -n "${TORCH_INDEX:-}" ]; then

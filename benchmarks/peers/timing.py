@@ -36,6 +36,7 @@ UNITS = {
     "embedding_bag_step": "us",
     "einsum": "us",
     "input_csv": "us",
+    "input_json": "us",
     "input_tfrecord": "us",
     "input_image": "us",
     "input_indexed": "us",
@@ -46,7 +47,7 @@ CHAIN = 1000
 ELEMENTS = 100000
 RATE = 0.01
 # Of input, where a call goes through a data set to its end: how many elements that has, as in input_peer_rows.cpp.
-INPUTS = {"input_csv": 40000, "input_tfrecord": 40000, "input_image": 60000, "input_indexed": 60000,
+INPUTS = {"input_csv": 40000, "input_json": 100000, "input_tfrecord": 40000, "input_image": 60000, "input_indexed": 60000,
           "input_map": 20000, "input_get_next": 1}
 CSV_COLUMNS, CSV_BATCH, RECORD_BYTES, BATCH = 10, 256, 784, 50
 
@@ -136,6 +137,19 @@ def csv_files(folder, count):
         names.append(os.path.join(folder, f"{i}.csv"))
         numpy.savetxt(names[-1], numbers(i, INPUTS["input_csv"] // count, CSV_COLUMNS), fmt="%.6g", delimiter=",")
     return names
+
+
+def json_lines(folder):
+    """The objects of input_json in a file."""
+    random = numpy.random.default_rng(10)
+    name = os.path.join(folder, "all.jsonl")
+    with open(name, "w") as file:
+        for i in range(INPUTS["input_json"]):
+            x, y = random.uniform(-1, 1, 2)
+            good = "true" if random.integers(2) else "false"
+            file.write(f'{{"id": {i * 7}, "x": {x * 500:.7g}, "y": {y:.6g}, "count": {random.integers(100000)}, '
+                       f'"town": "town{random.integers(300)}", "good": {good}}}\n')
+    return name
 
 
 def records():

@@ -33,12 +33,14 @@
 #include <tenon/train/input/producers.hpp>       // queues filled with file names, numbers, slices of tensors
 #include <tenon/train/input/device_prefetch.hpp> // elements that lie on a device before the step that uses them
 
-#include <tenon/data/data_set.hpp>   // elements one after another, and the steps between them
-#include <tenon/data/from.hpp>       // where they come from: arrays, files, functions
-#include <tenon/data/csv.hpp>        // tables of comma-separated values
-#include <tenon/data/tar.hpp>        // samples in tar archives
-#include <tenon/data/take_while.hpp> // the beginning, as far as a condition holds
-#include <tenon/data/classes.hpp>    // splits by class, weights of classes
-#include <tenon/data/generator.hpp>  // coroutines that give elements
-#include <tenon/data/statistics.hpp> // what their numbers are like
-#include <tenon/data/iterator.hpp>   // data sets in graphs
+#include <tenon/data/data_set.hpp>          // elements one after another, and the steps between them
+#include <tenon/data/from.hpp>              // where they come from: arrays, files, functions
+#include <tenon/data/csv.hpp>               // tables of comma-separated values
+#include <tenon/data/tar.hpp>               // samples in tar archives
+#include <tenon/data/tables/csv_schema.hpp> // such as nobody has described
+#include <tenon/data/tables/json_lines.hpp> // JSON objects in lines
+#include <tenon/data/take_while.hpp>        // the beginning, as far as a condition holds
+#include <tenon/data/classes.hpp>           // splits by class, weights of classes
+#include <tenon/data/generator.hpp>         // coroutines that give elements
+#include <tenon/data/statistics.hpp>        // what their numbers are like
+#include <tenon/data/iterator.hpp>          // data sets in graphs

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <tenon/data/data_set.hpp>
+#include <tenon/data/tables/columns.hpp>
+#include <tenon/data/tables/table_rows.hpp>
 #include <tenon/io/files/compressed.hpp>
 #include <tenon/io/text/csv.hpp>
 
@@ -20,6 +22,7 @@
 ///         }
 ///     };
 ///     auto flats = tn::data::csv<flat>("flats.csv");             // by the names in the file's first line
+///     auto prices = tn::data::csv("flats.csv", tn::data::columns<float, std::int32_t>("price", "rooms"));
 ///     auto rows = tn::data::csv<std::int32_t, tn::component<float, tn::shape<784>>>("train.csv", {.skip_header_lines = 1});
 
 namespace tenon::data {
@@ -44,13 +47,11 @@ struct csv_read_options {
 
 namespace tenon::detail {
 
-/// A component of n columns in succession; in a struct they begin with the one of this name, else they follow one another.
-struct csv_field {
-    std::string name;
-    tensor_type type;
-};
-data_node::pointer csv_rows(std::vector<std::string> files, std::vector<csv_field> fields, bool named,
-                            const data::csv_read_options& o);
+/// The rows of files: in order or, where `named`, by the names in each file's first line. One name of n columns is that of the first.
+data_node::pointer csv_rows(std::vector<std::string> files, std::vector<table_field> fields, bool named,
+                            const data::csv_read_options& o, const std::string& who = "csv");
+/// The fields of a record as texts.
+std::vector<std::string> csv_texts(std::string_view record, const record_place& where, const csv_options& how);
 
 template <class T> inline constexpr bool is_csv_operand = false;
 template <class T, auto... D>
@@ -71,12 +72,12 @@ template <class... C> data_set<C...> csv(std::vector<std::string> files, const c
     using operands = typename data_set<C...>::operands;
     static_assert(tenon::detail::are_csv_operands<operands>,
                   "tenon::data::csv: a component is a number or a text, or component<T, shape<n>>: n columns");
-    std::vector<tenon::detail::csv_field> fields;
+    std::vector<tenon::detail::table_field> fields;
     for (const tensor_type& t : data_set<C...>::types()) fields.push_back({{}, t});
     bool named = false;
     if constexpr (requires { tenon::detail::schema<C...>::names(); }) {
         const std::vector<std::string> names = tenon::detail::schema<C...>::names();
-        for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
+        for (std::size_t i = 0; i < names.size(); ++i) fields[i].names = {names[i]};
         named = true;
     }
     return data_set<C...>(untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), named, o)));
@@ -85,6 +86,20 @@ template <class... C> data_set<C...> csv(std::vector<std::string> files, const c
 template <class... C>
 data_set<C...> csv(const std::convertible_to<std::string> auto& file, const csv_read_options& o = {}) {
     return csv<C...>(std::vector<std::string>{file}, o);
+}
+
+/// The columns that are named, as a struct's are: each file has their names in its first line, in any order and beside others.
+template <class... C>
+data_set<C...> csv(std::vector<std::string> files, const columns<C...>& which, const csv_read_options& o = {}) {
+    static_assert(tenon::detail::are_csv_operands<typename data_set<C...>::operands>,
+                  "tenon::data::csv: a column is a number or a text, or component<T, shape<n>>: n columns");
+    return data_set<C...>(untyped::data_set(tenon::detail::csv_rows(
+        std::move(files), tenon::detail::fields_of(data_set<C...>::types(), which.names()), true, o)));
+}
+template <class... C>
+data_set<C...> csv(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
+                   const csv_read_options& o = {}) {
+    return csv(std::vector<std::string>{file}, which, o);
 }
 
 } // namespace tenon::data

@@ -1,6 +1,6 @@
 // Whatever is in CSV files, going through them gives the same rows and errors one by one, in batches, and from any place between
 // two; it comes to an end. The first byte says how they are read, the second where they are cut into two files.
-// covers: data/csv data/steps/file_walk io/text/csv io/text/element_text
+// covers: data/csv data/tables/table_rows data/steps/file_walk io/text/csv io/text/element_text
 
 #include <cstddef>
 #include <cstdint>

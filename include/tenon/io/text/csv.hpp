@@ -31,6 +31,7 @@ struct csv_column {
     /// The text of what a missing field is; where there is none, it must not be missing.
     std::optional<std::string> otherwise = {};
     std::int64_t fields = 1; ///< how many fields in succession are this column's
+    std::int64_t stride = 0; ///< elements from a row's to the next row's, `fields` or more; 0: so many
     friend bool operator==(const csv_column&, const csv_column&) = default;
 };
 
@@ -45,7 +46,7 @@ public:
     /// that its column cannot hold.
     csv_row_decoder(std::string who, std::vector<csv_column> columns, csv_options options = {});
 
-    /// Writes the fields of column c as elements row * fields, ... of out[c], in order; nullptr: nowhere, but they are read. Of
+    /// Writes the fields of column c as elements row * stride, ... of out[c], in order; nullptr: nowhere, but they are read. Of
     /// columns without elements out has nothing: c counts the others. Throws invalid_argument_error, naming place, column and
     /// text, for what is no such record; then the row's elements may be written or not.
     void decode(std::string_view record, const record_place& where, void* const* out, std::int64_t row) const;
@@ -56,7 +57,7 @@ public:
 private:
     struct column {
         element_type element;
-        std::int64_t fields;
+        std::int64_t fields, stride;
         any_array otherwise; ///< one element, or nothing
     };
     struct field;

@@ -31,7 +31,7 @@ public:
     // Numbers and bools. What is not just a number between delimiters goes the long way.
     template <class T> void numbers(const column& c, T* to, std::int64_t row) {
         T spare{};
-        T* at = to ? to + row * c.fields : &spare;
+        T* at = to ? to + row * c.stride : &spare;
         const std::ptrdiff_t step = to ? 1 : 0;
         for (std::int64_t i = 0; i < c.fields; ++i, at += step) {
             if (!more_) too_few();
@@ -59,7 +59,7 @@ public:
             if (!more_) too_few();
             const field read = next();
             std::string spare;
-            std::string& at = to ? to[row * c.fields + i] : spare;
+            std::string& at = to ? to[row * c.stride + i] : spare;
             if (read.text.empty() || is_na(read.text)) at = *otherwise<std::string>(c);
             else if (!read.doubled) at.assign(read.text);
             else {
@@ -194,7 +194,7 @@ TENON_INLINE csv_row_decoder::csv_row_decoder(std::string who, std::vector<csv_c
         if (c.fields < 1 || c.fields > (std::int64_t{1} << 40))
             throw invalid_argument_error(who_ + ": column " + std::to_string(number) + " has " +
                                          std::to_string(c.fields) + " fields");
-        column& made = columns_.emplace_back(column{c.element, c.fields, {}});
+        column& made = columns_.emplace_back(column{c.element, c.fields, std::max(c.stride, c.fields), {}});
         if (c.otherwise && c.element != element_type::none) {
             made.otherwise = any_array(c.element, {});
             const detail::text_fault f = detail::element_of_text(*c.otherwise, c.element, made.otherwise.data());

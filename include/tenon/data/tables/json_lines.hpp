@@ -1,0 +1,86 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/data/data_set.hpp>
+#include <tenon/data/tables/columns.hpp>
+#include <tenon/io/files/compressed.hpp>
+
+/// JSON lines as data sets: files with a JSON object (RFC 8259) in each line.
+///
+///     struct sample {
+///         std::string text;
+///         tn::array<float, tn::shape<3>> scores; // a list of three
+///         bool good = false;
+///         static constexpr auto fields() {
+///             return tn::record_fields("text", &sample::text, "scores", &sample::scores, "good", &sample::good);
+///         }
+///     };
+///     auto samples = tn::data::json_lines<sample>("samples.jsonl");
+///     auto texts = tn::data::json_lines("samples.jsonl", tn::data::columns<std::string, bool>("text", "good"));
+
+namespace tenon::data {
+
+struct json_read_options {
+    /// What members that are missing or null are, a text for each component; empty: none may be missing. A component without: std::nullopt.
+    std::vector<std::optional<std::string>> defaults = {};
+    compression compressed = compression::automatic;
+    std::int64_t largest_line = std::int64_t{1} << 28; ///< bytes; a longer one is a resource_exhausted_error
+};
+
+} // namespace tenon::data
+
+namespace tenon::detail {
+
+/// The objects in the lines of files.
+data_node::pointer json_objects(std::vector<std::string> files, const std::vector<table_field>& fields,
+                                const data::json_read_options& o);
+
+template <class List> inline constexpr bool are_json_operands = false;
+template <class... Operand>
+inline constexpr bool are_json_operands<operand_list<Operand...>> = (Operand::shape::extents.is_static() && ...);
+
+} // namespace tenon::detail
+
+namespace tenon::data {
+
+/// The members of the objects, one file after another. C: a struct with fields(), each of which is a member of its name: a number, a text, true or
+/// false, or, of arrays, lists of lists of .. of these sizes. Members that are not asked for, and blank lines, are passed over; numbers are
+/// rounded to nearest. A line that is no such object is an invalid_argument_error with file, line, member and what is there, and who
+/// goes on gets the line behind it.
+template <Record C> data_set<C> json_lines(std::vector<std::string> files, const json_read_options& o = {}) {
+    static_assert(tenon::detail::are_json_operands<typename data_set<C>::operands>,
+                  "tenon::data::json_lines: the sizes of a member's lists are numbers: array<T, shape<3, 2>>");
+    std::vector<tenon::detail::table_field> fields;
+    const std::vector<std::string> names = tenon::detail::schema<C>::names();
+    for (std::size_t i = 0; i < names.size(); ++i) fields.push_back({{names[i]}, data_set<C>::types()[i]});
+    return data_set<C>(untyped::data_set(tenon::detail::json_objects(std::move(files), std::move(fields), o)));
+}
+template <Record C>
+data_set<C> json_lines(const std::convertible_to<std::string> auto& file, const json_read_options& o = {}) {
+    return json_lines<C>(std::vector<std::string>{file}, o);
+}
+
+/// The members that are named.
+template <class... C>
+data_set<C...> json_lines(std::vector<std::string> files, const columns<C...>& which, const json_read_options& o = {}) {
+    static_assert(tenon::detail::are_json_operands<typename data_set<C...>::operands>,
+                  "tenon::data::json_lines: the sizes of a member's lists are numbers: component<T, shape<3, 2>>");
+    return data_set<C...>(untyped::data_set(tenon::detail::json_objects(
+        std::move(files), tenon::detail::fields_of(data_set<C...>::types(), which.names()), o)));
+}
+template <class... C>
+data_set<C...> json_lines(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
+                          const json_read_options& o = {}) {
+    return json_lines(std::vector<std::string>{file}, which, o);
+}
+
+} // namespace tenon::data
+
+#if TENON_HEADER_ONLY
+#include <tenon/data/tables/json_lines.ipp>
+#endif
