@@ -54,7 +54,7 @@ public:
         const auto size = static_cast<std::int64_t>(x.size());
         const tn::map_options how{.parallelism =
                                       std::vector{1, 1, 2, 3, tn::autotune}[static_cast<std::size_t>(below(5))]};
-        switch (below(21)) {
+        switch (below(26)) {
         case 0: {
             const std::int64_t n = below(size + 3);
             p.set = p.set.skip(n);
@@ -234,6 +234,51 @@ public:
             p.text += " unordered map_host";
             return;
         }
+        case 20:
+            p.set =
+                p.set.scan(std::int64_t{3}, [](auto s, auto v) { return std::pair((s + v) / std::int64_t{2}, s - v); });
+            for (std::int64_t s = 3; std::int64_t & v : x) {
+                const std::int64_t given = s - v;
+                s = (s + v) / 2;
+                v = given;
+            }
+            p.text += " scan";
+            return;
+        case 21:
+            p.set = p.set.scan_host(std::int64_t{0},
+                                    [](std::int64_t s, std::int64_t v) { return std::pair((s + v) % 1000, s); });
+            for (std::int64_t s = 0; std::int64_t & v : x) v = std::exchange(s, (s + v) % 1000);
+            p.text += " scan_host";
+            return;
+        case 22: {
+            const std::int64_t keys = 1 + below(3), n = 1 + below(4);
+            p.set = p.set.group_by_window([keys](std::int64_t v) { return (v % keys + keys) % keys; },
+                                          [n](std::int64_t key) { return n + key; },
+                                          [](std::int64_t key, const number_set& window) {
+                                              return window.map_host([key](std::int64_t v) { return 2 * v + key; });
+                                          });
+            x = grouped(x, keys, n);
+            p.text += " group_by_window " + std::to_string(keys) + " " + std::to_string(n);
+            return;
+        }
+        case 23: {
+            const std::int64_t most = below(30);
+            p.set = p.set.take_while([most](std::int64_t v) { return v <= most; });
+            x.erase(std::find_if(x.begin(), x.end(), [most](std::int64_t v) { return v > most; }), x.end());
+            p.text += " take_while " + std::to_string(most);
+            return;
+        }
+        case 24: {
+            if (!p.ordered || !p.set.has_random_access() || size == 0) return;
+            std::vector<std::int64_t> places;
+            for (std::int64_t n = below(20); n > 0; --n) places.push_back(below(size));
+            numbers chosen;
+            for (const std::int64_t i : places) chosen.push_back(x[static_cast<std::size_t>(i)]);
+            p.set = p.set.select(places);
+            x = chosen;
+            p.text += " select " + std::to_string(places.size());
+            return;
+        }
         default: {
             if (shuffles == 0) return;
             const std::int64_t buffer = 1 + below(50);
@@ -284,6 +329,21 @@ private:
         }
         return sums;
     }
+    static numbers grouped(const numbers& x, std::int64_t keys, std::int64_t n) {
+        std::vector<numbers> windows(static_cast<std::size_t>(keys));
+        numbers out;
+        const auto give = [&](std::size_t k) {
+            for (const std::int64_t v : windows[k]) out.push_back(2 * v + static_cast<std::int64_t>(k));
+            windows[k].clear();
+        };
+        for (const std::int64_t v : x) {
+            const auto k = static_cast<std::size_t>((v % keys + keys) % keys);
+            windows[k].push_back(v);
+            if (static_cast<std::int64_t>(windows[k].size()) == n + static_cast<std::int64_t>(k)) give(k);
+        }
+        for (std::size_t k = 0; k < windows.size(); ++k) give(k);
+        return out;
+    }
     std::mt19937_64 random_;
 };
 
@@ -307,6 +367,22 @@ TEST_CASE("SEMANTICS 38: random chains of steps give what the same steps on a ve
         REQUIRE(all_of(p.set) == p.expected); // and again
         if (p.set.size() >= 0) REQUIRE(p.set.size() == static_cast<std::int64_t>(p.expected.size()));
     }
+}
+
+TEST_CASE("a random chain that has places gives by their numbers what it gives one after another") {
+    int asked = 0;
+    for (std::uint64_t seed = 3000; seed < 3600; ++seed) {
+        const pipeline p = make(seed, true);
+        if (!p.set.has_random_access()) continue;
+        CAPTURE(seed);
+        CAPTURE(p.text);
+        const numbers all = all_of(p.set);
+        for (std::size_t i = all.size(); i > 0; --i) // in any order
+            REQUIRE(p.set.at(static_cast<std::int64_t>(i) - 1) == all[i - 1]);
+        CHECK_THROWS_AS((void)p.set.at(static_cast<std::int64_t>(all.size())), tn::out_of_range_error);
+        ++asked;
+    }
+    CHECK(asked > 100);
 }
 
 TEST_CASE("a random chain that was saved anywhere goes on exactly there") {

@@ -12,6 +12,8 @@
 ///     const auto [train, test] = tn::data::stratified_split(labels, 0.8, 1);
 ///     const auto images_train = tn::data::rows_at(images, train), labels_train = tn::data::rows_at(labels, train);
 ///     const std::vector<double> weights = tn::data::class_weights(labels, 10);
+///     // as many of each class, whatever there are: of any data set with random access
+///     const auto balanced = set.select(tn::data::weighted_places(tn::data::balanced_weights(labels, 10), 60'000, 1));
 
 namespace tenon::data {
 
@@ -24,8 +26,12 @@ std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> stratified_split
 /// class without members. invalid_argument_error, naming it, for a label outside 0 .. classes - 1.
 std::vector<double> class_weights(std::span<const std::int32_t> labels, std::int32_t classes);
 
-/// The same for each member: what sample() and a weighted loss take.
+/// The same for each member: what weighted_places() and a weighted loss take.
 std::vector<double> balanced_weights(std::span<const std::int32_t> labels, std::int32_t classes);
+
+/// `count` places, each drawn by itself with a chance that is its share of the weights; of one seed the same. invalid_argument_error, naming the
+/// place, for a weight that is negative or no number, and where none is more than 0.
+std::vector<std::int64_t> weighted_places(std::span<const double> weights, std::int64_t count, std::uint64_t seed = 0);
 
 /// The rows of an array at these places, in their order, in memory of their own. out_of_range_error, naming the place.
 any_array rows_at(const any_array& rows, std::span<const std::int64_t> places);

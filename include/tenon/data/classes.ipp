@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/data/classes.hpp>
+#include <tenon/data/steps/random_order.hpp>
 
 namespace tenon::data {
 
@@ -53,6 +55,31 @@ TENON_INLINE std::vector<double> balanced_weights(std::span<const std::int32_t> 
     std::vector<double> weights;
     for (const std::int32_t l : labels) weights.push_back(of_class[static_cast<std::size_t>(l)]);
     return weights;
+}
+
+TENON_INLINE std::vector<std::int64_t> weighted_places(std::span<const double> weights, std::int64_t count,
+                                                       std::uint64_t seed) {
+    if (count < 0)
+        throw invalid_argument_error("weighted_places: " + std::to_string(count) + " places; give 0 or more");
+    std::vector<double> sums; // up to each place, it among them
+    double sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (!(weights[i] >= 0 && weights[i] <= std::numeric_limits<double>::max()))
+            throw invalid_argument_error("weighted_places: weight " + std::to_string(i) + " is " +
+                                         tenon::detail::text_of_number(weights[i]) + "; give 0 or more");
+        sums.push_back(sum += weights[i]);
+    }
+    if (!(sum > 0 && sum <= std::numeric_limits<double>::max()))
+        throw invalid_argument_error("weighted_places: " + std::to_string(weights.size()) + " weights, whose sum is " +
+                                     tenon::detail::text_of_number(sum) + "; it must be more than 0, and finite");
+    tenon::detail::order_generator random(seed, 0);
+    std::vector<std::int64_t> places;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = std::upper_bound(sums.begin(), sums.end(), random.fraction() * sum);
+        // Rounding may reach the sum: the first place whose sum that is has the last weight that is not 0.
+        places.push_back((at == sums.end() ? std::lower_bound(sums.begin(), sums.end(), sum) : at) - sums.begin());
+    }
+    return places;
 }
 
 TENON_INLINE any_array rows_at(const any_array& rows, std::span<const std::int64_t> places) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/data/results.hpp>
 #include <tenon/data/schema.hpp>
 #include <tenon/data/untyped_data_set.hpp>
 
@@ -28,101 +29,7 @@
 /// of the host is given is its own, to be written too.
 
 namespace tenon {
-
-template <class... C> class data_set;
-
 namespace detail {
-
-template <class List> struct data_set_of_operands;
-template <class... Operand> struct data_set_of_operands<operand_list<Operand...>> {
-    using type = data_set<typename component_of_operand<Operand>::type...>;
-};
-
-// What a function of the host gives: components, or a struct.
-template <class R> struct data_set_of_result {
-    static constexpr bool good = !std::is_void_v<typename named_component<R>::type>;
-    using type = typename data_set_of_operands<
-        operand_list<std::conditional_t<good, typename named_component<R>::type, operand_type<float, shape<>>>>>::type;
-};
-template <Record R> struct data_set_of_result<R> {
-    static constexpr bool good = true;
-    using type = data_set<R>;
-};
-template <class... R> struct data_set_of_result<std::tuple<R...>> {
-    static constexpr bool good = sizeof...(R) > 0 && (!std::is_void_v<typename named_component<R>::type> && ...);
-    template <bool> struct of { using type = data_set<float>; };
-    using type =
-        typename std::conditional_t<good, data_set_of_operands<operand_list<typename named_component<R>::type...>>,
-                                    of<false>>::type;
-};
-
-// What a function of a graph gives.
-template <class R> struct tensors_of_result {
-    static constexpr bool good = Operand<R> && !std::is_same_v<R, ill_shaped>;
-    static constexpr bool ill = std::is_same_v<R, ill_shaped>;
-};
-template <class... R> struct tensors_of_result<std::tuple<R...>> {
-    static constexpr bool good = sizeof...(R) > 0 && ((Operand<R> && !std::is_same_v<R, ill_shaped>)&&...);
-    static constexpr bool ill = (std::is_same_v<R, ill_shaped> || ...);
-};
-template <class R> struct data_set_of_tensors {
-    using type = typename data_set_of_operands<operand_list<operand_of_t<R>>>::type;
-};
-template <class... R> struct data_set_of_tensors<std::tuple<R...>> {
-    using type = typename data_set_of_operands<operand_list<operand_of_t<R>...>>::type;
-};
-
-template <class X> void add_tensors(std::vector<any_tensor>& to, const X& x) { to.push_back(as_tensor(x)); }
-template <class... X> void add_tensors(std::vector<any_tensor>& to, const std::tuple<X...>& all) {
-    std::apply([&](const X&... x) { (to.push_back(as_tensor(x)), ...); }, all);
-}
-
-template <class X> inline constexpr bool is_data_set = false;
-template <class... C> inline constexpr bool is_data_set<data_set<C...>> = true;
-
-template <class Operands> struct tensor_call;
-template <class... Operand> struct tensor_call<operand_list<Operand...>> {
-    template <class F>
-    static constexpr bool can = std::is_invocable_v<F&, tensor<typename Operand::element, typename Operand::shape>...>;
-    template <class F> static auto call(F& f, const std::vector<any_tensor>& in) {
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return f(tensor<typename Operand::element, typename Operand::shape>::unchecked(in[I])...);
-        }
-        (std::index_sequence_for<Operand...>{});
-    }
-    template <class F> struct result {
-        using type =
-            std::remove_cvref_t<decltype(call(std::declval<F&>(), std::declval<const std::vector<any_tensor>&>()))>;
-    };
-};
-
-template <auto N, class Operands> struct stacked_list;
-template <auto N, class... Operand> struct stacked_list<N, operand_list<Operand...>> {
-    using type = typename data_set_of_operands<operand_list<typename stacked_operand<N, Operand>::type...>>::type;
-};
-template <auto N, class Operands> struct padded_list;
-template <auto N, class... Operand> struct padded_list<N, operand_list<Operand...>> {
-    using type = typename data_set_of_operands<
-        operand_list<typename stacked_operand<N, typename padded_operand<Operand>::type>::type...>>::type;
-};
-template <class Operands> struct row_list;
-template <class... Operand> struct row_list<operand_list<Operand...>> {
-    static constexpr bool good = (!std::is_void_v<typename row_operand<Operand>::type> && ...);
-    template <bool> struct of {
-        using type = typename data_set_of_operands<operand_list<typename row_operand<Operand>::type...>>::type;
-    };
-};
-template <class First, class Operands> struct list_after;
-template <class First, class... Operand> struct list_after<First, operand_list<Operand...>> {
-    using type = typename data_set_of_operands<operand_list<First, Operand...>>::type;
-};
-template <class... Lists> struct joined_lists;
-template <class... A> struct joined_lists<operand_list<A...>> {
-    using type = typename data_set_of_operands<operand_list<A...>>::type;
-};
-template <class... A, class... B, class... Rest> struct joined_lists<operand_list<A...>, operand_list<B...>, Rest...> {
-    using type = typename joined_lists<operand_list<A..., B...>, Rest...>::type;
-};
 
 void check_components(const std::vector<tensor_type>& given, const std::vector<tensor_type>& asked);
 
@@ -182,6 +89,9 @@ public:
     /// Each element is drawn from the next `buffer` ones: with as many as there are, all orders are equally likely. Before
     /// batch(), and of rows in memory, it moves no elements.
     data_set shuffle(std::int64_t buffer, const shuffle_options& o = {}) const { return same(set_.shuffle(buffer, o)); }
+    /// Elements at(place) for each place in order, such as those of a split (classes.hpp). What at() throws where it cannot be asked;
+    /// out_of_range_error for a place that none has.
+    data_set select(std::vector<std::int64_t> places) const { return same(set_.select(std::move(places))); }
     /// Those of this one, then those of the other.
     data_set concatenate(const data_set& next) const { return same(set_.concatenate(next.set_)); }
     /// In front of each element its number, from `first` on.
@@ -320,6 +230,96 @@ public:
     /// The same of several at a time, some elements of each in turn.
     template <class F> auto interleave(F f, const interleave_options& o = {}) const { return nested(f, o, false); }
 
+    /// A running state: f, of tensors as map()'s, takes the state and an element's components, and gives a std::pair or std::tuple of the
+    /// next state and of what stands for the element. State: a number, a text, an array whose shape its type says, or a std::tuple of
+    /// them, of which f takes and gives a std::tuple of tensors; its element types and sizes do not change.
+    ///
+    ///     auto sums = numbers.scan(0.0f, [](auto sum, auto x) { return std::pair(sum + x, sum + x); });
+    template <class State, class F> auto scan(const State& initial, F f) const {
+        using call = detail::tensor_scan<State, operands, F>;
+        static_assert(call::has_state, "tenon::data_set::scan: the state is a number, a text, an array whose shape its "
+                                       "type says, or a std::tuple of them");
+        static_assert(!call::has_state || call::can,
+                      "tenon::data_set::scan: the function takes a tensor for the state and one for each "
+                      "component of an element; one that takes arrays and numbers goes to scan_host");
+        static_assert(!call::can || call::good || call::ill,
+                      "tenon::data_set::scan: the function gives a std::pair of the next "
+                      "state, of the state's element type and shape, and of a tensor, an "
+                      "expression, or a std::tuple of them");
+        if constexpr (!call::good) return same(set_);
+        else
+            return typename call::result(set_.scan(
+                detail::state_of(initial), [&f](const std::vector<any_tensor>& in) { return call::call(f, in); }));
+    }
+    /// The same of a function of the host: f(state, components...), of which the state, which may be a struct with fields() too, is
+    /// const and the components are its own.
+    template <class State, class F> auto scan_host(const State& initial, F f) const {
+        using call = detail::host_scan<State, schema, F>;
+        static_assert(call::has_state,
+                      "tenon::data_set::scan_host: the state is a number, a text, an array whose shape "
+                      "its type says, a std::tuple of them, or a struct with fields()");
+        static_assert(!call::has_state || call::can,
+                      "tenon::data_set::scan_host: the function takes the state and the element's components: a number "
+                      "or text for a scalar, else array<T, shape<..>>");
+        static_assert(!call::can || call::good,
+                      "tenon::data_set::scan_host: the function gives a std::pair of the next state, of the state's "
+                      "type, and of a number, a text, an array, a std::tuple of them, or a struct with fields()");
+        if constexpr (!call::good) return same(set_);
+        else
+            return typename call::result(set_.scan_host(detail::state_of(initial), call::result::types(),
+                                                        [f](std::vector<any_array>& x) mutable { call::call(f, x); }));
+    }
+    /// The elements of the data sets that reduce(key, window) makes of each window, one after another: a data set of `size` elements (or,
+    /// a function, size(key)) for which key(components...), a function of the host too, gave the same whole number. A window is
+    /// gone through when it is full; what is left in the end comes by key. Elements are in memory as long as their window is not full.
+    template <class Key, class Size, class F> auto group_by_window(Key key, Size size, F reduce) const {
+        static_assert(
+            schema::template can_call<Key>,
+            "tenon::data_set::group_by_window: the key's function takes the element's components: a number or "
+            "text for a scalar, else array<T, shape<..>>");
+        static_assert(std::is_integral_v<Size> || std::is_invocable_r_v<std::int64_t, Size&, std::int64_t>,
+                      "tenon::data_set::group_by_window: the size of a window is a number, or a function of the key");
+        constexpr bool reduces = std::is_invocable_v<F&, std::int64_t, const data_set&>;
+        static_assert(reduces,
+                      "tenon::data_set::group_by_window: the function takes a key, std::int64_t, and a data set");
+        constexpr bool sized = std::is_integral_v<Size> || std::is_invocable_r_v<std::int64_t, Size&, std::int64_t>;
+        if constexpr (!schema::template can_call<Key> || !sized || !reduces) return same(set_);
+        else {
+            using given = std::remove_cvref_t<std::invoke_result_t<F&, std::int64_t, const data_set&>>;
+            using keyed = std::remove_cvref_t<typename schema::template called<Key>::type>;
+            static_assert(std::is_integral_v<keyed> || std::is_enum_v<keyed>,
+                          "tenon::data_set::group_by_window: a key is a whole number");
+            static_assert(detail::is_data_set<given>,
+                          "tenon::data_set::group_by_window: the function gives a data set, such as window.batch(32)");
+            if constexpr (!detail::is_data_set<given> || !(std::is_integral_v<keyed> || std::is_enum_v<keyed>))
+                return same(set_);
+            else
+                return given(set_.group_by_window(
+                    given::types(),
+                    [key](const std::vector<any_array>& x) mutable {
+                        return static_cast<std::int64_t>(schema::call(key, x));
+                    },
+                    [size](std::int64_t k) mutable {
+                        if constexpr (std::is_integral_v<Size>) return (void)k, static_cast<std::int64_t>(size);
+                        else return static_cast<std::int64_t>(size(k));
+                    },
+                    [reduce](std::int64_t k, const untyped::data_set& window) mutable {
+                        return reduce(k, data_set(window)).untyped();
+                    }));
+        }
+    }
+    /// The elements before the first for which f, a function of the host as of filter_host, gives false; none behind it is made.
+    template <class F> data_set take_while(F f) const {
+        static_assert(
+            schema::template can_call<F>,
+            "tenon::data_set::take_while: the function takes the element's components: a number or text for a "
+            "scalar, else array<T, shape<..>>");
+        if constexpr (!schema::template can_call<F>) return *this;
+        else
+            return same(set_.take_while(
+                [f](const std::vector<any_array>& x) mutable { return static_cast<bool>(schema::call(f, x)); }));
+    }
+
     /// Without the elements that could not be made, such as rows of a table that are none: they are counted in the report.
     data_set ignore_errors() const { return same(set_.ignore_errors()); }
     /// What was gone through once to its end is kept for the next time: in memory, or in a file, for later programs too.
@@ -331,6 +331,17 @@ public:
 
     /// How many elements there are; -1 where that is not known before, or where there is no end.
     std::int64_t size() const { return set_.size(); }
+    /// Element i, from 0, of those that come when it is gone through for the first time: of arrays, ranges, IDX and NumPy files and random
+    /// numbers, and of those behind skip, take, shard, shuffle, concatenate, zip, enumerate, batch, padded_batch, map, map_host, prefetch
+    /// and cache() in memory (which goes through all the first time). out_of_range_error where there is none; unimplemented_error,
+    /// naming the step that does not know, of others. A shuffle keeps its order, 8 bytes an element. Any thread may ask, where any may
+    /// call the functions of its steps.
+    value_type at(std::int64_t i) const {
+        std::vector<any_array> element = set_.at(i);
+        return schema::to_host(element);
+    }
+    /// Whether at() can be asked.
+    bool has_random_access() const { return set_.why_not_at().empty(); }
     static std::vector<tensor_type> types() { return detail::types_of(operands{}); }
     /// An element as arrays, one for each component.
     static std::vector<any_array> arrays(value_type&& element) { return schema::to_arrays(std::move(element)); }

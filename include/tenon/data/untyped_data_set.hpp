@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,6 +45,12 @@ struct window_options {
 
 namespace untyped {
 
+/// What is handed on from element to element: arrays, and what is known of all that take their place.
+struct carried_state {
+    std::vector<any_array> initial;
+    std::vector<tensor_type> types;
+};
+
 /// The functions say what those of tenon::data_set say; what does not fit is an invalid_argument_error.
 class data_set {
 public:
@@ -53,13 +60,16 @@ public:
         last_(std::move(last)), options_(o) {}
 
     const std::vector<tensor_type>& components() const { return last_->components(); }
-    std::int64_t size() const { return last_->size(); }
+    std::int64_t size() const { return std::max<std::int64_t>(last_->size(), -1); }
+    element at(std::int64_t i) const;
+    std::string why_not_at() const;
 
     data_set skip(std::int64_t n) const;
     data_set take(std::int64_t n) const;
     data_set shard(std::int64_t count, std::int64_t index) const;
     data_set repeat(std::int64_t times = -1) const;
     data_set shuffle(std::int64_t buffer, const shuffle_options& o = {}) const;
+    data_set select(std::vector<std::int64_t> places) const;
     data_set concatenate(const data_set& next) const;
     data_set enumerate(std::int64_t first = 0) const;
     /// `size`: what the types say of n.
@@ -84,6 +94,17 @@ public:
     data_set map_host(std::vector<tensor_type> types, const shared_function<void(element&)>& f,
                       const map_options& o = {}) const;
     data_set filter_host(const shared_function<bool(const element&)>& f, const map_options& o = {}) const;
+    /// f gives, of the state's tensors and an element's behind them, those of the next state, of the same types, and behind them others.
+    data_set scan(carried_state state,
+                  const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f) const;
+    /// f replaces the state's arrays and an element's behind them by such, of these types.
+    data_set scan_host(carried_state state, const std::vector<tensor_type>& types,
+                       const shared_function<void(element&)>& f) const;
+    /// What f gives for a key and a window of elements.
+    data_set group_by_window(std::vector<tensor_type> types, const shared_function<std::int64_t(const element&)>& key,
+                             const shared_function<std::int64_t(std::int64_t)>& size,
+                             const shared_function<data_set(std::int64_t, const data_set&)>& f) const;
+    data_set take_while(const shared_function<bool(const element&)>& f) const;
     data_set interleave(std::vector<tensor_type> types, const shared_function<data_set(const element&)>& f,
                         const interleave_options& o = {}) const;
     data_set flat_map(std::vector<tensor_type> types, const shared_function<data_set(const element&)>& f) const;

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/batching.hpp>
 #include <tenon/data/steps/buffering.hpp>
+#include <tenon/data/steps/carrying/cache.hpp>
+#include <tenon/data/steps/carrying/group_by_window.hpp>
+#include <tenon/data/steps/carrying/scan.hpp>
+#include <tenon/data/steps/carrying/select.hpp>
+#include <tenon/data/steps/carrying/take_while.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/nested.hpp>
 #include <tenon/data/steps/order.hpp>
@@ -34,6 +40,7 @@ public:
         return true;
     }
     bool may_wait() const override { return true; }
+    bool may_leave_out() const override { return static_cast<bool>(keep_); }
 
 private:
     shared_function<void(data_element&)> map_;
@@ -84,6 +91,33 @@ public:
 private:
     const untyped::data_set set_;
 };
+
+// Why at() cannot be asked; empty: it can.
+inline std::string why_not_at(const data_node& last) {
+    if (std::string why = last.no_access(); !why.empty()) return why;
+    // What is gone through more than once in each going through gives others then, where it changes.
+    std::vector<const data_node*> seen, left{&last};
+    while (!left.empty()) {
+        const data_node* const n = left.back();
+        left.pop_back();
+        if (std::find(seen.begin(), seen.end(), n) != seen.end()) {
+            if (n->changes()) return n->step() + " is there twice, and gives others the second time";
+            continue;
+        }
+        seen.push_back(n);
+        for (const data_node::pointer& i : n->inputs()) left.push_back(i.get());
+    }
+    return {};
+}
+
+inline void require_place(const char* who, const data_node& last, std::int64_t i) {
+    if (const std::string why = why_not_at(last); !why.empty())
+        throw unimplemented_error(std::string("data_set::") + who + ": " + why +
+                                  ", so none has a number by which it could be had; cache() behind it keeps all in "
+                                  "memory, where at() finds them");
+    const std::int64_t size = last.size();
+    if (i < 0 || (size >= 0 && i >= size)) throw_no_element(i, size);
+}
 
 inline std::vector<data_node::pointer> last_steps(const char* step, const std::vector<untyped::data_set>& all) {
     if (all.empty()) throw invalid_argument_error(std::string(step) + ": of no data sets; give one at least");
@@ -193,6 +227,52 @@ TENON_INLINE data_set data_set::flat_map(std::vector<tensor_type> types,
                                          const shared_function<data_set(const element&)>& f) const {
     return then(tenon::detail::interleaved(
         "flat_map", last_, std::move(types), [f](const element& x) { return f(x).last(); }, 1, 1, 1));
+}
+
+TENON_INLINE data_set data_set::scan(
+    carried_state state, const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f) const {
+    std::vector<tensor_type> types = state.types;
+    types.insert(types.end(), components().begin(), components().end());
+    const tenon::detail::traced_function traced("scan", types, f);
+    return then(tenon::detail::scanned("scan", last_, std::move(state.initial), state.types,
+                                       tenon::detail::types_of_tensors(traced.outputs),
+                                       tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, false)));
+}
+
+TENON_INLINE data_set data_set::scan_host(carried_state state, const std::vector<tensor_type>& types,
+                                          const shared_function<void(element&)>& f) const {
+    std::vector<tensor_type> all = state.types;
+    all.insert(all.end(), types.begin(), types.end());
+    return then(tenon::detail::scanned("scan_host", last_, std::move(state.initial), state.types, all,
+                                       std::make_shared<const tenon::detail::host_function>(f, all)));
+}
+
+TENON_INLINE data_set
+data_set::group_by_window(std::vector<tensor_type> types, const shared_function<std::int64_t(const element&)>& key,
+                          const shared_function<std::int64_t(std::int64_t)>& size,
+                          const shared_function<data_set(std::int64_t, const data_set&)>& f) const {
+    return then(tenon::detail::grouped(last_, std::move(types), key, size,
+                                       [f](std::int64_t k, tenon::detail::data_node::pointer window) {
+                                           return f(k, data_set(std::move(window))).last();
+                                       }));
+}
+
+TENON_INLINE data_set data_set::take_while(const shared_function<bool(const element&)>& f) const {
+    return then(tenon::detail::taken_while(last_, f));
+}
+
+TENON_INLINE std::string data_set::why_not_at() const { return tenon::detail::why_not_at(*last_); }
+
+TENON_INLINE data_set::element data_set::at(std::int64_t i) const {
+    tenon::detail::require_place("at", *last_, i);
+    element x;
+    last_->at(i, x);
+    return x;
+}
+
+TENON_INLINE data_set data_set::select(std::vector<std::int64_t> places) const {
+    for (const std::int64_t i : places) tenon::detail::require_place("select", *last_, i);
+    return then(tenon::detail::selected(last_, std::move(places)));
 }
 
 TENON_INLINE std::shared_ptr<const element_source> data_set::source() const {

@@ -102,7 +102,23 @@ public:
     }
     std::int64_t size() const override {
         const std::int64_t size = input().size();
-        return size < 0 ? -1 : drop_ ? size / n_ : (size + n_ - 1) / n_;
+        return size < 0 ? size : size / n_ + (!drop_ && size % n_ != 0);
+    }
+    std::string no_access() const override {
+        if (std::string why = input().no_access(); !why.empty()) return why;
+        return input().size() == size_unknown ? step() + " does not know how many elements there are" : std::string();
+    }
+    void at(std::int64_t i, data_element& x) const override {
+        const std::int64_t size = input().size(), first = i * n_;
+        const std::int64_t count = size == endless ? n_ : std::min(n_, size - first);
+        std::vector<data_element> all(static_cast<std::size_t>(count));
+        std::vector<const data_element*> elements;
+        for (std::int64_t k = 0; k < count; ++k) {
+            data_element& single = all[static_cast<std::size_t>(k)];
+            input().at(first + k, single);
+            elements.push_back(&single);
+        }
+        batch_maker(step(), input().components(), padded_, &fill_).make(elements, x);
     }
 
 private:

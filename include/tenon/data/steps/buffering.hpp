@@ -1,19 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include <tenon/data/steps/pipeline.hpp>
 
-/// Steps that keep elements.
+/// Steps that take elements ahead.
 
 namespace tenon::detail {
 
 /// A thread of its own takes elements ahead of who asks for them, `n` at most; autotune: as many as it takes that they are there
 /// in time, within the memory of data_options.
 data_node::pointer prefetched(data_node::pointer from, std::int64_t n);
-/// What was gone through once to its end is not computed again: in memory, or in the file `path`, which later programs read too.
-data_node::pointer cached(data_node::pointer from, const std::string& path);
 
 } // namespace tenon::detail
 

@@ -45,7 +45,19 @@ public:
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::int64_t size() const override {
         const std::int64_t a = input(0).size(), b = input(1).size();
-        return a < 0 || b < 0 ? -1 : a + b;
+        if (a < 0 || b < 0) return a == endless || (a >= 0 && b == endless) ? endless : size_unknown;
+        return a + b;
+    }
+    std::string no_access() const override {
+        for (const pointer& i : inputs())
+            if (std::string why = i->no_access(); !why.empty()) return why;
+        if (input(0).size() != size_unknown) return {};
+        return step() + " does not know how many elements its first data set has";
+    }
+    void at(std::int64_t i, data_element& x) const override {
+        const std::int64_t first = input(0).size();
+        if (first == endless || i < first) input(0).at(i, x);
+        else input(1).at(i - first, x);
     }
 
 private:
@@ -90,10 +102,26 @@ public:
         data_node("zip", std::move(types), std::move(all)) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::int64_t size() const override {
-        std::int64_t least = -1;
-        for (const pointer& i : inputs())
-            if (const std::int64_t size = i->size(); size >= 0 && (least < 0 || size < least)) least = size;
+        std::int64_t least = endless;
+        for (const pointer& i : inputs()) {
+            const std::int64_t size = i->size();
+            if (size == size_unknown) return size;
+            if (size != endless) least = least == endless ? size : std::min(least, size);
+        }
         return least;
+    }
+    std::string no_access() const override {
+        for (const pointer& i : inputs())
+            if (std::string why = i->no_access(); !why.empty()) return why;
+        return {};
+    }
+    void at(std::int64_t i, data_element& x) const override {
+        x.clear();
+        data_element part;
+        for (const pointer& from : inputs()) {
+            from->at(i, part);
+            for (any_array& a : part) x.push_back(std::move(a));
+        }
     }
 
 private:
@@ -162,7 +190,7 @@ public:
         for (std::size_t i = 0; i < inputs().size(); ++i) {
             if (weights_[i] == 0) continue;
             const std::int64_t size = input(i).size();
-            if (size < 0) return -1;
+            if (size < 0) return size;
             sum += size;
         }
         return sum;

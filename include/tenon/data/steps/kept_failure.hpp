@@ -26,6 +26,9 @@ std::string words_of_thrown();
 /// "map: element 3"
 std::string place_of_element(const std::string& step, std::uint64_t number);
 
+/// Without the elements that could not be made: what is thrown is counted (data_step_report::left_out), and the next one is taken.
+data_node::pointer without_failures(data_node::pointer from);
+
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY

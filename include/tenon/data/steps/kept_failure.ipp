@@ -91,4 +91,38 @@ TENON_INLINE void throw_at(const std::string& place) {
     throw_error(code, place + ": " + words_of_thrown());
 }
 
+class without_failures_node final : public data_node {
+public:
+    explicit without_failures_node(pointer from) : data_node("ignore_errors", from->components(), {from}) {}
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+
+private:
+    class stream final : public element_stream {
+    public:
+        stream(const data_node& n, pipeline& p) : meter_(p.meter(n)), from_(open_step(n.input(), p)) {}
+        bool next(data_element& x) override {
+            for (;;) {
+                try {
+                    return from_->next(x);
+                } catch (...) {
+                    // Who is stopped gets nothing else any more.
+                    if (const stop_source* const s = stop_source::of_thread(); s && s->is_stopped()) throw;
+                }
+                meter_.left_out.fetch_add(1, std::memory_order_relaxed);
+            }
+        }
+        bool is_ready() const override { return false; } // what is ready may be a failure
+        void save(state_writer& to) override { from_->save(to); }
+        void restore(state_reader& from) override { from_->restore(from); }
+
+    private:
+        step_meter& meter_;
+        std::unique_ptr<element_stream> from_;
+    };
+};
+
+TENON_INLINE data_node::pointer without_failures(data_node::pointer from) {
+    return std::make_shared<without_failures_node>(std::move(from));
+}
+
 } // namespace tenon::detail

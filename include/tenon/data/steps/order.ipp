@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -17,11 +18,16 @@ inline void require_at_least(const char* what, std::int64_t given, std::int64_t 
                                      std::to_string(least) + " or more");
 }
 
-// What moves the input's elements as they are: rows stay rows. Make(stream kind, pipeline, node) gives the stream.
-template <class Make> class ordering_node final : public data_node {
+// What moves the input's elements as they are: rows stay rows. Make(stream kind, pipeline, node) gives the stream; place(node, i) the
+// number that element i has in the input, nothing where there is no saying.
+template <class Make, class Place> class ordering_node final : public data_node {
 public:
-    ordering_node(std::string step, pointer from, std::int64_t size, Make make) :
-        data_node(std::move(step), from->components(), {from}), size_(size), make_(std::move(make)) {}
+    ordering_node(std::string step, pointer from, std::int64_t size, Make make, Place place, bool changes) :
+        data_node(std::move(step), from->components(), {from}),
+        size_(size),
+        make_(std::move(make)),
+        place_(std::move(place)),
+        changes_(changes) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override {
         return make_.template operator()<element_stream>(*this, p);
     }
@@ -30,14 +36,27 @@ public:
         return make_.template operator()<index_stream>(*this, p);
     }
     std::int64_t size() const override { return size_; }
+    std::string no_access() const override {
+        if constexpr (std::is_same_v<Place, const char*>) return step() + " " + place_;
+        else return input().no_access();
+    }
+    void at(std::int64_t i, data_element& x) const override {
+        if constexpr (std::is_same_v<Place, const char*>) data_node::at(i, x);
+        else input().at(place_(*this, i), x);
+    }
+    bool changes() const override { return changes_; }
 
 private:
     const std::int64_t size_;
     const Make make_;
+    const Place place_; // or why there is none, in words
+    const bool changes_;
 };
-template <class Make>
-data_node::pointer ordering(std::string step, data_node::pointer from, std::int64_t size, Make make) {
-    return std::make_shared<ordering_node<Make>>(std::move(step), std::move(from), size, std::move(make));
+template <class Make, class Place>
+data_node::pointer ordering(std::string step, data_node::pointer from, std::int64_t size, Make make, Place place,
+                            bool changes = false) {
+    return std::make_shared<ordering_node<Make, Place>>(std::move(step), std::move(from), size, std::move(make),
+                                                        std::move(place), changes);
 }
 
 template <class Stream> class skip_stream final : public Stream {
@@ -222,22 +241,43 @@ private:
     std::unique_ptr<Stream> from_;
 };
 
+// The order in which a shuffle of the first epoch gives n elements: what shuffle_stream does with their numbers.
+inline std::vector<std::int64_t> shuffled_places(std::int64_t n, std::int64_t buffer, std::uint64_t seed) {
+    order_generator random(seed, 0);
+    std::vector<std::int64_t> held, places;
+    places.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t next = 0; next < n || !held.empty();) {
+        while (next < n && static_cast<std::int64_t>(held.size()) < buffer) held.push_back(next++);
+        std::swap(held[random.below(held.size())], held.back());
+        places.push_back(held.back());
+        held.pop_back();
+    }
+    return places;
+}
+
 TENON_INLINE data_node::pointer skipped(data_node::pointer from, std::int64_t n) {
     require_at_least("skip: the number of elements", n, 0);
     const std::int64_t size = from->size();
-    return ordering(step_name("skip", n), std::move(from), size < 0 ? -1 : std::max<std::int64_t>(0, size - n),
-                    [n]<class Stream>(const data_node& self, pipeline& p) {
-                        return std::make_unique<skip_stream<Stream>>(open_as<Stream>(self.input(), p), n);
-                    });
+    return ordering(
+        step_name("skip", n), std::move(from), size < 0 ? size : std::max<std::int64_t>(0, size - n),
+        [n]<class Stream>(const data_node& self, pipeline& p) {
+            return std::make_unique<skip_stream<Stream>>(open_as<Stream>(self.input(), p), n);
+        },
+        [n](const data_node&, std::int64_t i) { return i + n; });
 }
 
 TENON_INLINE data_node::pointer taken(data_node::pointer from, std::int64_t n) {
     require_at_least("take: the number of elements", n, 0);
     const std::int64_t size = from->size();
-    return ordering(step_name("take", n), std::move(from), size < 0 ? -1 : std::min(size, n),
-                    [n]<class Stream>(const data_node& self, pipeline& p) {
-                        return std::make_unique<take_stream<Stream>>(open_as<Stream>(self.input(), p), n);
-                    });
+    return ordering(
+        step_name("take", n), std::move(from), size < 0 ? (size == endless ? n : size) : std::min(size, n),
+        [n]<class Stream>(const data_node& self, pipeline& p) {
+            return std::make_unique<take_stream<Stream>>(open_as<Stream>(self.input(), p), n);
+        },
+        [n](const data_node&, std::int64_t i) {
+            if (i >= n) throw_no_element(i, n);
+            return i;
+        });
 }
 
 TENON_INLINE data_node::pointer sharded(data_node::pointer from, std::int64_t count, std::int64_t index) {
@@ -246,11 +286,13 @@ TENON_INLINE data_node::pointer sharded(data_node::pointer from, std::int64_t co
         throw invalid_argument_error("shard: there is no shard " + std::to_string(index) + " of " +
                                      std::to_string(count) + "; they are numbered from 0");
     const std::int64_t size = from->size();
-    return ordering("shard(" + std::to_string(index) + " of " + std::to_string(count) + ")", std::move(from),
-                    size < 0 ? -1 : (size - index + count - 1) / count,
-                    [count, index]<class Stream>(const data_node& self, pipeline& p) {
-                        return std::make_unique<shard_stream<Stream>>(open_as<Stream>(self.input(), p), count, index);
-                    });
+    return ordering(
+        "shard(" + std::to_string(index) + " of " + std::to_string(count) + ")", std::move(from),
+        size < 0 ? size : (size - index + count - 1) / count,
+        [count, index]<class Stream>(const data_node& self, pipeline& p) {
+            return std::make_unique<shard_stream<Stream>>(open_as<Stream>(self.input(), p), count, index);
+        },
+        [count, index](const data_node&, std::int64_t i) { return i * count + index; });
 }
 
 TENON_INLINE data_node::pointer repeated(data_node::pointer from, std::int64_t times) {
@@ -261,10 +303,15 @@ TENON_INLINE data_node::pointer repeated(data_node::pointer from, std::int64_t t
     const bool known =
         times >= 0 && size >= 0 &&
         (size == 0 || times <= std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(1, size));
-    return ordering(times < 0 ? "repeat" : step_name("repeat", times), std::move(from), known ? size * times : -1,
-                    [times]<class Stream>(const data_node& self, pipeline& p) {
-                        return std::make_unique<repeat_stream<Stream>>(self.input(), p, times);
-                    });
+    std::int64_t all = known ? size * times : size_unknown;
+    if (size == endless || (size > 0 && times < 0)) all = times == 0 ? 0 : endless;
+    if (size == 0) all = 0;
+    return ordering(
+        times < 0 ? "repeat" : step_name("repeat", times), std::move(from), all,
+        [times]<class Stream>(const data_node& self, pipeline& p) {
+            return std::make_unique<repeat_stream<Stream>>(self.input(), p, times);
+        },
+        "may have others in each round: ask what is before it for element i modulo its size");
 }
 
 TENON_INLINE data_node::pointer shuffled(data_node::pointer from, std::int64_t buffer, std::uint64_t seed,
@@ -272,10 +319,23 @@ TENON_INLINE data_node::pointer shuffled(data_node::pointer from, std::int64_t b
     require_at_least("shuffle: the buffer", buffer, 1);
     const std::int64_t size = from->size();
     seed = seed_or_any(seed);
-    return ordering(step_name("shuffle", buffer), std::move(from), size,
-                    [buffer, seed, each_epoch_anew]<class Stream>(const data_node& self, pipeline& p) {
-                        return std::make_unique<shuffle_stream<Stream>>(self, p, buffer, seed, each_epoch_anew);
-                    });
+    const auto make = [buffer, seed, each_epoch_anew]<class Stream>(const data_node& self, pipeline& p) {
+        return std::make_unique<shuffle_stream<Stream>>(self, p, buffer, seed, each_epoch_anew);
+    };
+    if (size < 0)
+        return ordering(step_name("shuffle", buffer), std::move(from), size, make,
+                        "has an order only where it is known how many there are", each_epoch_anew);
+    struct order {
+        std::once_flag known;
+        std::vector<std::int64_t> places; // where elements of the first epoch are in the input
+    };
+    return ordering(
+        step_name("shuffle", buffer), std::move(from), size, make,
+        [buffer, seed, o = std::make_shared<order>()](const data_node& self, std::int64_t i) {
+            std::call_once(o->known, [&] { o->places = shuffled_places(self.input().size(), buffer, seed); });
+            return o->places[static_cast<std::size_t>(i)];
+        },
+        each_epoch_anew);
 }
 
 class enumerated_node final : public data_node {
@@ -284,8 +344,18 @@ public:
         data_node("enumerate", with_number(from->components()), {from}), first_(first) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::int64_t size() const override { return input().size(); }
+    std::string no_access() const override { return input().no_access(); }
+    void at(std::int64_t i, data_element& x) const override {
+        input().at(i, x);
+        add_number(first_ + i, x);
+    }
 
 private:
+    static void add_number(std::int64_t number, data_element& x) {
+        any_array first(element_type::int64, {});
+        *static_cast<std::int64_t*>(first.data()) = number;
+        x.insert(x.begin(), std::move(first));
+    }
     static std::vector<tensor_type> with_number(std::vector<tensor_type> types) {
         types.insert(types.begin(), tensor_type{element_type::int64, {}});
         return types;
@@ -295,9 +365,7 @@ private:
         stream(const enumerated_node& n, pipeline& p) : from_(open_step(n.input(), p)), number_(n.first_) {}
         bool next(data_element& x) override {
             if (!from_->next(x)) return false;
-            any_array number(element_type::int64, {});
-            *static_cast<std::int64_t*>(number.data()) = number_++;
-            x.insert(x.begin(), std::move(number));
+            add_number(number_++, x);
             return true;
         }
         void save(state_writer& to) override {

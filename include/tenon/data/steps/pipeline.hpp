@@ -80,6 +80,9 @@ struct step_meter {
 
 class data_node;
 
+/// In place of a number of elements.
+inline constexpr std::int64_t size_unknown = -1, endless = -2;
+
 /// One going through a data set: what its streams share. Outlives them. Thread-safe.
 class pipeline {
 public:
@@ -117,6 +120,9 @@ private:
     std::unique_ptr<state> state_;
 };
 
+/// out_of_range_error: there are only so many.
+[[noreturn]] void throw_no_element(std::int64_t i, std::int64_t size);
+
 /// A step of a data set: elements, and what they are made of. Immutable.
 class data_node : public element_source, public std::enable_shared_from_this<data_node> {
 public:
@@ -140,8 +146,15 @@ public:
     virtual std::unique_ptr<element_stream> make_batches(pipeline&, std::int64_t /*n*/, bool /*drop_remainder*/) const {
         return nullptr;
     }
-    /// How many elements it gives; -1: it is not known, or there is no end.
-    virtual std::int64_t size() const { return -1; }
+    /// How many elements it gives, size_unknown or endless.
+    virtual std::int64_t size() const { return size_unknown; }
+    /// Why its elements cannot be had by their numbers, in words that begin with the step's name; empty: at() gives them.
+    virtual std::string no_access() const;
+    /// Element i, from 0 on and less than size(), of those that come when it is gone through for the first time: memory of its own. Any thread,
+    /// as far as the functions of the user that it calls can be called from any.
+    virtual void at(std::int64_t i, data_element& x) const;
+    /// Whether each going through gives others, or another order.
+    virtual bool changes() const { return false; }
 
     const std::vector<tensor_type>& components() const final { return types_; }
     std::unique_ptr<element_stream> open() const final { return open(data_options{}); }

@@ -192,35 +192,32 @@ private:
 class rows_stream final : public element_stream {
 public:
     rows_stream(const data_node& n, pipeline& p) :
-        rows_(n.rows()->arrays), places_(*n.rows(), n.make_indices(p), p.options().copied_files) {
-        for (const any_array& a : rows_) {
-            tensor_type row = a.type();
-            row.extents.erase(0);
-            components_.push_back(row);
-        }
-    }
+        rows_(*n.rows()), places_(rows_, n.make_indices(p), p.options().copied_files) {}
     bool next(std::vector<any_array>& element) override {
         std::int64_t i = 0;
         if (!places_.next(i)) return false;
-        // Copies, since whoever takes an element may write to it; what was let go is used again.
-        element.resize(rows_.size());
-        for (std::size_t c = 0; c < rows_.size(); ++c) {
-            const any_array& all = rows_[c];
-            any_array& to = element[c];
-            if (!to || !to.is_unique() || !(to.type() == components_[c]))
-                to = any_array(all.element(), components_[c].extents);
-            gather_rows(all, &i, 1, to);
-        }
+        take_row(rows_, i, element); // copies, since whoever takes an element may write to it
         return true;
     }
     void save(state_writer& to) override { places_.save(to); }
     void restore(state_reader& from) override { places_.restore(from); }
 
 private:
-    const std::vector<any_array>& rows_;
-    std::vector<tensor_type> components_; // their sizes are numbers
+    const data_rows& rows_;
     row_places places_;
 };
+
+TENON_INLINE void throw_no_element(std::int64_t i, std::int64_t size) {
+    throw out_of_range_error("data_set: there is no element " + std::to_string(i) +
+                             (size >= 0 ? " of " + std::to_string(size) : std::string()) +
+                             (size > 0 ? "; they are numbered from 0 to " + std::to_string(size - 1) : std::string()));
+}
+
+TENON_INLINE std::string data_node::no_access() const { return step_ + " makes its elements one after another"; }
+
+TENON_INLINE void data_node::at(std::int64_t, data_element&) const {
+    throw internal_error("data set: " + no_access() + ", and was asked for one");
+}
 
 TENON_INLINE std::unique_ptr<index_stream> open_indices(const data_node& n, pipeline& p) {
     return std::make_unique<metered_indices>(n.make_indices(p), p.meter(n));

@@ -74,6 +74,9 @@ private:
     bool begun_ = false; // before, there is nothing to hold the files against
 };
 
+/// Row i, in memory of its own; that of what is in x is used again where nobody else has it.
+void take_row(const data_rows& rows, std::int64_t i, std::vector<any_array>& x);
+
 /// Rows order[0] .. order[count-1] of `from` to the first rows of `to`.
 void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t count, any_array& to);
 

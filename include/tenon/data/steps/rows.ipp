@@ -68,6 +68,19 @@ TENON_INLINE void gather_rows(const any_array& from, const std::int64_t* order, 
     }
 }
 
+TENON_INLINE void take_row(const data_rows& rows, std::int64_t i, std::vector<any_array>& x) {
+    x.resize(rows.arrays.size());
+    for (std::size_t c = 0; c < x.size(); ++c) {
+        const any_array& all = rows.arrays[c];
+        extents sizes = all.extents();
+        sizes.erase(0);
+        any_array& to = x[c];
+        if (!to || !to.is_unique() || to.element() != all.element() || !(to.extents() == sizes))
+            to = any_array(all.element(), sizes);
+        gather_rows(all, &i, 1, to);
+    }
+}
+
 TENON_INLINE any_array with_room(any_array from, std::int64_t count, std::int64_t room) {
     extents sizes = from.extents();
     const std::int64_t row = from.elements() / std::max<std::int64_t>(1, sizes[0].size);

@@ -48,6 +48,8 @@ public:
     }
     bool gives_rows_as_they_lie() const override { return true; }
     std::int64_t size() const override { return count_; }
+    std::string no_access() const override { return {}; }
+    void at(std::int64_t i, data_element& x) const override { take_row(rows_, i, x); }
 
 private:
     const data_rows rows_;
@@ -89,20 +91,25 @@ public:
     std::int64_t size() const override {
         return static_cast<std::int64_t>(std::min<std::uint64_t>(size_, std::numeric_limits<std::int64_t>::max()));
     }
+    std::string no_access() const override { return {}; }
+    void at(std::int64_t i, data_element& x) const override { put(static_cast<std::uint64_t>(i), x); }
 
 private:
+    void put(std::uint64_t i, data_element& x) const {
+        // What was let go is used again.
+        if (x.size() != 1 || x[0].element() != element_type::int64 || x[0].rank() != 0 || !x[0].is_unique()) {
+            x.clear();
+            x.emplace_back(element_type::int64, extents());
+        }
+        *static_cast<std::int64_t*>(x[0].data()) =
+            static_cast<std::int64_t>(static_cast<std::uint64_t>(begin_) + i * static_cast<std::uint64_t>(step_));
+    }
     class stream final : public element_stream {
     public:
         explicit stream(const range_node& n) : node_(n) {}
         bool next(data_element& x) override {
             if (at_ == node_.size_) return false;
-            // What was let go is used again.
-            if (x.size() != 1 || x[0].element() != element_type::int64 || x[0].rank() != 0 || !x[0].is_unique()) {
-                x.clear();
-                x.emplace_back(element_type::int64, extents());
-            }
-            *static_cast<std::int64_t*>(x[0].data()) = static_cast<std::int64_t>(
-                static_cast<std::uint64_t>(node_.begin_) + at_++ * static_cast<std::uint64_t>(node_.step_));
+            node_.put(at_++, x);
             return true;
         }
         void save(state_writer& to) override { to.number(at_); }
@@ -304,26 +311,33 @@ class random_node final : public data_node {
 public:
     random_node(const tensor_type& type, std::uint64_t seed) : data_node("random", {type}), seed_(seed) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::int64_t size() const override { return endless; }
+    std::string no_access() const override { return {}; }
+    void at(std::int64_t i, data_element& x) const override { draw(0, static_cast<std::uint64_t>(i), x); }
+    bool changes() const override { return true; }
 
 private:
+    void draw(std::uint64_t epoch, std::uint64_t number, data_element& x) const {
+        const tensor_type& type = components()[0];
+        x.clear();
+        any_array& to = x.emplace_back(type.element, type.extents);
+        const random_stream from{random_key(seed_, epoch), number, 0};
+        const std::int64_t n = to.elements();
+        with_element(type.element, [&]<class T>(T) {
+            if constexpr (std::is_same_v<T, std::string>) throw internal_error("random: of texts");
+            else if constexpr (std::is_same_v<T, bool>) fill_bernoulli(static_cast<bool*>(to.data()), n, from, 0.5);
+            else if constexpr (std::is_integral_v<T>)
+                // of so many bits any number is as good as another
+                fill_integers(to.data(), static_cast<int>(sizeof(T)), n, from, 0,
+                              sizeof(T) == 8 ? ~std::uint64_t{0} : std::uint64_t{1} << (8 * sizeof(T) % 64));
+            else fill_uniform(static_cast<T*>(to.data()), n, from, static_cast<T>(0.0f), static_cast<T>(1.0f));
+        });
+    }
     class stream final : public element_stream {
     public:
         stream(const random_node& n, pipeline& p) : node_(n), pipeline_(p), epoch_(p.next_epoch(n)) {}
         bool next(data_element& x) override {
-            const tensor_type& type = node_.components()[0];
-            x.clear();
-            any_array& to = x.emplace_back(type.element, type.extents);
-            const random_stream from{random_key(node_.seed_, epoch_), given_++, 0};
-            const std::int64_t n = to.elements();
-            with_element(type.element, [&]<class T>(T) {
-                if constexpr (std::is_same_v<T, std::string>) throw internal_error("random: of texts");
-                else if constexpr (std::is_same_v<T, bool>) fill_bernoulli(static_cast<bool*>(to.data()), n, from, 0.5);
-                else if constexpr (std::is_integral_v<T>)
-                    // of so many bits any number is as good as another
-                    fill_integers(to.data(), static_cast<int>(sizeof(T)), n, from, 0,
-                                  sizeof(T) == 8 ? ~std::uint64_t{0} : std::uint64_t{1} << (8 * sizeof(T) % 64));
-                else fill_uniform(static_cast<T*>(to.data()), n, from, static_cast<T>(0.0f), static_cast<T>(1.0f));
-            });
+            node_.draw(epoch_, given_++, x);
             return true;
         }
         void save(state_writer& to) override {

@@ -21,7 +21,13 @@ public:
     virtual bool apply(data_element& x, std::uint64_t run) const = 0;
     /// Whether it may wait, or is the user's.
     virtual bool may_wait() const { return false; }
+    virtual bool may_leave_out() const { return false; }
+    /// Whether what it makes of an element may depend on `run`.
+    virtual bool draws() const { return false; }
 };
+/// apply() on an element of this number in this epoch; what it throws says which it was, of which step.
+bool apply_to(const element_function& f, const std::string& step, data_element& x, std::uint64_t epoch,
+              std::uint64_t number);
 
 /// Of tensors: `outputs` computed of `inputs`, nodes of `g`, which holds nothing else. Random ops are drawn for each element
 /// anew, whoever computes it. `keep`: what is computed says whether the element stays as it is, a bool.
@@ -36,9 +42,6 @@ struct transform_options {
 /// the next call goes on behind it.
 data_node::pointer transformed(const char* step, data_node::pointer from, std::vector<tensor_type> types,
                                std::shared_ptr<const element_function> f, const transform_options& o);
-
-/// Without the elements that could not be made: what is thrown is counted (data_step_report::left_out), and the next one is taken.
-data_node::pointer without_failures(data_node::pointer from);
 
 } // namespace tenon::detail
 

@@ -37,11 +37,23 @@ public:
         return true;
     }
 
+    bool may_leave_out() const override { return keep_; }
+    bool draws() const override { return true; } // there may be random ops in it
+
 private:
     mutable session session_;
     untyped_callable step_;
     const bool keep_;
 };
+
+TENON_INLINE bool apply_to(const element_function& f, const std::string& step, data_element& x, std::uint64_t epoch,
+                           std::uint64_t number) {
+    try {
+        return f.apply(x, epoch << 40 | number);
+    } catch (...) {
+        throw_at(place_of_element(step, number));
+    }
+}
 
 class transformed_node final : public data_node {
 public:
@@ -50,6 +62,16 @@ public:
         data_node(step, std::move(types), {std::move(from)}), function(std::move(f)), options(o) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override;
     bool may_wait() const override { return function->may_wait() || options.parallelism != 1 || input().may_wait(); }
+    std::int64_t size() const override { return function->may_leave_out() ? size_unknown : input().size(); }
+    std::string no_access() const override {
+        if (function->may_leave_out()) return step() + " does not know which elements it leaves out";
+        return input().no_access();
+    }
+    void at(std::int64_t i, data_element& x) const override {
+        input().at(i, x);
+        (void)apply_to(*function, step(), x, 0, static_cast<std::uint64_t>(i));
+    }
+    bool changes() const override { return function->draws(); }
 
     const std::shared_ptr<const element_function> function;
     const transform_options options;
@@ -62,11 +84,7 @@ public:
 
     std::uint64_t take_number() noexcept { return number_++; }
     bool apply(data_element& x, std::uint64_t number) const {
-        try {
-            return node_.function->apply(x, epoch_ << 40 | number);
-        } catch (...) {
-            throw_at(place_of_element(node_.step(), number));
-        }
+        return apply_to(*node_.function, node_.step(), x, epoch_, number);
     }
     void save(state_writer& to) const {
         to.number(epoch_);
@@ -450,40 +468,6 @@ TENON_INLINE data_node::pointer transformed(const char* step, data_node::pointer
         throw invalid_argument_error(std::string(step) + ": a parallelism of " + std::to_string(o.parallelism) +
                                      "; give how many elements are computed at the same time, or tenon::autotune");
     return std::make_shared<transformed_node>(step, std::move(from), std::move(types), std::move(f), o);
-}
-
-class without_failures_node final : public data_node {
-public:
-    explicit without_failures_node(pointer from) : data_node("ignore_errors", from->components(), {from}) {}
-    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
-
-private:
-    class stream final : public element_stream {
-    public:
-        stream(const data_node& n, pipeline& p) : meter_(p.meter(n)), from_(open_step(n.input(), p)) {}
-        bool next(data_element& x) override {
-            for (;;) {
-                try {
-                    return from_->next(x);
-                } catch (...) {
-                    // Who is stopped gets nothing else any more.
-                    if (const stop_source* const s = stop_source::of_thread(); s && s->is_stopped()) throw;
-                }
-                meter_.left_out.fetch_add(1, std::memory_order_relaxed);
-            }
-        }
-        bool is_ready() const override { return false; } // what is ready may be a failure
-        void save(state_writer& to) override { from_->save(to); }
-        void restore(state_reader& from) override { from_->restore(from); }
-
-    private:
-        step_meter& meter_;
-        std::unique_ptr<element_stream> from_;
-    };
-};
-
-TENON_INLINE data_node::pointer without_failures(data_node::pointer from) {
-    return std::make_shared<without_failures_node>(std::move(from));
 }
 
 } // namespace tenon::detail

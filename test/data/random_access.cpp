@@ -1,0 +1,148 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <messages.hpp>
+#include <tenon/data/classes.hpp>
+#include <tenon/data/csv.hpp>
+#include <tenon/data/from.hpp>
+#include <tenon/input.hpp>
+
+#include "temporary_folder.hpp"
+
+// Elements by their numbers. random_pipelines.cpp asks random chains for each of theirs.
+
+namespace tn = tenon;
+
+namespace {
+
+template <class Set> void comes_as_gone_through(const Set& s) {
+    REQUIRE(s.has_random_access());
+    std::int64_t i = 0;
+    for (const auto& x : s) CHECK(s.at(i++) == x);
+    CHECK(i == s.size());
+    CHECK_THROWS_AS((void)s.at(i), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)s.at(-1), tn::out_of_range_error);
+}
+template <class Set> std::string refusal(const Set& s) {
+    CHECK(!s.has_random_access());
+    return message_of<tn::unimplemented_error>([&] { (void)s.at(0); });
+}
+
+} // namespace
+
+TEST_CASE("at(i) is element i of those that come") {
+    const auto hundred = tn::data::range(100);
+    comes_as_gone_through(hundred);
+    comes_as_gone_through(tn::data::range(5, -5, -3));
+    comes_as_gone_through(hundred.skip(90).take(7).shard(3, 1));
+    comes_as_gone_through(hundred.shuffle(10, {.seed = 3}));
+    comes_as_gone_through(hundred.shuffle(1000, {.seed = 3}).map_host([](std::int64_t x) { return 2 * x; }).skip(40));
+    comes_as_gone_through(hundred.concatenate(tn::data::range(7)).enumerate(5));
+    comes_as_gone_through(tn::data::zip(hundred, tn::data::range(50, 90)));
+    comes_as_gone_through(hundred.map([](auto x) { return std::tuple(x + std::int64_t{1}, tn::cast<float>(x)); }));
+    comes_as_gone_through(hundred.prefetch());
+    const tn::array<float, tn::shape<tn::dyn, 2>> rows{{1, 2}, {3, 4}, {5, 6}};
+    const auto batches = tn::data::slices(rows).shuffle(9, {.seed = 2}).batch(2);
+    std::int64_t i = 0;
+    for (const auto& b : batches) CHECK(batches.at(i++).untyped() == b.untyped());
+    CHECK(i == batches.size());
+    CHECK(message_of<tn::out_of_range_error>([&] { (void)batches.at(2); }) ==
+          "data_set: there is no element 2 of 2; they are numbered from 0 to 1");
+}
+
+TEST_CASE("at(i) gives memory of its own, and random numbers have places too") {
+    const tn::array<float, tn::shape<tn::dyn, 2>> rows{{1, 2}, {3, 4}};
+    const auto set = tn::data::slices(rows);
+    auto first = set.at(0);
+    first.fill(9);
+    CHECK(rows(0, 0) == 1);
+    const auto drawn = tn::data::random<float>(7);
+    CHECK(drawn.size() == -1);
+    auto it = drawn.iterate();
+    for (int i = 0; i < 5; ++i) CHECK(drawn.at(i) == it.next());
+    CHECK(drawn.take(3).size() == 3);
+    CHECK_THROWS_AS((void)drawn.take(3).at(3), tn::out_of_range_error);
+}
+
+TEST_CASE("what has no places says so, and what to do") {
+    const auto ten = tn::data::range(10);
+    CHECK(refusal(ten.filter_host([](std::int64_t x) { return x > 3; }).batch(2)) ==
+          "data_set::at: filter_host does not know which elements it leaves out, so none has a number by which it "
+          "could be "
+          "had; cache() behind it keeps all in memory, where at() finds them");
+    CHECK(refusal(ten.repeat(2)).find("repeat(2) may have others in each round") != std::string::npos);
+    CHECK(refusal(ten.scan_host(0, [](int s, std::int64_t) { return std::pair(s, s); })).find("scan_host needs all") !=
+          std::string::npos);
+    CHECK(refusal(ten.window<2>()).find("window(2) makes its elements one after another") != std::string::npos);
+    CHECK(refusal(tn::data::random<float>(1).shuffle(5)).find("shuffle(5) has an order only where") !=
+          std::string::npos);
+    const auto mixed = ten.shuffle(5, {.seed = 1});
+    CHECK(refusal(mixed.concatenate(mixed)).find("shuffle(5) is there twice") != std::string::npos);
+    comes_as_gone_through(ten.concatenate(ten));
+}
+
+TEST_CASE("cache() finds what its steps cannot, also rows of a file") {
+    const temporary_folder there;
+    const std::string path = there / "a.csv";
+    std::ofstream(path) << "1\n2\n3\n4\n";
+    const auto set = tn::data::csv<std::int32_t>(path).filter_host([](std::int32_t x) { return x != 2; }).cache();
+    CHECK(set.size() == -1);
+    CHECK(set.at(1) == 3);
+    CHECK(set.size() == 3);
+    CHECK(set.take(9).at(2) == 4);
+    CHECK_THROWS_AS((void)set.at(3), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)set.take(2).at(2), tn::out_of_range_error);
+    CHECK(refusal(tn::data::csv<std::int32_t>(path)).find("csv makes its elements one after another") !=
+          std::string::npos);
+    CHECK(refusal(tn::data::range(3).cache(there / "kept")).find("cache of a file") != std::string::npos);
+    tn::write_npy(there / "a.npy", tn::array<float>{{1, 2}, {3, 4}, {5, 6}});
+    CHECK(tn::data::npy<float, tn::shape<2>>(there / "a.npy").skip(1).at(1)(0) == 5);
+}
+
+TEST_CASE("select: elements at places, of a split or drawn by weights") {
+    const auto squares = tn::data::range(10).map_host([](std::int64_t x) { return x * x; });
+    const std::vector<std::int32_t> labels{0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
+    const auto [train, test] = tn::data::stratified_split(labels, 0.5, 1);
+    std::vector<std::int64_t> both;
+    for (const auto& part : {train, test})
+        for (const std::int64_t x : squares.select(part)) both.push_back(x);
+    std::sort(both.begin(), both.end());
+    CHECK(both == std::vector<std::int64_t>{0, 1, 4, 9, 16, 25, 36, 49, 64, 81});
+    comes_as_gone_through(squares.select({3, 3, 0}));
+    const tn::array<std::int64_t, tn::shape<tn::dyn>> rows{5, 6, 7};
+    const auto batches = tn::data::slices(rows).select({2, 0, 2}).batch(5);
+    CHECK(batches.at(0).untyped() == tn::array<std::int64_t>{7, 5, 7}.untyped());
+    for (const auto& b : batches) CHECK(b.untyped() == tn::array<std::int64_t>{7, 5, 7}.untyped());
+    CHECK_THROWS_AS((void)squares.select({10}), tn::out_of_range_error);
+    CHECK(message_of<tn::unimplemented_error>([&] {
+              (void)squares.window<2>().select({0});
+          }).find("data_set::select: window") == 0);
+
+    const auto places = tn::data::weighted_places(tn::data::balanced_weights(labels, 2), 4000, 3);
+    const auto rare = std::count_if(places.begin(), places.end(), [](std::int64_t i) { return i >= 8; });
+    CHECK(std::abs(static_cast<double>(rare) - 2000) < 5 * std::sqrt(1000.0)); // five deviations of a binomial
+    CHECK(tn::data::weighted_places(std::vector<double>{0, 1, 0}, 50) == std::vector<std::int64_t>(50, 1));
+    CHECK(tn::data::weighted_places(std::vector<double>{1, 2}, 0).empty());
+    const auto complaint = [](std::vector<double> w) {
+        return message_of<tn::invalid_argument_error>([&] { (void)tn::data::weighted_places(w, 1); });
+    };
+    CHECK(complaint({1, -2}) == "weighted_places: weight 1 is -2; give 0 or more");
+    CHECK(complaint({0, 0}) == "weighted_places: 2 weights, whose sum is 0; it must be more than 0, and finite");
+}
+
+TEST_CASE("sizes of maps and of what has no end") {
+    const auto ten = tn::data::range(10);
+    CHECK(ten.map([](auto x) { return x; }).size() == 10);
+    CHECK(ten.map_host([](std::int64_t x) { return x; }).batch(4).size() == 3);
+    CHECK(ten.repeat().size() == -1);
+    CHECK(ten.repeat().take(25).size() == 25);
+    CHECK(tn::data::zip(ten.repeat(), tn::data::range(4)).size() == 4);
+    CHECK(tn::data::zip(ten.filter_host([](std::int64_t) { return false; }), ten).size() == -1);
+    CHECK(ten.take(0).repeat().size() == 0);
+}
