@@ -81,27 +81,39 @@ public:
     }
     /// What a text with escapes in it says.
     static bool unescape(std::string_view raw, std::string& to) {
-        to.clear();
-        for (std::size_t i = 0; i < raw.size();) {
-            const std::size_t next = std::min(raw.find('\\', i), raw.size());
-            to.append(raw, i, next - i);
-            if (next == raw.size()) return true;
-            static constexpr std::string_view names = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-            if (const std::size_t k = names.find(raw[next + 1]); k != names.npos) {
-                to += meant[k];
-                i = next + 2;
+        to.resize(raw.size()); // never longer
+        const char *at = raw.data(), *const end = at + raw.size();
+        char* out = to.data();
+        for (;;) {
+            // Up to the next backslash; what is copied behind it is written over.
+            while (end - at >= 8) {
+                const std::uint64_t word = next_8(at);
+                std::memcpy(out, &word, 8);
+                const std::uint64_t found = zeros_in(word ^ ones * '\\') & highs;
+                const int n = found == 0 ? 8 : reads_few_digits ? std::countr_zero(found) / 8 : 0;
+                at += n;
+                out += n;
+                if (found != 0) break;
+            }
+            while (at != end && *at != '\\') *out++ = *at++;
+            if (at == end) break;
+            const char c = at[1], says = meaning(c);
+            at += 2;
+            if (says != 0) {
+                *out++ = says;
                 continue;
             }
             std::uint32_t code = 0, low = 0;
-            i = next + 6;
-            if (!unit(raw, next, code) || (code & 0xFC00) == 0xDC00) return false;
+            if (c != 'u' || !unit(at, end, code) || (code & 0xFC00) == 0xDC00) return false;
             if ((code & 0xFC00) == 0xD800) {
-                if (!unit(raw, i, low) || (low & 0xFC00) != 0xDC00) return false;
+                if (end - at < 2 || at[0] != '\\' || at[1] != 'u') return false;
+                at += 2;
+                if (!unit(at, end, low) || (low & 0xFC00) != 0xDC00) return false;
                 code = 0x10000 + ((code & 0x3FF) << 10 | (low & 0x3FF));
-                i += 6;
             }
-            append(code, to);
+            out = put(code, out);
         }
+        to.resize(static_cast<std::size_t>(out - to.data()));
         return true;
     }
     /// Any value.
@@ -145,10 +157,8 @@ private:
     void pass_plain() noexcept {
         while (end_ - at_ >= 8) {
             const std::uint64_t word = next_8(at_);
-            constexpr std::uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
-            const auto zero_in = [](std::uint64_t w) { return (w - ones) & ~w; };
             const std::uint64_t other =
-                (zero_in(word ^ ones * '"') | zero_in(word ^ ones * '\\') | (word - ones * 0x20) | word) & high;
+                (zeros_in(word ^ ones * '"') | zeros_in(word ^ ones * '\\') | (word - ones * 0x20) | word) & highs;
             if (other == 0) {
                 at_ += 8;
                 continue;
@@ -172,31 +182,52 @@ private:
         at_ += more + 1;
         return true;
     }
-    // "\uABCD" at raw[i].
-    static bool unit(std::string_view raw, std::size_t i, std::uint32_t& code) {
-        if (i + 6 > raw.size() || raw[i] != '\\' || raw[i + 1] != 'u') return false;
+    static constexpr std::uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
+    // The high bit of each byte that is 0, and perhaps of bytes above the first of them.
+    static constexpr std::uint64_t zeros_in(std::uint64_t word) { return (word - ones) & ~word; }
+
+    // Of the character behind a backslash; 0: it is another one.
+    static constexpr char meaning(char c) {
+        switch (c) {
+        case '"':
+        case '\\':
+        case '/': return c;
+        case 'b': return '\b';
+        case 'f': return '\f';
+        case 'n': return '\n';
+        case 'r': return '\r';
+        case 't': return '\t';
+        default: return 0;
+        }
+    }
+    // Four hexadecimal digits.
+    static bool unit(const char*& at, const char* end, std::uint32_t& code) {
+        if (end - at < 4) return false;
         code = 0;
-        for (std::size_t k = i + 2; k < i + 6; ++k) {
-            const char c = raw[k], letter = static_cast<char>(c | 0x20);
-            if (is_decimal_digit(c)) code = code << 4 | static_cast<std::uint32_t>(c - '0');
+        for (const char* const behind = at + 4; at != behind; ++at) {
+            const char letter = static_cast<char>(*at | 0x20);
+            if (is_decimal_digit(*at)) code = code << 4 | static_cast<std::uint32_t>(*at - '0');
             else if (letter >= 'a' && letter <= 'f') code = code << 4 | static_cast<std::uint32_t>(letter - 'a' + 10);
             else return false;
         }
         return true;
     }
-    static void append(std::uint32_t code, std::string& to) {
-        const auto add = [&](std::uint32_t bits) { to += static_cast<char>(bits); };
-        if (code < 0x80) return add(code);
-        if (code < 0x800) add(0xC0 | code >> 6);
+    static char* put(std::uint32_t code, char* out) {
+        const auto add = [&](std::uint32_t bits) { *out++ = static_cast<char>(bits); };
+        if (code < 0x80) add(code);
         else {
-            if (code < 0x10000) add(0xE0 | code >> 12);
+            if (code < 0x800) add(0xC0 | code >> 6);
             else {
-                add(0xF0 | code >> 18);
-                add(0x80 | (code >> 12 & 0x3F));
+                if (code < 0x10000) add(0xE0 | code >> 12);
+                else {
+                    add(0xF0 | code >> 18);
+                    add(0x80 | (code >> 12 & 0x3F));
+                }
+                add(0x80 | (code >> 6 & 0x3F));
             }
-            add(0x80 | (code >> 6 & 0x3F));
+            add(0x80 | (code & 0x3F));
         }
-        add(0x80 | (code & 0x3F));
+        return out;
     }
 
     const char* at_;
