@@ -298,34 +298,32 @@ TENON_INLINE any_array csv_table::converted(std::size_t c, element_type e) const
     if (from.element() == e) return from.copy();
     const std::string who =
         "csv: column " + tenon::detail::shown_text(schema_.columns[c].name) + " of '" + schema_.file + "'";
-    if (!is_numeric(from.element()) || !is_numeric(e))
+    const bool whole = from.element() == element_type::int64;
+    if (!(whole || from.element() == element_type::float64) || !is_numeric(e))
         throw invalid_argument_error(who + " is " + name_of(from.element()) + ", not " + name_of(e));
     any_array to(e, from.extents());
-    tenon::detail::with_element(from.element(), [&]<class A>(const A&) {
+    const auto convert = [&]<class A>(const A* v) {
         tenon::detail::with_element(e, [&]<class B>(const B&) {
-            if constexpr (!std::is_same_v<A, std::string> && !std::is_same_v<B, std::string> &&
-                          !std::is_same_v<A, bool> && !std::is_same_v<B, bool>) {
+            if constexpr (!std::is_same_v<B, std::string>)
                 for (std::int64_t r = 0; r < from.elements(); ++r) {
-                    const A v = from.data<A>()[r];
-                    if constexpr (std::is_integral_v<B>) {
-                        bool fits = false;
-                        if constexpr (std::is_integral_v<A>) fits = std::in_range<B>(v);
+                    if constexpr (std::is_integral_v<B> && !std::is_same_v<B, bool>) {
+                        std::int64_t n = 0;
+                        bool fits = true;
+                        if constexpr (std::is_integral_v<A>) n = v[r];
                         else {
-                            const auto d = static_cast<double>(v);
-                            fits = std::trunc(d) == d && d >= -9223372036854775808.0 && d < 9223372036854775808.0 &&
-                                   std::in_range<B>(static_cast<std::int64_t>(d));
+                            fits = v[r] >= -0x1p63 && v[r] < 0x1p63 && std::trunc(v[r]) == v[r];
+                            if (fits) n = static_cast<std::int64_t>(v[r]);
                         }
-                        if (!fits)
+                        if (!fits || !std::in_range<B>(n))
                             throw invalid_argument_error(who + ": row " + std::to_string(r) + ": " +
-                                                         std::to_string(static_cast<double>(v)) + " is no " +
-                                                         name_of(e));
-                    }
-                    to.data<B>()[r] =
-                        static_cast<B>(static_cast<std::conditional_t<std::is_integral_v<B>, A, double>>(v));
+                                                         tenon::detail::text_of_number(v[r]) + " is no " + name_of(e));
+                        to.data<B>()[r] = static_cast<B>(n);
+                    } else to.data<B>()[r] = static_cast<B>(static_cast<double>(v[r]));
                 }
-            }
         });
-    });
+    };
+    if (whole) convert(from.data<std::int64_t>());
+    else convert(from.data<double>());
     return to;
 }
 
