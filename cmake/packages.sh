@@ -32,6 +32,24 @@ need() {
     "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# own_python FOLDER PACKAGE...   an environment of Python with these packages of PyPI: made there, where it is not yet. Prints its
+# interpreter; nothing, and why not, where they are not to be had.
+own_python() {
+    local folder=$1 python
+    shift
+    for python in /usr/bin/python3 python3; do
+        [ -x "$folder/bin/python" ] || "$python" -m venv "$folder" >/dev/null 2>&1 || continue
+        break
+    done
+    local names
+    names=$(IFS=, && echo "$*")
+    if "$folder/bin/python" -c "import $names" 2>/dev/null || "$folder/bin/python" -m pip install -q "$@" >&2; then
+        echo "$folder/bin/python"
+    else
+        echo "== no Python with $*: what needs it is left out" >&2
+    fi
+}
+
 # The version of the newest clang that is packaged; where there is no apt, that is installed.
 newest_clang() {
     local known

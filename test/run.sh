@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=cmake/packages.sh
 . cmake/packages.sh
-need "${build_packages[@]}"
+need "${build_packages[@]}" python3-dev python3-venv
 
 jobs=${TENON_JOBS:-$(nproc)}
 targets=()
@@ -23,7 +23,9 @@ if [ "${1:-}" = quick ]; then
     set -- -R "^($(IFS='|' && echo "${folders[*]}")|layout|pages|ops_page|twins)\$" "$@"
 fi
 echo "== configuring (build/release)"
-cmake --preset release "-DTENON_WITH_CUDA=${TENON_WITH_CUDA:-AUTO}"
+python=$(own_python build/python-environment nanobind numpy)
+cmake --preset release "-DTENON_WITH_CUDA=${TENON_WITH_CUDA:-AUTO}" \
+    ${python:+-DTENON_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$PWD/$python"}
 echo "== building with $jobs jobs"
 cmake --build --preset release --parallel "$jobs" "${targets[@]}"
 echo "== testing"

@@ -194,7 +194,7 @@ class Waiting(unittest.TestCase):
         self.assertEqual(self.result, 4)
 
     def test_time_limits(self):
-        with self.assertRaisesRegex(tenon.DeadlineExceededError, "q") as caught:
+        with self.assertRaises(tenon.DeadlineExceededError) as caught:
             self.sess.run(self.got, timeout=0.01)
         self.assertIsInstance(caught.exception, TimeoutError)
         with tenon.Session(self.sess.graph, timeout=0.01) as sess, self.assertRaises(TimeoutError):
