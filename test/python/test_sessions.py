@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 import tenon
-from support import guess_of, trained
+from support import guess_of, imported, needs, trained
 
 trained()
 
@@ -56,6 +56,18 @@ class Running(unittest.TestCase):
         for given in (self.x, still, np.asfortranarray(self.x), self.x.tolist(), tenon.Array(self.x), memoryview(self.x),
                       [row for row in self.x], np.repeat(self.x, 2, axis=0)[::2]):
             np.testing.assert_array_equal(self.sess.run(self.names["guess"], {"x": given}).numpy(), want)
+
+    @needs("torch")
+    def test_torch(self):
+        torch = imported("torch")
+        x = torch.from_numpy(self.x)
+        got = torch.from_dlpack(self.sess.run(self.names["guess"], {"x": x}))
+        w = self.sess.variables()
+        w1, b1, w2 = (torch.from_dlpack(w[n]) for n in ("w1", "b1", "w2"))
+        torch.testing.assert_close(got, torch.tanh(x @ w1 + b1) @ w2)
+        torch.testing.assert_close(torch.from_dlpack(self.sess.run(self.names["guess"], {"x": x[:, [2, 1, 0]].flip(1)})), got)
+        with self.assertRaisesRegex(RuntimeError, "requires grad"):
+            self.sess.run("x", {"x": x.clone().requires_grad_()})
 
     def test_what_was_fed_is_given_back(self):
         x = self.x.copy()
