@@ -17,13 +17,6 @@ namespace nb = nanobind;
 
 namespace {
 
-// As text a little to the right, beside what it is called.
-std::string shown(const any_array& a) {
-    std::string text = "tenon.Array ";
-    for (const char c : to_string(a)) text += c;
-    return text;
-}
-
 template <class M> void end_unused(PyObject* capsule, const char* name) {
     if (!PyCapsule_IsValid(capsule, name)) return; // who took it ends it
     auto* const m = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
@@ -124,7 +117,7 @@ void add_array(nb::module_& m) {
         .def_prop_ro(
             "size", [](const held_array& h) { return h.values.elements(); }, "How many elements it has.")
         .def_prop_ro("nbytes", [](const held_array& h) { return h.values.bytes(); })
-        .def("copy", [](const held_array& h) { return to_python(h.values.copy()); })
+        .def("copy", [](const held_array& h) { return held_array{h.values.copy()}; })
         .def("numpy", to_numpy,
              "The same memory as a NumPy array; of bfloat16, which NumPy lacks, a copy as float32, and of texts one of "
              "objects.")
@@ -155,10 +148,10 @@ void add_array(nb::module_& m) {
                     throw nb::index_error(
                         ("there is no row " + std::to_string(i) + " of " + to_string(h.values.type())).c_str());
                 any_array all = h.values.share();
-                return to_python(all.row(i < 0 ? i + n : i));
+                return held_array{all.row(i < 0 ? i + n : i)};
             },
             "Row i, which shares the memory. Of other parts ask numpy().")
-        .def("__repr__", [](const held_array& h) { return shown(h.values); });
+        .def("__repr__", [](const held_array& h) { return "tenon.Array " + to_string(h.values); });
 }
 
 } // namespace tenon::python

@@ -6,7 +6,6 @@
 
 #include <net/python/foreign.hpp>
 #include <net/python/server_view.hpp>
-#include <net/python/values.hpp>
 #include <tenon/core/array/print.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
@@ -129,7 +128,7 @@ const untyped_callable& held_session::step_of(const fed& feeds, const asked& wha
     for (const fed_value& f : feeds) fed_tensors.push_back(f.tensor);
     const std::shared_ptr<session> s = live();
     untyped_callable made = apart([&] { return s->callable_untyped(fed_tensors, what.fetches, what.targets); });
-    if (steps_.size() >= most_kept_steps) steps_.clear();
+    if (steps_.size() >= most_kept_steps) apart([gone = std::exchange(steps_, {})] {});
     return steps_.insert_or_assign(std::move(key), std::move(made)).first->second;
 }
 
@@ -147,8 +146,8 @@ std::vector<any_array> held_session::run_step(const fed& feeds, const asked& wha
             started.stop();
             try {
                 (void)started.get();
-            } catch (const error&) {
-            } // that it was stopped
+            } catch (const error&) { // that it was stopped
+            }
         });
         throw nb::python_error();
     }
@@ -203,7 +202,7 @@ void held_session::initialize() {
     (void)run_step({}, {{}, {initializer_}}, 0);
 }
 
-nb::dict held_session::variables(nb::handle wanted) {
+nb::typed<nb::dict, nb::str, held_array> held_session::variables(nb::handle wanted) {
     asked what;
     std::vector<std::string> shown;
     if (wanted.is_none()) {

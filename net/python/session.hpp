@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include <net/python/graph.hpp>
+#include <net/python/values.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint/saver.hpp>
 
@@ -33,7 +34,7 @@ public:
     std::string explain(nanobind::handle fetches, nanobind::handle feeds);
     void initialize();
     /// The values of variables, of one moment on each task.
-    nanobind::dict variables(nanobind::handle names);
+    nanobind::typed<nanobind::dict, nanobind::str, held_array> variables(nanobind::handle names);
     void assign(nanobind::dict values);
     std::string save(const std::string& path, std::int64_t step);
     nanobind::dict restore(const std::string& path, bool partial);

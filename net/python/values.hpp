@@ -26,7 +26,7 @@ any_array array_of(nanobind::handle value, element_type type, const std::string&
 /// Nested lists of numbers; of texts str, whose bytes that are no UTF-8 are surrogates (as os.fsdecode makes them), or bytes.
 nanobind::object to_lists(const any_array& a, bool as_bytes = false);
 
-/// "x", "float", (2, 3): a type's sizes; a named size is its name, one that nobody knows None.
+/// (2, 3): sizes as numbers, a named one as its name, one that only a step knows as None.
 nanobind::tuple shape_of(const extents& e);
 
 /// The element type of a name as Array.dtype gives it; NumPy's names are taken, too. invalid_argument_error.

@@ -159,7 +159,7 @@ void add_weights(nb::module_& m) {
         .def_prop_ro("metadata", &weights::metadata, "Texts that go with the arrays of a safetensors file.")
         .def("keys", &weights::names)
         .def("items", items)
-        .def("__getitem__", [](const weights& w, const std::string& name) { return to_python(w.load(name)); })
+        .def("__getitem__", [](const weights& w, const std::string& name) { return held_array{w.load(name)}; })
         .def("__contains__", &weights::has)
         .def("__iter__", [](const weights& w) { return nb::iter(nb::cast(w.names())); })
         .def("__len__", &weights::size)

@@ -8,6 +8,7 @@ import unittest
 import numpy as np
 
 programs = pathlib.Path(os.environ["TENON_PROGRAMS"])
+command = os.environ.get("TENON_COMMAND", "tenon")
 
 
 class Trained:

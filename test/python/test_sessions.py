@@ -1,6 +1,7 @@
 """Sessions in this process: what C++ has trained, run from Python, equals NumPy."""
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -154,6 +155,12 @@ class Running(unittest.TestCase):
         self.assertIn("closed", repr(self.sess))
         with self.assertRaisesRegex(tenon.FailedPreconditionError, "Session is closed."):
             run("w1")
+
+
+    def test_more_kinds_of_steps_than_are_kept(self):
+        sizes = {"w1": 12, "b1": 4, "w2": 4, "global_step": 1}
+        for names in itertools.product(sizes, repeat=4):
+            self.assertEqual([a.size for a in self.sess.run(names)], [sizes[n] for n in names])
 
 
 class Types(unittest.TestCase):
