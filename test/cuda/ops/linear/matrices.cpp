@@ -164,7 +164,8 @@ TEST_CASE_TEMPLATE("on a GPU: q r, u diag(s) vt and v diag(w) v^T are the matrix
                    float, double) {
     std::mt19937_64 random(drawn_seed());
     const std::pair<std::int64_t, std::int64_t> shapes[] = {{1, 1}, {4, 3}, {3, 5}, {40, 33}, {20, 47}};
-    for (const auto& [m, n] : shapes) {
+    for (const auto& of : shapes) {
+        const std::int64_t m = of.first, n = of.second;
         INFO(m, " x ", n);
         const any_array x = random_matrices<T>(extents(2, m, n), random);
         const auto got = run_on_gpu({&x}, [](const auto& in) {
