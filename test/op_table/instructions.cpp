@@ -126,7 +126,7 @@ const std::map<std::string, instruction_entry> table{
     {"fmod", {any_number, {-7, -2, 1, 5}, {-3, 3, 4}, {}, OF(std::fmod(a, b))}},
     {"minimum", {any_number, usual, other, {}, OF(std::fmin(a, b))}},
     {"maximum", {any_number, usual, other, {}, OF(std::fmax(a, b))}},
-    {"pow", {real, positive, other, {}, OF(std::pow(a, b)), 4}},
+    {"pow", {any_number, positive, {0.5, 2.4, 1.3, 3.0}, {}, OF(std::pow(a, b)), 4}},
     {"atan2", {real, usual, other, {}, OF(std::atan2(a, b))}},
     {"hypot", {real, usual, other, {}, OF(std::hypot(a, b))}},
     {"polygamma", {real, {1, 2}, positive, {}, OF(polygamma(static_cast<int>(a), b)), 100, false}},

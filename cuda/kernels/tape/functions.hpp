@@ -300,6 +300,20 @@ TENON_REAL(pow)
 TENON_REAL(atan2)
 TENON_REAL(hypot)
 #undef TENON_REAL
+/// Of integers, by squaring; n below 0 leaves 1 of 1, 1 or -1 of -1, and 0 of all others.
+template <class T> TENON_CALLED T pow(T a, T n) {
+    if constexpr (is_signed<T>)
+        if (n < 0) {
+            if (a != 1 && a != T(-1)) return 0;
+            n = static_cast<T>(n & 1);
+        }
+    T result = 1;
+    for (; n != 0; n = static_cast<T>(n >> 1)) {
+        if ((n & 1) != 0) result = multiply(result, a);
+        a = multiply(a, a);
+    }
+    return result;
+}
 
 template <class T> __device__ __forceinline__ T rsqrt(T a) { return T(1) / sqrt(a); }
 template <class T> __device__ __forceinline__ T reciprocal(T a) { return T(1) / a; }

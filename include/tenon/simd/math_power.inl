@@ -70,6 +70,24 @@ template <class Q> TENON_SIMD_INLINE f64 hypot_of(Q, f64 x, f64 y) {
 }
 
 TENON_SIMD_MATH2_FLOAT(pow)
+
+/// Integers, by squaring: what wraps around does so. Of n below 0 it is what is left of 1 / a^-n: 1 of 1, 1 or -1 of -1, 0 of all others.
+template <class T>
+    requires std::is_integral_v<T> TENON_SIMD_INLINE pack<T> pow(pack<T> a, pack<T> n) {
+        const pack<T> none = {}, one = broadcast<T>(1);
+        pack<bool> lost = none != none;
+        if constexpr (std::is_signed_v<T>) {
+            lost = (n < none) & (a != one) & (a != -one);
+            n = select(n < none, n & one, n);
+        }
+        pack<T> result = one;
+        while (any(n != none)) {
+            result = select((n & one) != none, result * a, result);
+            a = a * a;
+            n = shift_right(n, one);
+        }
+        return select(lost, none, result);
+    }
 TENON_SIMD_MATH(cbrt)
 TENON_SIMD_MATH2(hypot)
 

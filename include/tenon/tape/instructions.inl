@@ -75,7 +75,7 @@ TENON_UNARY(digamma, real, g * polygamma(1, a))
 TENON_UNARY(sigmoid, real, g * (y * (1 - y)))
 TENON_UNARY(softplus, real, g * sigmoid(a))
 // x^0 has slope 0 everywhere; the slope in the exponent is 0 where the base is not positive.
-TENON_BINARY(pow, real, g * select(b == 0, 0, b * pow(a, b - 1)), g * (y * log(select(a > 0, a, 1))))
+TENON_BINARY(pow, number, g * select(b == 0, 0, b * pow(a, b - 1)), g * (y * log(select(a > 0, a, 1))))
 TENON_BINARY(atan2, real, g / (a * a + b * b) * b, -(g / (a * a + b * b) * a))
 TENON_BINARY(hypot, real, g / y * a, g / y * b)
 // An order has no slope.

@@ -295,7 +295,8 @@ template <class A, detail::ElementwiseBeside<A> B> auto atan2(A&& a, B&& b) {
 template <class A, detail::ElementwiseBeside<A> B> auto hypot(A&& a, B&& b) {
     return elementwise<opcode::hypot>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-/// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0.
+/// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0. Of integers by multiplications, which wrap
+/// around; where b is below 0 what is left of 1 / a^-b: 1 of 1, 1 or -1 of -1, and 0 of all others, also of 0.
 template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b) {
     return elementwise<opcode::pow>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
