@@ -230,6 +230,40 @@ TEST_CASE("a while_loop on a GPU is replayed, however often it runs in each step
     CHECK(machine::is_clean());
 }
 
+TEST_CASE("gradients of bodies in bodies run on a GPU, and nothing crosses between them") {
+    const machine m;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto there = tn::on("/gpu:0");
+    const auto x = tn::placeholder<double, tn::shape<4>>("x");
+    const auto w = tn::placeholder<double, tn::shape<>>("w");
+    // Each element, halved until it is at most w.
+    const auto total =
+        tn::scan(
+            [&](const auto& sum_so_far, const auto& v) {
+                const auto [n, small] = tn::while_loop(
+                    [&](const auto&, const auto& u) { return u > w; },
+                    [](const auto& k, const auto& u) { return std::tuple(k + 1, u * 0.5); }, tn::constant(0), v);
+                const auto kept = tn::cond(
+                    n > 1, [&] { return small * w; }, [&] { return small; });
+                return std::pair(sum_so_far + kept, kept);
+            },
+            tn::constant(0.0), x)
+            .first;
+    const auto [dx, dw] = tn::gradients(total, x, w);
+    tn::session s(g);
+    const tn::array<double, tn::shape<4>> values{1.0, 3.0, 7.0, 16.0};
+    for (const auto& n : s.explain_placement(tn::feed(x, values), tn::feed(w, 2.0), total, dx, dw).nodes)
+        CHECK_MESSAGE((n.op == "constant" || n.device.type == "GPU"), n.name);
+    for (int step = 0; step < 3; ++step) {
+        const auto [t, d, dv] = s.run(total, dx, dw, tn::feed(x, values), tn::feed(w, 2.0));
+        CHECK(t() == 1 + 1.5 + 2 * 1.75 + 2 * 2);
+        CHECK(d == tn::array<double, tn::shape<4>>{1.0, 0.5, 0.5, 0.25});
+        CHECK(dv() == 1.75 + 2);
+    }
+    CHECK(machine::is_clean());
+}
+
 TEST_CASE("what a body on a GPU refuses is told as on the CPU") {
     const machine m;
     for (const char* const device : {"/cpu:0", "/gpu:0"}) {
