@@ -180,7 +180,7 @@ private:
             throw;
         } catch (const std::exception& why) {
             (void)cudaGetLastError(); // nobody else is to find it
-            by_host(); // throws the same where it is the fault of a part
+            by_host();                // throws the same where it is the fault of a part
             if (failures_.fetch_add(1, std::memory_order_relaxed) + 1 == most_failures) say(why.what());
         }
     }
