@@ -115,6 +115,16 @@ TEST_CASE("sizes that are computed of sizes are followed: a batch keeps its name
     CHECK(tn::to_string(fixed.output("y").type()) == "float[4, 6]");
 }
 
+TEST_CASE("a size that is said of one input is that of its name in others") {
+    const std::string bytes = model(node("Add", {"x", "b"}, {"y"}) + input(value("b", 1, {"n", "1"})) +
+                                    input(value("x", 1, {"n", "m"})) + output(value("y", 1, {"n", "m"})));
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::onnx_model m = tn::parse_onnx(span(bytes), {.sizes = {{"x", {4, 3}}}});
+    CHECK(tn::to_string(m.input("b").type()) == "float[4, 1]");
+    CHECK(tn::to_string(m.output("y").type()) == "float[4, 3]");
+}
+
 TEST_CASE("a size whose name begins with a zero byte has none") {
     const std::string bytes = model(node("Relu", {"x"}, {"y"}) + input(value("x", 1, {std::string("\0n", 2), "2"})) +
                                     output(value("y", 1, {"n", "2"})));

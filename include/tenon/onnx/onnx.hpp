@@ -28,7 +28,8 @@ struct onnx_read_options {
     /// False: the model's initialisers are constants. True: those of floating elements are trainable variables, called as they are in
     /// the model; initialize_variables gives them the model's values.
     bool variables = false;
-    /// Sizes of inputs, in place of those that the model says: {{"x", {8, 3, 224, 224}}}.
+    /// Sizes of inputs, in place of those that the model says: {{"x", {8, 3, 224, 224}}}. A number in place of a name is that of the name
+    /// in other inputs, too.
     std::map<std::string, extents> sizes{};
     /// Inputs that are constants: sizes, axes and the like, which must be known when the graph is built. They need not be fed.
     std::vector<named_array> values{};

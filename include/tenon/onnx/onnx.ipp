@@ -250,6 +250,15 @@ TENON_INLINE void importer::add_nodes(const graph_message& g) {
     for (const node_message& n : g.nodes) add_node_of(n);
 }
 
+// A size that the options say is that of its name in other inputs, too.
+TENON_INLINE void importer::bind_names(const value_message& v) {
+    const auto given = options_.sizes.find(v.name);
+    if (given == options_.sizes.end()) return;
+    for (std::size_t i = 0; i < v.sizes.size() && static_cast<int>(i) < given->second.rank(); ++i)
+        if (const extent& e = given->second[static_cast<int>(i)]; !v.sizes[i].name.empty() && e.is_number())
+            bound_.emplace(v.sizes[i].name, e);
+}
+
 TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
     const element_type e = element_of(v.data_type);
     if (e == element_type::none)
@@ -271,6 +280,7 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
             const std::string called = s.name.c_str(); // names are C texts: what follows a zero byte is none
             if (s.number >= 0 && called.empty()) sizes.push_back(s.number);
             else if (called.empty()) sizes.push_back(dynamic_extent);
+            else if (const auto bound = bound_.find(s.name); bound != bound_.end()) sizes.push_back(bound->second);
             else sizes.push_back(extent::named(names.emplace_back(share_size_name(called)).get()));
         }
     }
@@ -311,6 +321,7 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
         given.insert(v.name);
     }
     add_initializers(m.graph, options_.variables);
+    for (const value_message& v : m.graph.inputs) bind_names(v);
     for (const value_message& v : m.graph.inputs)
         if (!values_.contains(v.name)) add_input(v, result);
         else given.erase(v.name);

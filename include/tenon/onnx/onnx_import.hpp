@@ -54,6 +54,7 @@ private:
     bool is_constant(level& in, node* n);
     void add_node_of(const node_message& n);
     void add_function(const function_message& f, const node_message& n);
+    void bind_names(const value_message& v);
     void add_input(const value_message& v, onnx_model& to);
 
     const onnx_read_options& options_;
@@ -64,6 +65,7 @@ private:
     std::int64_t added_ = 0, most_added_ = max_added; // nodes of graphs of attributes
     std::vector<any_tensor> variables_, inputs_;
     std::unordered_map<std::string, const function_message*> functions_; // that the model defines
+    std::unordered_map<std::string, extent> bound_;                      // what names of sizes are, by the options
     int calls_ = 0, depth_ = 0;                                          // of these, and how deep within each other
     std::vector<std::string> refused_;                                   // what cannot be done, a node each
     std::unordered_map<std::string, bool> missing_; // values that nodes which were refused would give
