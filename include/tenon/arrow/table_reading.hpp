@@ -97,7 +97,7 @@ template <class... C> data_set<C...> parquet(std::vector<std::string> files, con
 // A template, so that two names in braces are two files.
 template <class... C>
 data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {
-    return parquet<C...>(std::vector<std::string>{file}, o);
+    return tenon::detail::table_set<C...>(tenon::detail::table_format::parquet, std::vector<std::string>{file}, o);
 }
 
 /// The same of Arrow's IPC files and streams, and of Feather version 2. Streams may be packed (gzip, zlib, zstd).
@@ -106,7 +106,7 @@ template <class... C> data_set<C...> arrow_file(std::vector<std::string> files, 
 }
 template <class... C>
 data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {
-    return arrow_file<C...>(std::vector<std::string>{file}, o);
+    return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, std::vector<std::string>{file}, o);
 }
 
 /// What columns a file has, in order.
