@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <messages.hpp>
@@ -68,6 +70,22 @@ TEST_CASE("at(i) gives memory of its own, and random numbers have places too") {
     for (int i = 0; i < 5; ++i) CHECK(drawn.at(i) == it.next());
     CHECK(drawn.take(3).size() == 3);
     CHECK_THROWS_AS((void)drawn.take(3).at(3), tn::out_of_range_error);
+}
+
+TEST_CASE("at(i) is asked by several threads, also where the first must find the order or go through all") {
+    const auto mixed = tn::data::range(1000).shuffle(1000, {.seed = 5}).map_host([](std::int64_t x) { return 3 * x; });
+    const auto kept = tn::data::range(1000).filter_host([](std::int64_t x) { return x % 2 == 1; }).cache();
+    std::vector<std::int64_t> expected;
+    for (const std::int64_t x : mixed) expected.push_back(x);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            for (std::int64_t i = t; i < 1000; i += 3)
+                wrong += mixed.at(i) != expected[static_cast<std::size_t>(i)] || kept.at(i / 2) != i / 2 * 2 + 1;
+        });
+    for (std::thread& t : threads) t.join();
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("what has no places says so, and what to do") {
