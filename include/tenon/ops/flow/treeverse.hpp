@@ -30,10 +30,10 @@ struct treeverse {
             part& p = parts_[depth_ - 1];
             if (p.left == unseen) {
                 if (p.runs <= 1) {
-                    const bool one = p.runs == 1;
+                    const bool is_one = p.runs == 1;
                     from = p.start;
                     --depth_;
-                    if (!one) continue;
+                    if (!is_one) continue;
                     now = action::back;
                     return;
                 }
