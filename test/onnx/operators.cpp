@@ -88,7 +88,9 @@ TEST_CASE("an LSTM of a number of steps that the step knows is a scan, and compu
                      output(value("y", float_type, {time, "2", "3", "2"})) +
                      output(value("last", float_type, {"2", "3", "2"})));
     };
-    for (const auto& [op, gates] : std::vector<std::pair<const char*, int>>{{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    for (const auto& kind : std::vector<std::pair<const char*, int>>{{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+        const char* const op = kind.first;
+        const int gates = kind.second;
         CAPTURE(op);
         const tn::array<std::int64_t> lengths{5, 2, 4};
         const auto feeds = [&] {
