@@ -7,7 +7,7 @@
 
 /// Where a program calls what makes nodes, so that an error of a step says which line of a model it is about.
 ///
-///     template <OperandOrIllShaped X> auto twice(const X& x, called_from here = {}) {
+///     template <OperandOrIllShaped X> auto twice(const X& x, called_from here = caller()) {
 ///         const making made(here);
 ///         return ..
 ///     }
@@ -20,15 +20,14 @@ struct source_place {
     unsigned line = 0;
 };
 
-/// The last parameter of a function that makes nodes, which nobody passes: where it is called.
+/// The last parameter of a function that makes nodes, which nobody passes: where it is called. Braces do not make one.
 class called_from : public source_place {
-    struct nobody {};
-
-public:
-    constexpr called_from(nobody = nobody(), const char* in = __builtin_FILE(), unsigned at = __builtin_LINE()) noexcept
-        :
-        source_place{in, at} {}
+    constexpr explicit called_from(source_place p) noexcept : source_place(p) {}
+    friend constexpr called_from caller(const char* file, unsigned line) noexcept;
 };
+constexpr called_from caller(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept {
+    return called_from({file, line});
+}
 
 namespace detail {
 /// This thread's, of the nodes that it makes (scope.ipp).

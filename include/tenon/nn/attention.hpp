@@ -109,7 +109,7 @@ public:
         projections_{of(o, "query/"), of(o, "key/"), of(o, "value/"), of(o, "output/")} {}
 
     /// Of x to itself.
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -117,7 +117,7 @@ public:
     }
     /// Queries of x, keys and values of `source`: [batch, n, width] and [batch, m, any] -> [batch, n, width].
     template <OperandOrIllShaped X, OperandOrIllShaped Y>
-    auto operator()(const X& x, const Y& source, called_from here = {}) const {
+    auto operator()(const X& x, const Y& source, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -127,7 +127,7 @@ public:
     /// The same where of sequence s the first lengths[s] positions of `source` are seen: int32 or int64[batch], a scalar for one
     /// sequence.
     template <OperandOrIllShaped X, OperandOrIllShaped Y, OperandOrIllShaped L>
-    auto operator()(const X& x, const Y& source, const L& lengths, called_from here = {}) const {
+    auto operator()(const X& x, const Y& source, const L& lengths, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

@@ -57,7 +57,7 @@ public:
     explicit conv2d_layer(Activation a = {}, conv2d_layer_options o = {}) :
         activation_(std::move(a)), options_(std::move(o)) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -185,7 +185,7 @@ public:
         if (options_.name.empty()) options_.name = Windows::name;
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};

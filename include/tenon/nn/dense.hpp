@@ -45,7 +45,7 @@ public:
         options_(std::move(o)), prefix_(std::move(prefix)) {}
 
     template <int Units, class X, class Activation = linear_activation>
-    auto operator()(const X& x, const Activation& activation = {}, called_from here = {}) const {
+    auto operator()(const X& x, const Activation& activation = {}, called_from here = caller()) const {
         const making made(here);
         using T = typename X::element_type;
         constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
@@ -78,7 +78,7 @@ public:
 
     explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), map_(std::move(o)) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};

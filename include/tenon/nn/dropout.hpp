@@ -12,7 +12,8 @@ class dropout {
 public:
     explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference, called_from here = {}) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
         else {
@@ -37,7 +38,7 @@ public:
     switched_dropout(double rate, Flag flag, std::uint64_t seed = 0) :
         rate_(rate), flag_(std::move(flag)), seed_(seed) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         auto dropped = tenon::dropout(x, rate_, flag_, seed_);
         if constexpr (std::is_same_v<decltype(dropped), ill_shaped>) return ill_shaped{};

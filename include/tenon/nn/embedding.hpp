@@ -46,7 +46,7 @@ public:
     using judged = judgement<embedding_rule, detail::constant_attributes<embedding_rule::attributes{Width}>, X>;
 
     explicit embedding_layer(embedding_options o = {}) : options_(std::move(o)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& ids, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& ids, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};

@@ -139,7 +139,8 @@ public:
     explicit ensemble_layer(Layers... layers) : layers_(std::move(layers)...) {}
 
     /// The mean of softmax(layer(x)) of all: [.., classes].
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference, called_from here = {}) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         return members(x, p).probabilities();
     }
@@ -153,7 +154,8 @@ private:
 template <class Layer> class ensemble_layer<std::vector<Layer>> {
 public:
     explicit ensemble_layer(std::vector<Layer> layers) : layers_(std::move(layers)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference, called_from here = {}) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         return members(x, p).probabilities();
     }

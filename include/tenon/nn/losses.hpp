@@ -161,14 +161,14 @@ namespace nn {
 
 /// mean((prediction - target)^2). Both have the same sizes.
 template <OperandOrIllShaped P, OperandOrIllShaped T>
-auto mean_squared_error(const P& prediction, const T& target, called_from here = {}) {
+auto mean_squared_error(const P& prediction, const T& target, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::mean_squared_error_rule>(detail::mean_of_squares, prediction, target);
 }
 
 /// mean(|prediction - target|). Both have the same sizes.
 template <OperandOrIllShaped P, OperandOrIllShaped T>
-auto mean_absolute_error(const P& prediction, const T& target, called_from here = {}) {
+auto mean_absolute_error(const P& prediction, const T& target, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::mean_absolute_error_rule>(detail::mean_of_distances, prediction, target);
 }
@@ -176,7 +176,7 @@ auto mean_absolute_error(const P& prediction, const T& target, called_from here 
 /// Mean of d^2 / 2 where the distance d = |prediction - target| is at most delta, else of delta (d - delta / 2): what
 /// is far off counts linearly (P. Huber, Ann. Math. Stat. 35 (1964)). Throws invalid_argument_error unless delta > 0.
 template <OperandOrIllShaped P, OperandOrIllShaped T>
-auto huber(const P& prediction, const T& target, double delta = 1, called_from here = {}) {
+auto huber(const P& prediction, const T& target, double delta = 1, called_from here = caller()) {
     const making made(here);
     if (!(delta > 0)) detail::throw_bad_delta(delta);
     return detail::checked_loss<detail::huber_rule>(detail::mean_of_huber{delta}, prediction, target);
@@ -184,7 +184,7 @@ auto huber(const P& prediction, const T& target, double delta = 1, called_from h
 
 /// Mean of -log(softmax(logits)[label]): logits [..., classes], integer labels [...] in 0 .. classes-1.
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto cross_entropy(const L& logits, const Y& labels, called_from here = {}) {
+auto cross_entropy(const L& logits, const Y& labels, called_from here = caller()) {
     const making made(here);
     // Not by way of the function: the complaint would be longer.
     return mean(apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels));
@@ -197,7 +197,7 @@ struct cross_entropy_options {
 /// The same with label smoothing s: of the target 1 - s is the label's, and s is spread over all classes evenly (C. Szegedy et al., CVPR 2016,
 /// 7). Throws invalid_argument_error unless 0 <= s < 1.
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto cross_entropy(const L& logits, const Y& labels, const cross_entropy_options& o, called_from here = {}) {
+auto cross_entropy(const L& logits, const Y& labels, const cross_entropy_options& o, called_from here = caller()) {
     const making made(here);
     const auto each = apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, ill_shaped>) return ill_shaped{};
@@ -222,7 +222,7 @@ struct binary_focal_options {
 /// Mean of (1 - p)^gamma * -log(p), p = softmax(logits)[label]: logits [..., classes], integer labels [...]. What is right already counts
 /// less (T. Lin et al., Focal loss for dense object detection, ICCV 2017). Throws invalid_argument_error unless gamma >= 0 is finite.
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto focal(const L& logits, const Y& labels, const focal_options& o = {}, called_from here = {}) {
+auto focal(const L& logits, const Y& labels, const focal_options& o = {}, called_from here = caller()) {
     const making made(here);
     const auto each = apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, ill_shaped>) return ill_shaped{};
@@ -237,7 +237,7 @@ auto focal(const L& logits, const Y& labels, const focal_options& o = {}, called
 /// Mean of -alpha y (1 - p)^gamma log(p) - (1 - alpha) (1 - y) p^gamma log(1 - p), p = sigmoid(x), for logits x and targets y in 0 .. 1 of the
 /// same sizes. Throws invalid_argument_error unless gamma >= 0 is finite and alpha is in 0 .. 1.
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto binary_focal(const L& logits, const Y& targets, const binary_focal_options& o = {}, called_from here = {}) {
+auto binary_focal(const L& logits, const Y& targets, const binary_focal_options& o = {}, called_from here = caller()) {
     const making made(here);
     detail::check_focal("binary_focal", o.gamma, o.alpha);
     return detail::checked_loss<detail::binary_focal_rule>(detail::mean_of_binary_focals{o.gamma, o.alpha}, logits,
@@ -246,7 +246,7 @@ auto binary_focal(const L& logits, const Y& targets, const binary_focal_options&
 
 /// Mean of max(0, 1 - y s) for scores s and targets y, -1 or 1, of the same sizes and type.
 template <OperandOrIllShaped P, OperandOrIllShaped T>
-auto hinge(const P& scores, const T& targets, called_from here = {}) {
+auto hinge(const P& scores, const T& targets, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::hinge_rule>(detail::mean_of_hinges, scores, targets);
 }
@@ -254,21 +254,21 @@ auto hinge(const P& scores, const T& targets, called_from here = {}) {
 /// The divergence of q from p (S. Kullback, R. Leibler, Ann. Math. Stat. 22 (1951)), sum over the last axis of p (log(p) - log(q)), as the mean
 /// over all rows: log_q are logarithms, as log_softmax gives them, and p probabilities, [..., classes]. Where p is 0 it adds 0.
 template <OperandOrIllShaped Q, OperandOrIllShaped P>
-auto kl_divergence(const Q& log_q, const P& p, called_from here = {}) {
+auto kl_divergence(const Q& log_q, const P& p, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::kl_divergence_rule>(detail::mean_of_divergences, log_q, p);
 }
 
 /// The cosine of the angle between rows, sum(a b) / (|a| |b|) over the last axis: two of [..., n] -> [...]. |a| |b| counts as 1e-8 at least.
 template <OperandOrIllShaped A, OperandOrIllShaped B>
-auto cosine_similarity(const A& a, const B& b, called_from here = {}) {
+auto cosine_similarity(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::cosine_similarity_rule>(detail::cosines_of, a, b);
 }
 
 /// Mean over all rows of 1 - cosine_similarity(a, b): two of [..., n].
 template <OperandOrIllShaped A, OperandOrIllShaped B>
-auto cosine_distance(const A& a, const B& b, called_from here = {}) {
+auto cosine_distance(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::cosine_distance_rule>(detail::mean_of_cosine_distances, a, b);
 }
@@ -277,7 +277,7 @@ auto cosine_distance(const A& a, const B& b, called_from here = {}) {
 /// (F. Schroff et al., FaceNet, CVPR 2015, with distances that are not squared). To each difference 1e-6 is added, so that there is a gradient
 /// at 0. Throws invalid_argument_error unless margin >= 0 is finite.
 template <OperandOrIllShaped A, OperandOrIllShaped P, OperandOrIllShaped N>
-auto triplet(const A& anchor, const P& positive, const N& negative, double margin = 1, called_from here = {}) {
+auto triplet(const A& anchor, const P& positive, const N& negative, double margin = 1, called_from here = caller()) {
     const making made(here);
     detail::check_margin(margin);
     return detail::checked_loss<detail::triplet_rule>(detail::mean_of_triplets{margin}, anchor, positive, negative);
@@ -287,14 +287,14 @@ auto triplet(const A& anchor, const P& positive, const N& negative, double margi
 /// first lengths[s], and of the logits the first times[s] steps; all of int32 or int64.
 template <OperandOrIllShaped X, OperandOrIllShaped L, OperandOrIllShaped T, OperandOrIllShaped N>
 auto ctc(const X& logits, const L& labels, const T& times, const N& lengths, const ctc_loss_op::attributes& a = {},
-         called_from here = {}) {
+         called_from here = caller()) {
     const making made(here);
     return mean(apply_op<ctc_loss_op, detail::default_attributes<ctc_loss_op>>(a, logits, labels, times, lengths));
 }
 
 /// Mean of -(y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x))) for logits x and targets y in 0 .. 1 of the same sizes.
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto binary_cross_entropy(const L& logits, const Y& targets, called_from here = {}) {
+auto binary_cross_entropy(const L& logits, const Y& targets, called_from here = caller()) {
     const making made(here);
     return mean(sigmoid_cross_entropy(logits, targets));
 }
@@ -302,7 +302,7 @@ auto binary_cross_entropy(const L& logits, const Y& targets, called_from here = 
 /// Mean of -(y log(p) + (1 - y) log(1 - p)) for probabilities p and targets y in 0 .. 1 of the same sizes; infinite
 /// where what is certain is wrong. Where there are logits, binary_cross_entropy is more exact.
 template <OperandOrIllShaped P, OperandOrIllShaped Y>
-auto log_loss(const P& probabilities, const Y& targets, called_from here = {}) {
+auto log_loss(const P& probabilities, const Y& targets, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::log_loss_rule>(detail::mean_of_log_losses, probabilities, targets);
 }
@@ -326,7 +326,7 @@ namespace nn {
 
 /// The part of predictions that is right, 0 to 1, as a float: logits [..., classes], integer labels [...].
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto accuracy(const L& logits, const Y& labels, called_from here = {}) {
+auto accuracy(const L& logits, const Y& labels, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::accuracy_rule>(detail::part_of_equals, logits, labels);
 }

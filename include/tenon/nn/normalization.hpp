@@ -117,7 +117,7 @@ public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     explicit layer_norm(normalization_options o = {}) : options_(std::move(o)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -140,7 +140,7 @@ public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     explicit rms_norm(normalization_options o = {}) : options_(std::move(o)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -172,7 +172,8 @@ public:
 
     /// Throws invalid_argument_error unless 0 <= momentum < 1.
     explicit batch_norm(batch_norm_options o = {});
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference, called_from here = {}) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -219,7 +220,7 @@ public:
     using judged = judgement<rule, detail::constant_attributes<typename rule::attributes{Groups == 0 ? 1 : Groups}>, X>;
 
     explicit group_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};

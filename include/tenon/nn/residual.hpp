@@ -15,7 +15,8 @@ namespace tenon::nn {
 template <class... Layers> class residual {
 public:
     explicit residual(Layers... layers) : inner_(std::move(layers)...) {}
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference, called_from here = {}) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         const auto y = inner_(x, p);
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(y)>, ill_shaped>) return ill_shaped{};

@@ -61,7 +61,7 @@ public:
 
     /// The last layer's result of the one before's ... of x.
     template <OperandOrIllShaped X>
-    auto operator()(const X& x, nn::phase p = nn::inference, called_from here = {}) const {
+    auto operator()(const X& x, nn::phase p = nn::inference, called_from here = caller()) const {
         const making made(here);
         return (as_layer_input(x, p) >> ... >> static_cast<const numbered_layer<I, Layers>&>(*this).layer).x;
     }

@@ -84,7 +84,7 @@ public:
         check_split_devices("column_parallel_dense", {devices_.begin(), devices_.end()});
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -148,7 +148,7 @@ public:
         check_split_devices("row_parallel_dense", {devices_.begin(), devices_.end()});
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -160,7 +160,7 @@ public:
                 split_tensor<typename std::remove_cvref_t<decltype(parts)>::value_type, devices>{parts, devices_});
         }
     }
-    template <class X, int M> auto operator()(const split_tensor<X, M>& x, called_from here = {}) const {
+    template <class X, int M> auto operator()(const split_tensor<X, M>& x, called_from here = caller()) const {
         const making made(here);
         static_assert(M == devices, "tenon::nn::row_parallel_dense: its input lies on another number of devices");
         using verdict = judgement<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>, X>;
@@ -209,7 +209,7 @@ public:
 
     template <class X> using judged = typename column_parallel_dense_layer<Hidden, N, Activation>::template judged<X>;
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -247,7 +247,7 @@ public:
         check_split_devices("parallel_multi_head_attention", {devices_.begin(), devices_.end()});
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};
@@ -257,7 +257,7 @@ public:
         }
     }
     template <OperandOrIllShaped X, OperandOrIllShaped Y>
-    auto operator()(const X& x, const Y& source, called_from here = {}) const {
+    auto operator()(const X& x, const Y& source, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

@@ -45,7 +45,8 @@ public:
         network_norm_({.epsilon = o.epsilon, .name = "network_norm"}),
         dropped_(o.dropout, o.seed) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference, called_from here = {}) const {
+    template <OperandOrIllShaped X>
+    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         static_assert(judged<X>::agree, "tenon: shapes do not agree");
         if constexpr (!judged<X>::fits) return ill_shaped{};

@@ -143,7 +143,7 @@ public:
     explicit lstm_layer(recurrent_options o = {}) : options_(std::move(o)) {}
 
     /// From a state of zeros.
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -151,7 +151,7 @@ public:
         else return run(detail::as_tensor(x));
     }
     template <OperandOrIllShaped X, OperandOrIllShaped H, OperandOrIllShaped C>
-    auto operator()(const X& x, const lstm_state<H, C>& from, called_from here = {}) const {
+    auto operator()(const X& x, const lstm_state<H, C>& from, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X, H, C>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -206,7 +206,7 @@ public:
     explicit gru_layer(recurrent_options o = {}) : options_(std::move(o)) {}
 
     /// From a state of zeros.
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -214,7 +214,7 @@ public:
         else return run(detail::as_tensor(x));
     }
     template <OperandOrIllShaped X, OperandOrIllShaped H>
-    auto operator()(const X& x, const H& from, called_from here = {}) const {
+    auto operator()(const X& x, const H& from, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X, H>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -269,7 +269,7 @@ template <class Recurrent> struct all_steps {
     explicit all_steps(Recurrent r) : layer(std::move(r)) {}
     Recurrent layer;
     const Recurrent& inner() const noexcept { return layer; }
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         return layer(x).sequence;
     }
@@ -280,7 +280,7 @@ template <class Recurrent> struct last_step {
     explicit last_step(Recurrent r) : layer(std::move(r)) {}
     Recurrent layer;
     const Recurrent& inner() const noexcept { return layer; }
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = {}) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         const auto state = layer(x).state;
         if constexpr (requires { state.hidden; }) return state.hidden;

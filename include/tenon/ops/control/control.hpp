@@ -153,14 +153,14 @@ any_tensor placeholder(element_type element, const extents& shape, std::string_v
 
 /// A tensor that is fed in every step that needs it. `name` says which in errors.
 template <Element T, Shape S = shape<>>
-tensor<T, canonical_t<S>> placeholder(std::string_view name = {}, called_from here = {}) {
+tensor<T, canonical_t<S>> placeholder(std::string_view name = {}, called_from here = caller()) {
     const making made(here);
     return tensor<T, canonical_t<S>>::unchecked(untyped::placeholder(element_type_of<T>, S::extents, name));
 }
 
 /// The value of x unless it is fed; may ask for less static sizes than x has, so that others can be fed.
 template <Shape S, OperandOrIllShaped X>
-auto placeholder_with_default(const X& x, const std::string& name = {}, called_from here = {}) {
+auto placeholder_with_default(const X& x, const std::string& name = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
@@ -173,7 +173,7 @@ auto placeholder_with_default(const X& x, const std::string& name = {}, called_f
     }
 }
 template <OperandOrIllShaped X>
-auto placeholder_with_default(const X& x, const std::string& name = {}, called_from here = {}) {
+auto placeholder_with_default(const X& x, const std::string& name = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else return placeholder_with_default<typename X::shape_type>(x, name);

@@ -129,7 +129,7 @@ auto ones(const X& like, const More&... more) {
 /// start, start + step, ..: [n], where n is the size of `like` along Axis; each number is rounded once, integers wrap around.
 /// T: any type of numbers, of which start is one. No gradient flows.
 template <Element T, int Axis = 0, OperandOrIllShaped X>
-auto arange_like(const X& like, const number& start = 0, const number& step = 1, called_from here = {}) {
+auto arange_like(const X& like, const number& start = 0, const number& step = 1, called_from here = caller()) {
     const making made(here);
     return apply_op<arange_like_op, detail::arange_along<T, Axis>>(
         arange_like_op::attributes{element_type_of<T>, Axis, start, step}, like);

@@ -132,7 +132,7 @@ template <class S, class T, class X, class Make> auto decoded(const X& file, Mak
 /// as S says, and are as stored where it says dyn. An image of more pixels than largest_image is a resource_exhausted_error.
 template <Shape S = detail::any_image, Element T = std::uint8_t, OperandOrIllShaped X>
 auto decode_image(const X& file, std::int64_t largest_image = decode_image_options().largest_image,
-                  called_from here = {}) {
+                  called_from here = caller()) {
     const making made(here);
     return detail::decoded<S, T>(file, [&](const any_tensor& t, const extents& sizes, element_type e) {
         return untyped::decode_image(t, sizes, e, largest_image);
@@ -141,7 +141,7 @@ auto decode_image(const X& file, std::int64_t largest_image = decode_image_optio
 /// And of so many channels, 1 to 4, of any height and width.
 template <int Channels, Element T = std::uint8_t, OperandOrIllShaped X>
 auto decode_image(const X& file, std::int64_t largest_image = decode_image_options().largest_image,
-                  called_from here = {}) {
+                  called_from here = caller()) {
     const making made(here);
     return decode_image<detail::image_of<Channels>, T>(file, largest_image);
 }
@@ -149,7 +149,7 @@ auto decode_image(const X& file, std::int64_t largest_image = decode_image_optio
 /// The same of PNG files only.
 template <Shape S = detail::any_image, Element T = std::uint8_t, OperandOrIllShaped X>
 auto decode_png(const X& file, std::int64_t largest_image = decode_image_options().largest_image,
-                called_from here = {}) {
+                called_from here = caller()) {
     const making made(here);
     return detail::decoded<S, T>(file, [&](const any_tensor& t, const extents& sizes, element_type e) {
         return untyped::decode_png(t, sizes, e, largest_image);
@@ -157,7 +157,7 @@ auto decode_png(const X& file, std::int64_t largest_image = decode_image_options
 }
 template <int Channels, Element T = std::uint8_t, OperandOrIllShaped X>
 auto decode_png(const X& file, std::int64_t largest_image = decode_image_options().largest_image,
-                called_from here = {}) {
+                called_from here = caller()) {
     const making made(here);
     return decode_png<detail::image_of<Channels>, T>(file, largest_image);
 }
@@ -165,7 +165,7 @@ auto decode_png(const X& file, std::int64_t largest_image = decode_image_options
 /// The same of JPEG files only.
 template <Shape S = detail::any_image, Element T = std::uint8_t, OperandOrIllShaped X>
 auto decode_jpeg(const X& file, std::int64_t largest_image = decode_image_options().largest_image,
-                 called_from here = {}) {
+                 called_from here = caller()) {
     const making made(here);
     return detail::decoded<S, T>(file, [&](const any_tensor& t, const extents& sizes, element_type e) {
         return untyped::decode_jpeg(t, sizes, e, largest_image);
@@ -173,21 +173,21 @@ auto decode_jpeg(const X& file, std::int64_t largest_image = decode_image_option
 }
 template <int Channels, Element T = std::uint8_t, OperandOrIllShaped X>
 auto decode_jpeg(const X& file, std::int64_t largest_image = decode_image_options().largest_image,
-                 called_from here = {}) {
+                 called_from here = caller()) {
     const making made(here);
     return decode_jpeg<detail::image_of<Channels>, T>(file, largest_image);
 }
 
 /// What a PNG file of the image holds, as one text. image: uint8 or uint16 [height, width, 1 to 4 channels].
 template <OperandOrIllShaped X>
-auto encode_png(const X& image, const encode_png_options& o = {}, called_from here = {}) {
+auto encode_png(const X& image, const encode_png_options& o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<encode_png_op, detail::default_attributes<encode_png_op>>(encode_png_op::attributes{o.compression},
                                                                               image);
 }
 /// What a JPEG file of the image holds, as one text. image: uint8 [height, width, 1 or 3 channels].
 template <OperandOrIllShaped X>
-auto encode_jpeg(const X& image, const encode_jpeg_options& o = {}, called_from here = {}) {
+auto encode_jpeg(const X& image, const encode_jpeg_options& o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<encode_jpeg_op, detail::default_attributes<encode_jpeg_op>>(
         encode_jpeg_op::attributes{o.quality, o.progressive}, image);

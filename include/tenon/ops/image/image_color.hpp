@@ -8,18 +8,15 @@
 /// Colours of images: float, double, half or bfloat16, usually in 0 .. 1. Bytes are made so by cast<float>(images) / 255.
 ///
 ///     auto a = tn::adjust_brightness(images, 0.1);
-///     auto b = tn::random_contrast(a, 0.8, 1.25, {.seed = 1});    // each image by a factor of its own
-///     auto c = tn::random_hue(b, 0.05, {.seed = 2});
+///     auto c = tn::random_contrast(a, 0.8, 1.25, {.seed = 1});    // each image by a factor of its own
 ///     auto g = tn::rgb_to_grayscale(c);                           // [batch, 32, 32, 3] -> [batch, 32, 32, 1]
 ///     auto x = tn::normalize(c, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225});
 ///
-/// Images are [batch, height, width, channels], or a single one [height, width, channels]; where channels are red, green and
-/// blue there are 3. An amount is a number, or a tensor of the images' element type: [batch], one for each image, or a scalar.
-/// Nothing is clipped to 0 .. 1 unless a function says so. All are made of elementwise ops and of reductions over channels or
-/// images: they fuse with what stands around them, and gradients flow through.
+/// Images are [batch, height, width, channels], or a single one [height, width, channels]; red, green and blue are 3 channels. An amount is a
+/// number, or a tensor of the images' type: [batch] or a scalar. Nothing is clipped to 0 .. 1 unless a function says so. Elementwise ops and
+/// reductions make all of it: they fuse with what stands around them, and gradients flow through.
 
 namespace tenon {
-
 namespace detail {
 
 /// in: images, and amounts where they are tensors. Channels 0: any number of them.
@@ -144,7 +141,8 @@ any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, con
 } // namespace untyped
 
 /// images + delta.
-template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const number& delta, called_from here = {}) {
+template <OperandOrIllShaped X>
+auto adjust_brightness(const X& images, const number& delta, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -152,7 +150,7 @@ template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const nu
     return detail::colored<detail::adjust_brightness_rule, X>(untyped::adjust_brightness, images, delta);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_brightness(const X& images, const A& delta, called_from here = {}) {
+auto adjust_brightness(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -160,7 +158,8 @@ auto adjust_brightness(const X& images, const A& delta, called_from here = {}) {
     return detail::colored<detail::adjust_brightness_rule, X, A>(untyped::adjust_brightness, images, delta);
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
-template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const number& factor, called_from here = {}) {
+template <OperandOrIllShaped X>
+auto adjust_contrast(const X& images, const number& factor, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -168,7 +167,7 @@ template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const numb
     return detail::colored<detail::adjust_contrast_rule, X>(untyped::adjust_contrast, images, factor);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_contrast(const X& images, const A& factor, called_from here = {}) {
+auto adjust_contrast(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -176,21 +175,22 @@ auto adjust_contrast(const X& images, const A& factor, called_from here = {}) {
     return detail::colored<detail::adjust_contrast_rule, X, A>(untyped::adjust_contrast, images, factor);
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
-template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta, called_from here = {}) {
+template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_hue_rule, X>(untyped::adjust_hue, images, delta);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_hue(const X& images, const A& delta, called_from here = {}) {
+auto adjust_hue(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_hue_rule, X, A>(untyped::adjust_hue, images, delta);
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
-template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const number& factor, called_from here = {}) {
+template <OperandOrIllShaped X>
+auto adjust_saturation(const X& images, const number& factor, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -198,7 +198,7 @@ template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const nu
     return detail::colored<detail::adjust_saturation_rule, X>(untyped::adjust_saturation, images, factor);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_saturation(const X& images, const A& factor, called_from here = {}) {
+auto adjust_saturation(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -207,14 +207,14 @@ auto adjust_saturation(const X& images, const A& factor, called_from here = {}) 
 }
 /// gain * images^gamma.
 template <OperandOrIllShaped X>
-auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1, called_from here = {}) {
+auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::adjust_gamma_rule, X>(untyped::adjust_gamma, images, gamma, gain);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, called_from here = {}) {
+auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
@@ -224,7 +224,7 @@ auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, calle
 /// adjust_brightness by an amount for each image, even in [-most, most). The random functions throw invalid_argument_error
 /// for bounds that are not finite or not in order; equal ones are that number.
 template <OperandOrIllShaped X>
-auto random_brightness(const X& images, double most, const seeded& o = {}, called_from here = {}) {
+auto random_brightness(const X& images, double most, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -233,7 +233,7 @@ auto random_brightness(const X& images, double most, const seeded& o = {}, calle
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
-auto random_contrast(const X& images, double low, double high, const seeded& o = {}, called_from here = {}) {
+auto random_contrast(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -242,7 +242,7 @@ auto random_contrast(const X& images, double low, double high, const seeded& o =
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
 template <OperandOrIllShaped X>
-auto random_hue(const X& images, double most, const seeded& o = {}, called_from here = {}) {
+auto random_hue(const X& images, double most, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
@@ -250,7 +250,7 @@ auto random_hue(const X& images, double most, const seeded& o = {}, called_from 
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
-auto random_saturation(const X& images, double low, double high, const seeded& o = {}, called_from here = {}) {
+auto random_saturation(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -259,7 +259,7 @@ auto random_saturation(const X& images, double low, double high, const seeded& o
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
 template <OperandOrIllShaped X>
-auto random_gamma(const X& images, double low, double high, const seeded& o = {}, called_from here = {}) {
+auto random_gamma(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
@@ -267,7 +267,7 @@ auto random_gamma(const X& images, double low, double high, const seeded& o = {}
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
-template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_from here = {}) {
+template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
@@ -276,14 +276,14 @@ template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_fr
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
-template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images, called_from here = {}) {
+template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
     return detail::colored<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv, images);
 }
 /// The reverse; hues are taken modulo 1.
-template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from here = {}) {
+template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
@@ -293,7 +293,7 @@ template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from her
 /// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].
 template <class X, class M, class D>
     requires detail::ElementwiseOperands<X, M, D>
-auto normalize(X&& images, M&& mean, D&& deviation, called_from here = {}) {
+auto normalize(X&& images, M&& mean, D&& deviation, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::normalize_rule>(detail::normalize_of, static_cast<X&&>(images),
                                                          static_cast<M&&>(mean), static_cast<D&&>(deviation));
@@ -301,7 +301,7 @@ auto normalize(X&& images, M&& mean, D&& deviation, called_from here = {}) {
 /// A mean and a deviation for each channel: normalize(images, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}).
 template <OperandOrIllShaped X, std::size_t Channels>
 auto normalize(const X& images, const double (&mean)[Channels], const double (&deviation)[Channels],
-               called_from here = {}) {
+               called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {

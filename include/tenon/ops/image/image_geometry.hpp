@@ -230,7 +230,7 @@ any_tensor resize_with_crop_or_pad(const any_tensor& images, std::int64_t height
 } // namespace untyped
 
 /// All images with left and right in each other's place.
-template <OperandOrIllShaped X> auto flip_left_right(const X& images, called_from here = {}) {
+template <OperandOrIllShaped X> auto flip_left_right(const X& images, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::flip_left_right_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -239,12 +239,12 @@ template <OperandOrIllShaped X> auto flip_left_right(const X& images, called_fro
 }
 /// Those for which `which` is true: bool [batch], or of a single image a scalar.
 template <OperandOrIllShaped X, OperandOrIllShaped W>
-auto flip_left_right(const X& images, const W& which, called_from here = {}) {
+auto flip_left_right(const X& images, const W& which, called_from here = caller()) {
     const making made(here);
     return apply_op<flip_images_op, flip_images_op::attributes{false}>(images, which);
 }
 /// All images upside down.
-template <OperandOrIllShaped X> auto flip_up_down(const X& images, called_from here = {}) {
+template <OperandOrIllShaped X> auto flip_up_down(const X& images, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::flip_up_down_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -252,13 +252,13 @@ template <OperandOrIllShaped X> auto flip_up_down(const X& images, called_from h
     else return reverse<-3>(images);
 }
 template <OperandOrIllShaped X, OperandOrIllShaped W>
-auto flip_up_down(const X& images, const W& which, called_from here = {}) {
+auto flip_up_down(const X& images, const W& which, called_from here = caller()) {
     const making made(here);
     return apply_op<flip_images_op, flip_images_op::attributes{true}>(images, which);
 }
 /// Each image mirrored with a probability, independently of the others. Throws invalid_argument_error unless that is in 0 .. 1.
 template <OperandOrIllShaped X>
-auto random_flip_left_right(const X& images, const flip_options& o = {}, called_from here = {}) {
+auto random_flip_left_right(const X& images, const flip_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::random_flip_left_right_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -269,7 +269,7 @@ auto random_flip_left_right(const X& images, const flip_options& o = {}, called_
 }
 /// Each image upside down with a probability, independently of the others.
 template <OperandOrIllShaped X>
-auto random_flip_up_down(const X& images, const flip_options& o = {}, called_from here = {}) {
+auto random_flip_up_down(const X& images, const flip_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::random_flip_up_down_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -281,7 +281,7 @@ auto random_flip_up_down(const X& images, const flip_options& o = {}, called_fro
 
 /// Of all images the rows Top .. Top + Height - 1 and the columns Left .. Left + Width - 1. They lie within the image.
 template <std::int64_t Top, std::int64_t Left, std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto crop(const X& images, called_from here = {}) {
+auto crop(const X& images, called_from here = caller()) {
     const making made(here);
     using verdict =
         detail::verdict_of<detail::crop_rule, detail::cut_out<Top, Left, Height, Width>, detail::operand_of_t<X>>;
@@ -294,13 +294,13 @@ auto crop(const X& images, called_from here = {}) {
 /// Of each image Height x Width pixels from the place on that says its first row and column: [batch, 2], int32; or float, as
 /// parts in [0, 1) of the places that there are. A place outside fails the step with invalid_argument_error.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X, OperandOrIllShaped P>
-auto crop_at(const X& images, const P& places, called_from here = {}) {
+auto crop_at(const X& images, const P& places, called_from here = caller()) {
     const making made(here);
     return apply_op<crop_images_op, crop_images_op::attributes{Height, Width}>(images, places);
 }
 /// Of each image Height x Width pixels at a place of its own, all places as likely.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto random_crop(const X& images, const seeded& o = {}, called_from here = {}) {
+auto random_crop(const X& images, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
     using statics = detail::cut_somewhere<Height, Width>;
     using verdict = detail::verdict_of<detail::random_crop_rule, statics, detail::operand_of_t<X>>;
@@ -312,7 +312,7 @@ auto random_crop(const X& images, const seeded& o = {}, called_from here = {}) {
 }
 /// The Height x Width pixels in the middle of images that are at least as large.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto center_crop(const X& images, called_from here = {}) {
+auto center_crop(const X& images, called_from here = caller()) {
     const making made(here);
     using statics = detail::fitted<Height, Width, true, false>;
     using verdict = detail::verdict_of<detail::center_crop_rule, statics, detail::operand_of_t<X>>;
@@ -323,7 +323,7 @@ auto center_crop(const X& images, called_from here = {}) {
 /// Images that are at most Height x Width, in the middle of so many pixels; the others are `value`. Throws
 /// invalid_argument_error where the images' element type does not hold the value.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto pad_to(const X& images, const number& value = 0, called_from here = {}) {
+auto pad_to(const X& images, const number& value = 0, called_from here = caller()) {
     const making made(here);
     using statics = detail::fitted<Height, Width, false, true>;
     using verdict = detail::verdict_of<detail::pad_to_rule, statics, detail::operand_of_t<X>>;
@@ -333,7 +333,7 @@ auto pad_to(const X& images, const number& value = 0, called_from here = {}) {
 }
 /// center_crop along what is too large, pad_to along what is too small.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto resize_with_crop_or_pad(const X& images, const number& value = 0, called_from here = {}) {
+auto resize_with_crop_or_pad(const X& images, const number& value = 0, called_from here = caller()) {
     const making made(here);
     using statics = detail::fitted<Height, Width, true, true>;
     using verdict = detail::verdict_of<detail::crop_or_pad_rule, statics, detail::operand_of_t<X>>;

@@ -145,7 +145,7 @@ template <OperandOrIllShaped X, OperandOrIllShaped B> auto box_mask(const X& ima
 /// cut off. (T. DeVries, G. Taylor, "Improved regularization of convolutional neural networks with cutout", 2017.) Throws
 /// invalid_argument_error where the images' element type does not hold the value.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto cutout(const X& images, const cutout_options& o = {}, called_from here = {}) {
+auto cutout(const X& images, const cutout_options& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(Height > 0 && Width > 0, "tenon::cutout: one or more pixels are hidden");
     using verdict = detail::verdict_on_operands<detail::cutout_rule, X>;
@@ -156,7 +156,7 @@ auto cutout(const X& images, const cutout_options& o = {}, called_from here = {}
 /// A box of random size and form, at a random place within, of each image with a probability. Throws invalid_argument_error
 /// for bounds that are not in order, areas that are no parts of an image and aspects that are not positive.
 template <OperandOrIllShaped X>
-auto random_erasing(const X& images, const erasing_options& o = {}, called_from here = {}) {
+auto random_erasing(const X& images, const erasing_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::random_erasing_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -167,7 +167,7 @@ auto random_erasing(const X& images, const erasing_options& o = {}, called_from 
 /// its own and 1 - w times the other's. The others are the batch in a random order; w is drawn for each image. (H. Zhang et
 /// al., "mixup: beyond empirical risk minimization", 2017.) A pair. Throws invalid_argument_error unless alpha > 0.
 template <OperandOrIllShaped X, OperandOrIllShaped Y>
-auto mixup(const X& images, const Y& labels, const mixing_options& o = {}, called_from here = {}) {
+auto mixup(const X& images, const Y& labels, const mixing_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::mixup_rule, X, Y>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -180,7 +180,7 @@ auto mixup(const X& images, const Y& labels, const mixing_options& o = {}, calle
 /// Each image with a box of another image of the batch, of 1 - w of its area, and the labels mixed as the areas are. (S. Yun
 /// et al., "CutMix: regularization strategy to train strong classifiers with localizable features", 2019.) A pair.
 template <OperandOrIllShaped X, OperandOrIllShaped Y>
-auto cutmix(const X& images, const Y& labels, const mixing_options& o = {}, called_from here = {}) {
+auto cutmix(const X& images, const Y& labels, const mixing_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::cutmix_rule, X, Y>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

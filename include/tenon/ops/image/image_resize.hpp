@@ -100,7 +100,7 @@ struct resize_rule {
 
 /// The images as Height x Width pixels. Bilinear and area are for floating numbers: cast<float>(images).
 template <interpolation Method, std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
-auto resize(const X& images, called_from here = {}) {
+auto resize(const X& images, called_from here = caller()) {
     const making made(here);
     constexpr detail::resize_attributes asked{Method, Height, Width};
     using verdict =

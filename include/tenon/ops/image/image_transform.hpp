@@ -97,14 +97,15 @@ any_tensor random_rotation(const any_tensor& images, double most, const random_t
 /// The image whose pixel (x, y) is that of `images` at (a x + b y + c, d x + e y + f), for an image's matrix a .. f. Points
 /// are counted from the middle of the image in pixels, x to the right and y downwards; around an image lies o.value.
 template <OperandOrIllShaped X, OperandOrIllShaped M>
-auto affine_transform(const X& images, const M& matrices, const transform_options& o = {}, called_from here = {}) {
+auto affine_transform(const X& images, const M& matrices, const transform_options& o = {},
+                      called_from here = caller()) {
     const making made(here);
     return apply_op<affine_transform_op, detail::default_attributes<affine_transform_op>>(
         detail::transform_attributes{o.method, o.value}, images, matrices);
 }
 /// All images turned about their middle, counter-clockwise as they are looked at, by an angle in radians.
 template <OperandOrIllShaped X>
-auto rotate(const X& images, double angle, const transform_options& o = {}, called_from here = {}) {
+auto rotate(const X& images, double angle, const transform_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::rotate_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -113,7 +114,7 @@ auto rotate(const X& images, double angle, const transform_options& o = {}, call
 }
 /// Each by its own angle: float [batch]; of a single image a scalar.
 template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto rotate(const X& images, const A& angles, const transform_options& o = {}, called_from here = {}) {
+auto rotate(const X& images, const A& angles, const transform_options& o = {}, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::rotate_rule, X, A>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -125,7 +126,8 @@ auto rotate(const X& images, const A& angles, const transform_options& o = {}, c
 /// Each by an angle of its own, even in [-most, most) radians. Throws invalid_argument_error where most is negative or not
 /// finite.
 template <OperandOrIllShaped X>
-auto random_rotation(const X& images, double most, const random_transform_options& o = {}, called_from here = {}) {
+auto random_rotation(const X& images, double most, const random_transform_options& o = {},
+                     called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::random_rotation_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

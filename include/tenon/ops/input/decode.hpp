@@ -275,7 +275,7 @@ auto decode_json(const X& records, const member<T, S>&... members) {
 /// The numbers of type T that lie in strings of bytes: S, whose sizes are numbers, of them in each. Bools are bytes, of which
 /// 0 is false. A string of another length is an invalid_argument_error.
 template <Element T, Shape S = shape<>, OperandOrIllShaped X>
-auto decode_raw(const X& bytes, byte_order order = byte_order::little, called_from here = {}) {
+auto decode_raw(const X& bytes, byte_order order = byte_order::little, called_from here = caller()) {
     const making made(here);
     static_assert(!std::is_same_v<T, std::string>, "tenon::decode_raw: strings have no fixed size");
     static_assert(S::extents.is_static(), "tenon::decode_raw: sizes are numbers");

@@ -222,13 +222,13 @@ TENON_OP(convolution, conv2d_transpose);
 
 /// The convolution of images x with windows w.
 template <conv2d_options Options = conv2d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv2d(const X& x, const W& w, called_from here = {}) {
+auto conv2d(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     return apply_op<conv2d_op, detail::attributes_of(Options)>(x, w);
 }
 /// conv2d<2, same>(x, w): with a stride, and a padding.
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv2d(const X& x, const W& w, called_from here = {}) {
+auto conv2d(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     return apply_op<conv2d_op, detail::attributes_of(conv2d_options{Stride, Padding, 1, 1})>(x, w);
 }
@@ -236,12 +236,12 @@ auto conv2d(const X& x, const W& w, called_from here = {}) {
 /// The transposed convolution ("deconvolution"): makes images larger by the stride. w: [rows, columns, outputs /
 /// groups, channels].
 template <conv2d_options Options = conv2d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv2d_transpose(const X& x, const W& w, called_from here = {}) {
+auto conv2d_transpose(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     return apply_op<conv2d_transpose_op, detail::attributes_of(Options)>(x, w);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv2d_transpose(const X& x, const W& w, called_from here = {}) {
+auto conv2d_transpose(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     return apply_op<conv2d_transpose_op, detail::attributes_of(conv2d_options{Stride, Padding, 1, 1})>(x, w);
 }

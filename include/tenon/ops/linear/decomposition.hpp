@@ -88,7 +88,7 @@ std::vector<any_tensor> eigh(const any_tensor& a);
 
 /// (q, r) as std::tuple: a = q r, with orthonormal columns of q and r zero below its diagonal, whose elements have either sign. The
 /// gradient needs a's first k columns to be independent, and takes matrices whose sizes are not both known to be as high as wide.
-template <OperandOrIllShaped A> auto qr(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto qr(const A& a, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<qr_op, A>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -104,7 +104,7 @@ template <OperandOrIllShaped A> auto qr(const A& a, called_from here = {}) {
 /// (u, s, vt) as std::tuple: a = u diag(s) vt, with orthonormal columns of u and rows of vt; s is not negative, and falls. Which way
 /// vectors point is the same on all devices: of each row of vt the first element that is as large as any is not negative. The gradient
 /// is infinite or NaN where two of s are equal and something flows to u or vt, and where one is 0 and a is not square.
-template <OperandOrIllShaped A> auto svd(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto svd(const A& a, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<svd_op::attributes{}>;
     using verdict = detail::verdict_of<svd_op, how, detail::operand_of_t<A>>;
@@ -118,7 +118,7 @@ template <OperandOrIllShaped A> auto svd(const A& a, called_from here = {}) {
     }
 }
 /// The singular values alone, falling: [.., m, n] -> [.., k]. Their gradient is finite everywhere.
-template <OperandOrIllShaped A> auto singular_values(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto singular_values(const A& a, called_from here = caller()) {
     const making made(here);
     return apply_op<svd_op, svd_op::attributes{false}>(a);
 }
@@ -126,7 +126,7 @@ template <OperandOrIllShaped A> auto singular_values(const A& a, called_from her
 /// (w, v) as std::tuple: the eigenvalues of the symmetric part (a + a^T) / 2, rising, and its eigenvectors, the columns of v,
 /// whose first element that is as large as any is not negative, on all devices. The gradient
 /// is infinite or NaN where two of w are equal and something flows to v.
-template <OperandOrIllShaped A> auto eigh(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto eigh(const A& a, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<eigh_op, A>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

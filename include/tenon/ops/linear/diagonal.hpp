@@ -136,7 +136,7 @@ template <class X> auto columns_of_matrix(const X& x) { return arange_like<std::
 
 /// x, but 0 above diagonal k: x[.., i, j] where j <= i + k. An elementwise expression, which runs in one pass with what is around it; of any
 /// elements but strings. The gradient is tril of the result's.
-template <OperandOrIllShaped X> auto tril(X&& x, std::int64_t k = 0, called_from here = {}) {
+template <OperandOrIllShaped X> auto tril(X&& x, std::int64_t k = 0, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::tril_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -148,7 +148,7 @@ template <OperandOrIllShaped X> auto tril(X&& x, std::int64_t k = 0, called_from
     }
 }
 /// x, but 0 below diagonal k: x[.., i, j] where j >= i + k. As tril.
-template <OperandOrIllShaped X> auto triu(X&& x, std::int64_t k = 0, called_from here = {}) {
+template <OperandOrIllShaped X> auto triu(X&& x, std::int64_t k = 0, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::triu_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -162,24 +162,24 @@ template <OperandOrIllShaped X> auto triu(X&& x, std::int64_t k = 0, called_from
 
 /// The elements x[.., i, i + K]: [.., n, m] gives [.., min(n, m - K)], or for negative K [.., min(n + K, m)]; with nothing left, none. Of any
 /// element type but strings. The gradient goes to the diagonal.
-template <std::int64_t K = 0, OperandOrIllShaped X> auto diagonal(const X& x, called_from here = {}) {
+template <std::int64_t K = 0, OperandOrIllShaped X> auto diagonal(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<diagonal_op, diagonal_op::attributes{K}>(x);
 }
 /// Square matrices with v as diagonal K, else zeros: [.., n] gives [.., n + |K|, n + |K|]. Of any element type but strings.
-template <std::int64_t K = 0, OperandOrIllShaped V> auto diag_embed(const V& v, called_from here = {}) {
+template <std::int64_t K = 0, OperandOrIllShaped V> auto diag_embed(const V& v, called_from here = caller()) {
     const making made(here);
     return apply_op<diag_op, diagonal_op::attributes{K}>(v);
 }
 /// NumPy's diag: of a vector the square matrix with it as diagonal K, as diag_embed; of a matrix its diagonal K, as diagonal, and so of
 /// batches of matrices.
-template <std::int64_t K = 0, OperandOrIllShaped X> auto diag(const X& x, called_from here = {}) {
+template <std::int64_t K = 0, OperandOrIllShaped X> auto diag(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (X::shape_type::rank <= 1) return apply_op<diag_op, diagonal_op::attributes{K}>(x);
     else return apply_op<diagonal_op, diagonal_op::attributes{K}>(x);
 }
 /// The sum of the elements x[.., i, i + K]: [.., n, m] gives [..]. Of numbers.
-template <std::int64_t K = 0, OperandOrIllShaped X> auto matrix_trace(const X& x, called_from here = {}) {
+template <std::int64_t K = 0, OperandOrIllShaped X> auto matrix_trace(const X& x, called_from here = caller()) {
     const making made(here);
     return sum<-1>(diagonal<K>(x));
 }
@@ -187,7 +187,7 @@ template <std::int64_t K = 0, OperandOrIllShaped X> auto matrix_trace(const X& x
 /// 1 where row and column are the same number, else 0: [n, m], where n and m are the sizes of `like` along Rows and Columns. T: any type of
 /// numbers. (eye<T, N, M>() is of sizes that are numbers.) An elementwise expression; no gradient flows.
 template <Element T, int Rows = -2, int Columns = -1, OperandOrIllShaped X>
-auto eye_like(const X& like, called_from here = {}) {
+auto eye_like(const X& like, called_from here = caller()) {
     const making made(here);
     return cast<T>(expand_dims<1>(arange_like<std::int64_t, Rows>(like)) == arange_like<std::int64_t, Columns>(like));
 }

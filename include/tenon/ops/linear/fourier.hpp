@@ -172,7 +172,7 @@ any_tensor irfft(const any_tensor& y, int dims = 1, std::int64_t n = 0);
 } // namespace untyped
 
 /// The transform of complex numbers x [.., n, 2] over the last Dims dimensions before that of their parts.
-template <int Dims = 1, OperandOrIllShaped X> auto fft(const X& x, called_from here = {}) {
+template <int Dims = 1, OperandOrIllShaped X> auto fft(const X& x, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<detail::fourier_attributes{Dims}>;
     using verdict = detail::verdict_of<detail::fft_rule<false>, how, detail::operand_of_t<X>>;
@@ -183,7 +183,7 @@ template <int Dims = 1, OperandOrIllShaped X> auto fft(const X& x, called_from h
             untyped::fft(detail::as_tensor(x), Dims));
 }
 /// What fft was made of: divided by the number of elements.
-template <int Dims = 1, OperandOrIllShaped X> auto ifft(const X& y, called_from here = {}) {
+template <int Dims = 1, OperandOrIllShaped X> auto ifft(const X& y, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<detail::fourier_attributes{Dims}>;
     using verdict = detail::verdict_of<detail::fft_rule<true>, how, detail::operand_of_t<X>>;
@@ -195,7 +195,7 @@ template <int Dims = 1, OperandOrIllShaped X> auto ifft(const X& y, called_from 
 }
 /// The transform of real numbers over the last Dims dimensions, of which the last becomes n / 2 + 1 complex numbers: [.., n] ->
 /// [.., n / 2 + 1, 2].
-template <int Dims = 1, OperandOrIllShaped X> auto rfft(const X& x, called_from here = {}) {
+template <int Dims = 1, OperandOrIllShaped X> auto rfft(const X& x, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<detail::fourier_attributes{Dims}>;
     using verdict = detail::verdict_of<detail::rfft_rule, how, detail::operand_of_t<X>>;
@@ -206,7 +206,7 @@ template <int Dims = 1, OperandOrIllShaped X> auto rfft(const X& x, called_from 
             untyped::rfft(detail::as_tensor(x), Dims));
 }
 /// What rfft was made of: [.., m, 2] -> [.., N], where N is 2 m - 2 unless it is said.
-template <int Dims = 1, std::int64_t N = 0, OperandOrIllShaped X> auto irfft(const X& y, called_from here = {}) {
+template <int Dims = 1, std::int64_t N = 0, OperandOrIllShaped X> auto irfft(const X& y, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<detail::fourier_attributes{Dims, N}>;
     using verdict = detail::verdict_of<detail::irfft_rule, how, detail::operand_of_t<X>>;

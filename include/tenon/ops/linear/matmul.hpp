@@ -110,7 +110,7 @@ constexpr matmul_op::attributes operator|(const matmul_op::attributes& x, const 
 
 /// The product of a and b: matmul(a, b), matmul<transpose_b>(a, b), ...
 template <matmul_op::attributes T = matmul_op::attributes{}, OperandOrIllShaped A, OperandOrIllShaped B>
-auto matmul(const A& a, const B& b, called_from here = {}) {
+auto matmul(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
     return apply_op<matmul_op, T>(a, b);
 }

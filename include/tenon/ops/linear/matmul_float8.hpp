@@ -53,7 +53,7 @@ TENON_OP(matmul_float8, matmul_float8);
 
 /// The product of a and b, rounded to 8 bits.
 template <matmul_op::attributes T = matmul_op::attributes{}, OperandOrIllShaped A, OperandOrIllShaped B>
-auto matmul_float8(const A& a, const B& b, called_from here = {}) {
+auto matmul_float8(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
     return apply_op<matmul_float8_op, matmul_float8_op::attributes{T.transpose_a, T.transpose_b}>(a, b);
 }

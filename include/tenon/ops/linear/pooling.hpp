@@ -156,27 +156,27 @@ struct global_average_pool_rule {
 } // namespace detail
 
 /// The largest element of each window.
-template <pool2d_options Options, OperandOrIllShaped X> auto max_pool2d(const X& x, called_from here = {}) {
+template <pool2d_options Options, OperandOrIllShaped X> auto max_pool2d(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<max_pool2d_op, detail::attributes_of(Options, false)>(x);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto max_pool2d(const X& x, called_from here = {}) {
+auto max_pool2d(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
 }
 /// The mean of each window, of its elements inside the image.
-template <pool2d_options Options, OperandOrIllShaped X> auto average_pool2d(const X& x, called_from here = {}) {
+template <pool2d_options Options, OperandOrIllShaped X> auto average_pool2d(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<average_pool2d_op, detail::attributes_of(Options, true)>(x);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto average_pool2d(const X& x, called_from here = {}) {
+auto average_pool2d(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
 }
 /// The mean of each channel of each image: [batch, channels].
-template <OperandOrIllShaped X> auto global_average_pool(const X& x, called_from here = {}) {
+template <OperandOrIllShaped X> auto global_average_pool(const X& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::global_average_pool_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

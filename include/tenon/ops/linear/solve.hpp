@@ -81,28 +81,28 @@ std::vector<any_tensor> slogdet(const any_tensor& a);
 /// x with a x = b. a: [.., n, n]; b: [.., n, m], or [n]: one column for all of the batch. What stands before the matrices broadcasts.
 /// Where a matrix is singular to the accuracy of its elements the step fails with invalid_argument_error, which says which of the batch
 /// it is.
-template <OperandOrIllShaped A, OperandOrIllShaped B> auto solve(const A& a, const B& b, called_from here = {}) {
+template <OperandOrIllShaped A, OperandOrIllShaped B> auto solve(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
     return apply_op<solve_op, solve_op::attributes{}>(a, b);
 }
 
 /// The inverse of each matrix of a [.., n, n]; a singular one is an error, as for solve, which is faster and more accurate where the
 /// inverse is only multiplied by something.
-template <OperandOrIllShaped A> auto inverse(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto inverse(const A& a, called_from here = caller()) {
     const making made(here);
     return apply_op<inverse_op, no_attributes{}>(a);
 }
 
 /// The determinant of each matrix of a: [.., n, n] -> [..]; 1 of one without elements. The gradient, d inverse(a)^T, needs matrices that
 /// are not singular.
-template <OperandOrIllShaped A> auto determinant(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto determinant(const A& a, called_from here = caller()) {
     const making made(here);
     return apply_op<determinant_op, no_attributes{}>(a);
 }
 
 /// (sign, log) as std::tuple: sign is 1, -1, or 0 where the determinant is 0, and determinant = sign exp(log). [.., n, n] -> [..] each. A
 /// gradient flows to the logarithm, and needs matrices that are not singular.
-template <OperandOrIllShaped A> auto slogdet(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto slogdet(const A& a, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<slogdet_op, A>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

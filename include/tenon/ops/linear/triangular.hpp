@@ -45,7 +45,7 @@ TENON_OP(triangular, triangular_solve);
 
 /// The lower triangular l with l l^T = a, of the symmetric part (a + a^T) / 2 of each matrix of a [.., n, n]. Where that is not positive
 /// definite the step fails with invalid_argument_error, which says which matrix of the batch it is. Gradient: symmetric.
-template <OperandOrIllShaped A> auto cholesky(const A& a, called_from here = {}) {
+template <OperandOrIllShaped A> auto cholesky(const A& a, called_from here = caller()) {
     const making made(here);
     return apply_op<cholesky_op, no_attributes{}>(a);
 }
@@ -54,7 +54,7 @@ template <OperandOrIllShaped A> auto cholesky(const A& a, called_from here = {})
 /// `.lower = false`; what else is in a does not count. b: [.., n, m], or [n]: one column for all of the batch. What stands before the
 /// matrices broadcasts. invalid_argument_error in the step where a 0 is on a diagonal.
 template <OperandOrIllShaped A, OperandOrIllShaped B>
-auto triangular_solve(const A& a, const B& b, const triangular_options& o = {}, called_from here = {}) {
+auto triangular_solve(const A& a, const B& b, const triangular_options& o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<triangular_solve_op, detail::default_attributes<triangular_solve_op>>(o, a, b);
 }

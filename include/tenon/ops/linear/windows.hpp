@@ -228,13 +228,13 @@ std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2
 
 /// The convolution of lines x with windows w.
 template <conv1d_options Options = conv1d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv1d(const X& x, const W& w, called_from here = {}) {
+auto conv1d(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO(Options, conv1d_rule<false>, conv1d);
 }
 /// conv1d<2, same>(x, w): with a stride, and a padding.
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv1d(const X& x, const W& w, called_from here = {}) {
+auto conv1d(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO((conv1d_options{Stride, Padding}), conv1d_rule<false>, conv1d);
 }
@@ -242,12 +242,12 @@ auto conv1d(const X& x, const W& w, called_from here = {}) {
 /// The transposed convolution: makes lines longer by the stride, to length * stride (same), or (length - 1) * stride + reach of the window -
 /// padding. w: [size, outputs / groups, channels].
 template <conv1d_options Options = conv1d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv1d_transpose(const X& x, const W& w, called_from here = {}) {
+auto conv1d_transpose(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO(Options, conv1d_rule<true>, conv1d_transpose);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv1d_transpose(const X& x, const W& w, called_from here = {}) {
+auto conv1d_transpose(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO((conv1d_options{Stride, Padding}), conv1d_rule<true>, conv1d_transpose);
 }
@@ -255,67 +255,67 @@ auto conv1d_transpose(const X& x, const W& w, called_from here = {}) {
 /// The convolution of volumes x with windows w, as one of images whose channels are those of all the planes that a window sees. x's and w's
 /// depths are numbers.
 template <conv3d_options Options = conv3d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv3d(const X& x, const W& w, called_from here = {}) {
+auto conv3d(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO(Options, conv3d_rule<false>, conv3d);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv3d(const X& x, const W& w, called_from here = {}) {
+auto conv3d(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO((conv3d_options{Stride, Padding}), conv3d_rule<false>, conv3d);
 }
 
 /// The transposed convolution of volumes. w: [depths, rows, columns, outputs / groups, channels].
 template <conv3d_options Options = conv3d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv3d_transpose(const X& x, const W& w, called_from here = {}) {
+auto conv3d_transpose(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO(Options, conv3d_rule<true>, conv3d_transpose);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
-auto conv3d_transpose(const X& x, const W& w, called_from here = {}) {
+auto conv3d_transpose(const X& x, const W& w, called_from here = caller()) {
     const making made(here);
     TENON_OF_TWO((conv3d_options{Stride, Padding}), conv3d_rule<true>, conv3d_transpose);
 }
 
 /// The largest element of each window of a line, channel by channel.
-template <pool1d_options Options, OperandOrIllShaped X> auto max_pool1d(const X& x, called_from here = {}) {
+template <pool1d_options Options, OperandOrIllShaped X> auto max_pool1d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE(Options, pool1d_rule<false>, max_pool1d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto max_pool1d(const X& x, called_from here = {}) {
+auto max_pool1d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE((pool1d_options{Window, Stride, Padding}), pool1d_rule<false>, max_pool1d);
 }
 /// The mean of each window, of its elements inside the line.
-template <pool1d_options Options, OperandOrIllShaped X> auto average_pool1d(const X& x, called_from here = {}) {
+template <pool1d_options Options, OperandOrIllShaped X> auto average_pool1d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE(Options, pool1d_rule<true>, average_pool1d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto average_pool1d(const X& x, called_from here = {}) {
+auto average_pool1d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE((pool1d_options{Window, Stride, Padding}), pool1d_rule<true>, average_pool1d);
 }
 
 /// The largest element of each window of a volume, channel by channel. Height, width and one of batch and depth are numbers. Of equal
 /// largest elements the first (in row-major order) gets the gradient.
-template <pool3d_options Options, OperandOrIllShaped X> auto max_pool3d(const X& x, called_from here = {}) {
+template <pool3d_options Options, OperandOrIllShaped X> auto max_pool3d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE(Options, pool3d_rule<false>, max_pool3d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto max_pool3d(const X& x, called_from here = {}) {
+auto max_pool3d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE((pool3d_options{Window, Stride, Padding}), pool3d_rule<false>, max_pool3d);
 }
 /// The mean of each window of a volume, of its elements inside.
-template <pool3d_options Options, OperandOrIllShaped X> auto average_pool3d(const X& x, called_from here = {}) {
+template <pool3d_options Options, OperandOrIllShaped X> auto average_pool3d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE(Options, pool3d_rule<true>, average_pool3d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto average_pool3d(const X& x, called_from here = {}) {
+auto average_pool3d(const X& x, called_from here = caller()) {
     const making made(here);
     TENON_OF_ONE((pool3d_options{Window, Stride, Padding}), pool3d_rule<true>, average_pool3d);
 }
@@ -325,7 +325,7 @@ auto average_pool3d(const X& x, called_from here = {}) {
 /// (values, places) as std::tuple: max_pool2d(x), and where each of its elements lies in its image, int64: row * width + column. Of equal
 /// largest elements it is the first. A gradient flows to the values.
 template <pool2d_options Options, OperandOrIllShaped X>
-auto max_pool2d_with_indices(const X& x, called_from here = {}) {
+auto max_pool2d_with_indices(const X& x, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<detail::attributes_of(Options, false)>;
     using verdict = detail::verdict_of<max_pool2d_op, how, detail::operand_of_t<X>>;
@@ -339,7 +339,7 @@ auto max_pool2d_with_indices(const X& x, called_from here = {}) {
     }
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto max_pool2d_with_indices(const X& x, called_from here = {}) {
+auto max_pool2d_with_indices(const X& x, called_from here = caller()) {
     const making made(here);
     return max_pool2d_with_indices<pool2d_options{Window, Stride, Padding}>(x);
 }

@@ -93,19 +93,20 @@ auto masked(const X& x, double rate, std::uint64_t seed, const Training&... trai
 
 /// x with each element, independently, set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise.
 /// Throws invalid_argument_error unless 0 <= rate < 1.
-template <OperandOrIllShaped X> auto dropout(const X& x, double rate, std::uint64_t seed = 0, called_from here = {}) {
+template <OperandOrIllShaped X>
+auto dropout(const X& x, double rate, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     return detail::masked(x, rate, seed);
 }
 /// The same where `training`, a bool scalar, is true in the step, else x: one graph trains and predicts.
 template <OperandOrIllShaped X, OperandOrIllShaped Training>
-auto dropout(const X& x, double rate, const Training& training, std::uint64_t seed = 0, called_from here = {}) {
+auto dropout(const X& x, double rate, const Training& training, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     return detail::masked(x, rate, seed, training);
 }
 
 /// A bool tensor of sizes S whose elements are true with probability p. Throws invalid_argument_error unless 0 <= p <= 1.
-template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed = 0, called_from here = {}) {
+template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_probability("random_bernoulli", p);
     using verdict = detail::verdict_of<random_bernoulli_op, detail::bernoulli_statics<canonical_t<S>>>;
@@ -117,7 +118,7 @@ template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed 
 }
 /// The same with the sizes of x.
 template <OperandOrIllShaped X>
-auto random_bernoulli_like(const X& x, double p, std::uint64_t seed = 0, called_from here = {}) {
+auto random_bernoulli_like(const X& x, double p, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_probability("random_bernoulli", p);
     return apply_op<random_bernoulli_op, detail::bernoulli_statics<shape<>>>(

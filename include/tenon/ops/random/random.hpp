@@ -216,7 +216,7 @@ void check_integers(const char* op, element_type element, std::int64_t low, std:
 /// A tensor of element type T and sizes S (numbers), even in [low, high).
 /// Throws invalid_argument_error unless low < high, both finite.
 template <Element T = float, Shape S = shape<>>
-auto random_uniform(double low = 0, double high = 1, std::uint64_t seed = 0, called_from here = {}) {
+auto random_uniform(double low = 0, double high = 1, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_interval("random_uniform", low, high);
     return detail::add_random<random_uniform_op, T, S>(
@@ -224,7 +224,8 @@ auto random_uniform(double low = 0, double high = 1, std::uint64_t seed = 0, cal
 }
 /// The same with the sizes of x, and its element type where T does not name another.
 template <class T = void, OperandOrIllShaped X>
-auto random_uniform_like(const X& x, double low = 0, double high = 1, std::uint64_t seed = 0, called_from here = {}) {
+auto random_uniform_like(const X& x, double low = 0, double high = 1, std::uint64_t seed = 0,
+                         called_from here = caller()) {
     const making made(here);
     detail::check_interval("random_uniform", low, high);
     return detail::add_random_like<random_uniform_op, T>(
@@ -232,7 +233,7 @@ auto random_uniform_like(const X& x, double low = 0, double high = 1, std::uint6
 }
 /// The same of sizes S: numbers, and named ones, which are those of x that have their names.
 template <Element T, Shape S, OperandOrIllShaped X>
-auto random_uniform(const X& x, double low = 0, double high = 1, std::uint64_t seed = 0, called_from here = {}) {
+auto random_uniform(const X& x, double low = 0, double high = 1, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_interval("random_uniform", low, high);
     return detail::add_random<random_uniform_op, T, S>(
@@ -241,7 +242,7 @@ auto random_uniform(const X& x, double low = 0, double high = 1, std::uint64_t s
 
 /// Normal numbers. Throws invalid_argument_error for a negative deviation.
 template <Element T = float, Shape S = shape<>>
-auto random_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0, called_from here = {}) {
+auto random_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_deviation("random_normal", mean, deviation);
     return detail::add_random<random_normal_op, T, S>(
@@ -250,14 +251,15 @@ auto random_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0
 /// The same with the sizes of x, and its element type where T does not name another.
 template <class T = void, OperandOrIllShaped X>
 auto random_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0,
-                        called_from here = {}) {
+                        called_from here = caller()) {
     const making made(here);
     detail::check_deviation("random_normal", mean, deviation);
     return detail::add_random_like<random_normal_op, T>(
         {element_type::none, extents{}, mean, deviation, false, static_cast<std::int64_t>(seed)}, x);
 }
 template <Element T, Shape S, OperandOrIllShaped X>
-auto random_normal(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0, called_from here = {}) {
+auto random_normal(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0,
+                   called_from here = caller()) {
     const making made(here);
     detail::check_deviation("random_normal", mean, deviation);
     return detail::add_random<random_normal_op, T, S>(
@@ -267,7 +269,7 @@ auto random_normal(const X& x, double mean = 0, double deviation = 1, std::uint6
 /// Normal numbers under the condition that they are within two deviations of the mean; `deviation` is that of the
 /// distribution before the condition (the result's is 0.88 of it).
 template <Element T = float, Shape S = shape<>>
-auto truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0, called_from here = {}) {
+auto truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_deviation("truncated_normal", mean, deviation);
     return detail::add_random<random_normal_op, T, S>(
@@ -276,7 +278,7 @@ auto truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed 
 /// The same with the sizes of x, and its element type where T does not name another.
 template <class T = void, OperandOrIllShaped X>
 auto truncated_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0,
-                           called_from here = {}) {
+                           called_from here = caller()) {
     const making made(here);
     detail::check_deviation("truncated_normal", mean, deviation);
     return detail::add_random_like<random_normal_op, T>(
@@ -284,7 +286,7 @@ auto truncated_normal_like(const X& x, double mean = 0, double deviation = 1, st
 }
 template <Element T, Shape S, OperandOrIllShaped X>
 auto truncated_normal(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0,
-                      called_from here = {}) {
+                      called_from here = caller()) {
     const making made(here);
     detail::check_deviation("truncated_normal", mean, deviation);
     return detail::add_random<random_normal_op, T, S>(
@@ -294,7 +296,7 @@ auto truncated_normal(const X& x, double mean = 0, double deviation = 1, std::ui
 /// Integers low .. high-1, all as likely to within 2^-64. Throws invalid_argument_error unless low < high and T
 /// has them all.
 template <Element T = std::int32_t, Shape S = shape<>>
-auto random_integers(std::int64_t low, std::int64_t high, std::uint64_t seed = 0, called_from here = {}) {
+auto random_integers(std::int64_t low, std::int64_t high, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     detail::check_integers("random_integers", element_type_of<T>, low, high);
     return detail::add_random<random_integers_op, T, S>(
@@ -303,14 +305,15 @@ auto random_integers(std::int64_t low, std::int64_t high, std::uint64_t seed = 0
 /// The same with the sizes of x.
 template <class T = std::int32_t, OperandOrIllShaped X>
 auto random_integers_like(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0,
-                          called_from here = {}) {
+                          called_from here = caller()) {
     const making made(here);
     detail::check_integers("random_integers", element_type_of<typename detail::random_element<T, X>::type>, low, high);
     return detail::add_random_like<random_integers_op, T>(
         {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
 }
 template <Element T, Shape S, OperandOrIllShaped X>
-auto random_integers(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0, called_from here = {}) {
+auto random_integers(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0,
+                     called_from here = caller()) {
     const making made(here);
     detail::check_integers("random_integers", element_type_of<T>, low, high);
     return detail::add_random<random_integers_op, T, S>(
@@ -318,21 +321,21 @@ auto random_integers(const X& x, std::int64_t low, std::int64_t high, std::uint6
 }
 
 /// 0 .. n-1 in random order, n the one size of S; T is int32 or int64.
-template <Element T, Shape S> auto random_permutation(std::uint64_t seed = 0, called_from here = {}) {
+template <Element T, Shape S> auto random_permutation(std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     return detail::add_random<random_permutation_op, T, S>(
         {element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)});
 }
 /// The same for n = x's first size.
 template <Element T = std::int64_t, OperandOrIllShaped X>
-auto random_permutation_like(const X& x, std::uint64_t seed = 0, called_from here = {}) {
+auto random_permutation_like(const X& x, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     return detail::add_random_like<random_permutation_op, T>(
         {element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)}, x);
 }
 
 /// x with its rows (dimension 0) in random order.
-template <OperandOrIllShaped X> auto random_shuffle(const X& x, std::uint64_t seed = 0, called_from here = {}) {
+template <OperandOrIllShaped X> auto random_shuffle(const X& x, std::uint64_t seed = 0, called_from here = caller()) {
     const making made(here);
     return apply_op<random_shuffle_op, detail::constant_attributes<random_shuffle_op::attributes{}>>(
         random_shuffle_op::attributes{static_cast<std::int64_t>(seed)}, x);

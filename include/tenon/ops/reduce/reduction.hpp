@@ -14,11 +14,10 @@
 ///     auto peak  = tn::max<-1>(x, tn::keepdims);         // [batch, 10] -> [batch, 1]
 ///     auto label = tn::argmax<1>(logits);                // int64 [batch]
 ///
-/// Axes are template arguments, counted from the end when negative; without axes everything is reduced.
-/// Floats are added up in blocks whose sums are added in double; half and bfloat16 in float; integers in
-/// their own type, wrapping around. The order depends on the sizes only, never on the number of threads. NaN
-/// goes through min and max. Over an axis of size 0 sums are 0, products 1, means NaN; min, max and the arg
-/// versions are errors.
+/// Axes are template arguments, counted from the end when negative; without axes everything is reduced. Floats are added up in blocks whose
+/// sums are added in double; half and bfloat16 in float; integers in their own type, wrapping around. The order depends on the sizes only,
+/// never on the number of threads. NaN goes through min and max. Over an axis of size 0 sums are 0, products 1, means NaN; min, max and the
+/// arg versions are errors.
 
 namespace tenon {
 
@@ -290,107 +289,107 @@ template <class K, int... Axes> inline constexpr reduction_attributes reducing_a
 
 /// Sum. float, double, half, bfloat16, integers.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto sum(const X& x, K = {}, called_from here = {}) {
+auto sum(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<sum_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Sum divided by the number of elements. Floating types.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto mean(const X& x, K = {}, called_from here = {}) {
+auto mean(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<mean_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Product. Its derivatives, of any order, are right where elements are 0.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto prod(const X& x, K = {}, called_from here = {}) {
+auto prod(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<prod_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Least element; NaN where there is one. Elements that share the least value share the gradient.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto min(const X& x, K = {}, called_from here = {}) {
+auto min(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<min_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Largest element; as min.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto max(const X& x, K = {}, called_from here = {}) {
+auto max(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<max_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Position (int64) of the first least element; of the first NaN where there is one. Over several axes: the
 /// position in row-major order of those.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto argmin(const X& x, K = {}, called_from here = {}) {
+auto argmin(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<argmin_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Position of the first largest element; as argmin.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto argmax(const X& x, K = {}, called_from here = {}) {
+auto argmax(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<argmax_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// True where any element is; x is bool.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto any(const X& x, K = {}, called_from here = {}) {
+auto any(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<any_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// True where all elements are; x is bool.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto all(const X& x, K = {}, called_from here = {}) {
+auto all(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<all_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Number (int64) of elements that are not 0; a NaN is not.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto count_nonzero(const X& x, K = {}, called_from here = {}) {
+auto count_nonzero(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<count_nonzero_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// log(sum(exp(x))), with the largest element taken out first: no overflow, and infinities as the limits have
 /// them.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto logsumexp(const X& x, K = {}, called_from here = {}) {
+auto logsumexp(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<logsumexp_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// sum((x - mean)^2) / (count - d.value), in two passes.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto variance(const X& x, K = {}, ddof d = {}, called_from here = {}) {
+auto variance(const X& x, K = {}, ddof d = {}, called_from here = caller()) {
     const making made(here);
     constexpr variance_op::attributes a{index_list(Axes...), K::kept, 0, false};
     return apply_op<variance_op, detail::constant_attributes<a>>(
         variance_op::attributes{a.axes, a.keepdims, d.value, false}, x);
 }
-template <int... Axes, OperandOrIllShaped X> auto variance(const X& x, ddof d, called_from here = {}) {
+template <int... Axes, OperandOrIllShaped X> auto variance(const X& x, ddof d, called_from here = caller()) {
     const making made(here);
     return variance<Axes...>(x, drop_dims{}, d);
 }
 /// The square root of the variance.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto standard_deviation(const X& x, K = {}, ddof d = {}, called_from here = {}) {
+auto standard_deviation(const X& x, K = {}, ddof d = {}, called_from here = caller()) {
     const making made(here);
     constexpr variance_op::attributes a{index_list(Axes...), K::kept, 0, true};
     return apply_op<variance_op, detail::constant_attributes<a>>(
         variance_op::attributes{a.axes, a.keepdims, d.value, true}, x);
 }
-template <int... Axes, OperandOrIllShaped X> auto standard_deviation(const X& x, ddof d, called_from here = {}) {
+template <int... Axes, OperandOrIllShaped X> auto standard_deviation(const X& x, ddof d, called_from here = caller()) {
     const making made(here);
     return standard_deviation<Axes...>(x, drop_dims{}, d);
 }
 /// norm<2>(x): square root of the sum of squares; norm<1>: sum of magnitudes; norm<largest_magnitude>.
 /// Further template arguments are axes. The gradient of norm<2> is 0 where the norm is.
 template <int Order, int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto norm(const X& x, K = {}, called_from here = {}) {
+auto norm(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     static_assert(Order >= 0 && Order <= 2, "tenon::norm: the order is 1, 2 or largest_magnitude");
     return apply_op<norm_op, norm_op::attributes{index_list(Axes...), K::kept, Order}>(x);
 }
 /// Mean and variance (of ddof 0), as a pair.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto moments(const X& x, K k = {}, called_from here = {}) {
+auto moments(const X& x, K k = {}, called_from here = caller()) {
     const making made(here);
     auto m = mean<Axes...>(x, k);
     if constexpr (std::is_same_v<decltype(m), ill_shaped>) return std::pair(m, m);
@@ -398,7 +397,7 @@ auto moments(const X& x, K k = {}, called_from here = {}) {
 }
 /// x / sqrt(max(sum(x^2), epsilon)): of length 1 along the axes, unless it is shorter than sqrt(epsilon).
 template <int... Axes, OperandOrIllShaped X>
-auto l2_normalize(const X& x, double epsilon = 1e-12, called_from here = {}) {
+auto l2_normalize(const X& x, double epsilon = 1e-12, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
@@ -409,7 +408,8 @@ auto l2_normalize(const X& x, double epsilon = 1e-12, called_from here = {}) {
     }
 }
 /// x summed to the sizes of `like`, which x was repeated from.
-template <OperandOrIllShaped X, OperandOrIllShaped L> auto sum_like(const X& x, const L& like, called_from here = {}) {
+template <OperandOrIllShaped X, OperandOrIllShaped L>
+auto sum_like(const X& x, const L& like, called_from here = caller()) {
     const making made(here);
     return apply_op<sum_like_op, detail::default_attributes<sum_like_op>>(sum_like_op::attributes{}, x, like);
 }

@@ -119,27 +119,28 @@ template <class Op, int Axis, class X> auto scan(const X& x, const scan_options&
 } // namespace detail
 
 /// Running sums of x along Axis. Exclusive, the first is 0.
-template <int Axis, OperandOrIllShaped X> auto cumsum(const X& x, scan_options o = {}, called_from here = {}) {
+template <int Axis, OperandOrIllShaped X> auto cumsum(const X& x, scan_options o = {}, called_from here = caller()) {
     const making made(here);
     return detail::scan<cumsum_op, Axis>(x, o);
 }
 /// Running products. Exclusive, the first is 1. Gradients are exact where elements are 0.
-template <int Axis, OperandOrIllShaped X> auto cumprod(const X& x, scan_options o = {}, called_from here = {}) {
+template <int Axis, OperandOrIllShaped X> auto cumprod(const X& x, scan_options o = {}, called_from here = caller()) {
     const making made(here);
     return detail::scan<cumprod_op, Axis>(x, o);
 }
 /// The largest element so far; NaN from the first NaN on. Exclusive, the first is -infinity, or the least integer.
-template <int Axis, OperandOrIllShaped X> auto cummax(const X& x, scan_options o = {}, called_from here = {}) {
+template <int Axis, OperandOrIllShaped X> auto cummax(const X& x, scan_options o = {}, called_from here = caller()) {
     const making made(here);
     return detail::scan<cummax_op, Axis>(x, o);
 }
 /// The least element so far; NaN from the first NaN on. Exclusive, the first is infinity, or the largest integer.
-template <int Axis, OperandOrIllShaped X> auto cummin(const X& x, scan_options o = {}, called_from here = {}) {
+template <int Axis, OperandOrIllShaped X> auto cummin(const X& x, scan_options o = {}, called_from here = caller()) {
     const making made(here);
     return detail::scan<cummin_op, Axis>(x, o);
 }
 /// log(e^x[0] + ... + e^x[i]) without overflow. Exclusive, the first is -infinity.
-template <int Axis, OperandOrIllShaped X> auto cumlogsumexp(const X& x, scan_options o = {}, called_from here = {}) {
+template <int Axis, OperandOrIllShaped X>
+auto cumlogsumexp(const X& x, scan_options o = {}, called_from here = caller()) {
     const making made(here);
     return detail::scan<cumlogsumexp_op, Axis>(x, o);
 }

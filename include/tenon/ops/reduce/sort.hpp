@@ -87,13 +87,14 @@ any_tensor searchsorted(const any_tensor& sorted, const any_tensor& values, sear
 
 /// x with the elements along Axis in order: ascending, or descending where the options say so; equal ones stay in theirs, and a NaN is
 /// larger than all numbers. Of numbers; sizes and element type are x's. The gradient goes back to where each element was.
-template <int Axis = -1, OperandOrIllShaped X> auto sort(const X& x, sort_options o = {}, called_from here = {}) {
+template <int Axis = -1, OperandOrIllShaped X> auto sort(const X& x, sort_options o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<sort_op, detail::constant_attributes<sort_op::attributes{Axis, false}>>(
         sort_op::attributes{Axis, o.descending}, x);
 }
 /// Where the elements of sort<Axis>(x) are in x along Axis: int64, of x's sizes. Both of one x are computed once. No gradient flows.
-template <int Axis = -1, OperandOrIllShaped X> auto argsort(const X& x, sort_options o = {}, called_from here = {}) {
+template <int Axis = -1, OperandOrIllShaped X>
+auto argsort(const X& x, sort_options o = {}, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<sort_op::attributes{Axis, false}>;
     using verdict = detail::verdict_of<sort_op, how, detail::operand_of_t<X>>;
@@ -107,7 +108,7 @@ template <int Axis = -1, OperandOrIllShaped X> auto argsort(const X& x, sort_opt
 /// where the value would be inserted. sorted is [n], or has a row [.., n] for each row of the values [.., m]. int64, of the values'
 /// sizes; both are of one type of numbers. No gradient flows.
 template <OperandOrIllShaped S, OperandOrIllShaped V>
-auto searchsorted(const S& sorted, const V& values, searchsorted_options o = {}, called_from here = {}) {
+auto searchsorted(const S& sorted, const V& values, searchsorted_options o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<searchsorted_op, detail::constant_attributes<searchsorted_op::attributes{}>>(
         searchsorted_op::attributes{o.right}, sorted, values);

@@ -108,7 +108,7 @@ std::vector<any_tensor> top_k(const any_tensor& x, std::int64_t k);
 /// The K largest elements of x along its last axis, the largest first, and their places, int32, as std::tuple. Of equal ones the one
 /// of the lower index comes first; a NaN is larger than all numbers. Where the size of the axis is known in the step only, one that
 /// is less than K is an invalid_argument_error then. Gradients flow to the elements that were chosen.
-template <std::int64_t K, OperandOrIllShaped X> auto top_k(const X& x, called_from here = {}) {
+template <std::int64_t K, OperandOrIllShaped X> auto top_k(const X& x, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<top_k_op::attributes{K}>;
     using verdict = detail::verdict_of<top_k_op, how, detail::operand_of_t<X>>;

@@ -112,7 +112,7 @@ TENON_OP(attention, attention_gradient);
 /// Attention of queries to keys and values.
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V>
 auto attention(const Q& queries, const K& keys, const V& values, const attention_op::attributes& a = {},
-               called_from here = {}) {
+               called_from here = caller()) {
     const making made(here);
     return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values);
 }
@@ -120,7 +120,7 @@ auto attention(const Q& queries, const K& keys, const V& values, const attention
 /// more than there are keys fails the step with invalid_argument_error, which names it.
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V, OperandOrIllShaped L>
 auto attention(const Q& queries, const K& keys, const V& values, const L& key_lengths,
-               const attention_op::attributes& a = {}, called_from here = {}) {
+               const attention_op::attributes& a = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values, key_lengths);
 }

@@ -71,7 +71,7 @@ TENON_OP(ctc, ctc_loss);
 /// step with invalid_argument_error, which names it.
 template <OperandOrIllShaped X, OperandOrIllShaped L, OperandOrIllShaped T, OperandOrIllShaped N>
 auto ctc_loss(const X& logits, const L& labels, const T& times, const N& lengths, const ctc_loss_op::attributes& a = {},
-              called_from here = {}) {
+              called_from here = caller()) {
     const making made(here);
     return apply_op<ctc_loss_op, detail::default_attributes<ctc_loss_op>>(a, logits, labels, times, lengths);
 }

@@ -84,7 +84,7 @@ struct layer_norm_statics { // sizes do not depend on epsilon
 
 /// x normalised over its last axis, times gamma plus beta. x: [.., n], gamma and beta: [n].
 template <OperandOrIllShaped X, OperandOrIllShaped Gamma, OperandOrIllShaped Beta>
-auto layer_norm(const X& x, const Gamma& gamma, const Beta& beta, double epsilon = 1e-5, called_from here = {}) {
+auto layer_norm(const X& x, const Gamma& gamma, const Beta& beta, double epsilon = 1e-5, called_from here = caller()) {
     const making made(here);
     return apply_op<layer_norm_op, detail::layer_norm_statics>(layer_norm_op::attributes{epsilon}, x, gamma, beta);
 }

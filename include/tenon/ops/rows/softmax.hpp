@@ -147,12 +147,12 @@ struct sigmoid_cross_entropy_rule {
 };
 
 /// e^x / sum of e^x along the axis (negative axes count from the last).
-template <int Axis = -1, OperandOrIllShaped X> auto softmax(const X& x, called_from here = {}) {
+template <int Axis = -1, OperandOrIllShaped X> auto softmax(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<softmax_op, softmax_op::attributes{Axis}>(x);
 }
 /// Its logarithm, x - ln(sum of e^x), exact where the probability itself would be rounded to 0 or 1.
-template <int Axis = -1, OperandOrIllShaped X> auto log_softmax(const X& x, called_from here = {}) {
+template <int Axis = -1, OperandOrIllShaped X> auto log_softmax(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<log_softmax_op, log_softmax_op::attributes{Axis}>(x);
 }
@@ -160,13 +160,13 @@ template <int Axis = -1, OperandOrIllShaped X> auto log_softmax(const X& x, call
 /// The loss of each example: -ln(softmax(logits)[.., label]). logits [.., classes], labels [..] of int32 or int64. A
 /// label outside of 0 .. classes-1 fails the step with invalid_argument_error, which names it.
 template <OperandOrIllShaped X, OperandOrIllShaped L>
-auto sparse_softmax_cross_entropy(const X& logits, const L& labels, called_from here = {}) {
+auto sparse_softmax_cross_entropy(const X& logits, const L& labels, called_from here = caller()) {
     const making made(here);
     return apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
 }
 /// The loss of each example: -sum over c of p[.., c] ln(softmax(logits)[.., c]).
 template <OperandOrIllShaped X, OperandOrIllShaped P>
-auto softmax_cross_entropy(const X& logits, const P& probabilities, called_from here = {}) {
+auto softmax_cross_entropy(const X& logits, const P& probabilities, called_from here = caller()) {
     const making made(here);
     return apply_op<softmax_cross_entropy_op, no_attributes{}>(logits, probabilities);
 }
@@ -175,7 +175,7 @@ auto softmax_cross_entropy(const X& logits, const P& probabilities, called_from 
 /// questions with logits x and answers z in [0, 1]. Written as z ln(1 + e^-x) + (1 - z) ln(1 + e^x), of which nothing
 /// overflows or cancels.
 template <OperandOrIllShaped X, OperandOrIllShaped Z>
-auto sigmoid_cross_entropy(const X& logits, const Z& labels, called_from here = {}) {
+auto sigmoid_cross_entropy(const X& logits, const Z& labels, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<sigmoid_cross_entropy_rule, X, Z>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

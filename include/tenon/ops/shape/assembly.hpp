@@ -221,7 +221,7 @@ template <int Axis, OperandOrIllShaped... Xs> auto concat(const Xs&... xs) {
     return apply_op<concat_op, axis_attributes{Axis}>(xs...);
 }
 /// x in N equal parts along Axis, as a std::array.
-template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x, called_from here = {}) {
+template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(N > 0, "tenon::split: at least one part is needed");
     return detail::as_array(
@@ -229,14 +229,14 @@ template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x, call
             x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
 }
 /// x in N parts along Axis whose sizes differ by 1 at most, the larger first, as a std::tuple.
-template <int N, int Axis = 0, OperandOrIllShaped X> auto split_evenly(const X& x, called_from here = {}) {
+template <int N, int Axis = 0, OperandOrIllShaped X> auto split_evenly(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(N > 0, "tenon::split_evenly: at least one part is needed");
     return detail::apply_parts<split_evenly_op, detail::constant_attributes<split_evenly_op::attributes{Axis, N}>>(
         x, std::make_index_sequence<static_cast<std::size_t>(N)>{});
 }
 /// x in parts of the given sizes along Axis, as a std::tuple.
-template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X& x, called_from here = {}) {
+template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank, "tenon::split_sizes: 1 to 8 sizes are needed");
     return detail::apply_parts<split_op,
@@ -249,7 +249,7 @@ template <int Axis, OperandOrIllShaped... Xs> auto stack(const Xs&... xs) {
     return apply_op<stack_op, axis_attributes{Axis}>(xs...);
 }
 /// The N tensors that x has along Axis, as a std::array.
-template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x, called_from here = {}) {
+template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(N > 0, "tenon::unstack: at least one part is needed");
     return detail::as_array(

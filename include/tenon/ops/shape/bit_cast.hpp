@@ -45,7 +45,7 @@ TENON_OP(bit_cast, bit_cast);
 /// The bits of x's elements as elements of type To, both types of numbers (C++'s std::bit_cast of each). Of one width: x's sizes. A narrower To
 /// gives one more dimension, [..] -> [.., width of x's / width of To], the lowest bits first; a wider one takes it away. Nothing is
 /// computed; no gradient flows.
-template <Element To, OperandOrIllShaped X> auto bit_cast(const X& x, called_from here = {}) {
+template <Element To, OperandOrIllShaped X> auto bit_cast(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<bit_cast_op, bit_cast_op::attributes{element_type_of<To>}>(x);
 }

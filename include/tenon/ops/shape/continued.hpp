@@ -103,7 +103,7 @@ template <int Axis, margin First, margin... Rest, class X> auto continue_axes(co
 
 /// x with P.before and P.after elements around its leading dimensions, which are its own: `mode` says which. Sizes are x's and P's; of any
 /// element type but strings. The gradient of an element is the sum over all places that it stands at. (One pass a dimension.)
-template <margin... P, OperandOrIllShaped X> auto pad(const X& x, pad_mode mode, called_from here = {}) {
+template <margin... P, OperandOrIllShaped X> auto pad(const X& x, pad_mode mode, called_from here = caller()) {
     const making made(here);
     static_assert(((P.before >= 0 && P.after >= 0) && ...), "tenon::pad: a padding is not negative");
     static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank, "tenon::pad: one to eight paddings are needed");

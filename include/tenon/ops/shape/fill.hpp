@@ -28,25 +28,25 @@ any_tensor linspace(element_type element, std::int64_t n, double first, double l
 } // namespace untyped
 
 /// `value` everywhere. All sizes are numbers.
-template <Shape S, Element T> auto full(const T& value, called_from here = {}) {
+template <Shape S, Element T> auto full(const T& value, called_from here = caller()) {
     const making made(here);
     static_assert(S::extents.is_static(), "tenon::full: the sizes must be numbers; use ones_like(x) * value");
     if constexpr (S::rank == 0) return constant(value);
     else return broadcast_to<S>(constant(value));
 }
 /// Zeros of element type T and sizes S.
-template <Element T, Shape S = shape<>> auto zeros(called_from here = {}) {
+template <Element T, Shape S = shape<>> auto zeros(called_from here = caller()) {
     const making made(here);
     return full<S>(T());
 }
 /// Ones of element type T and sizes S.
-template <Element T, Shape S = shape<>> auto ones(called_from here = {}) {
+template <Element T, Shape S = shape<>> auto ones(called_from here = caller()) {
     const making made(here);
     return full<S>(static_cast<T>(1));
 }
 
 /// 1 on the diagonal, else 0.
-template <Element T, int N, int M = N> tensor<T, shape<N, M>> eye(called_from here = {}) {
+template <Element T, int N, int M = N> tensor<T, shape<N, M>> eye(called_from here = caller()) {
     const making made(here);
     return tensor<T, shape<N, M>>::unchecked(untyped::eye(element_type_of<T>, N, M));
 }
@@ -54,13 +54,13 @@ template <Element T, int N, int M = N> tensor<T, shape<N, M>> eye(called_from he
 /// start, start + step, ..: N numbers, each rounded once; integers exactly. invalid_argument_error where T does not
 /// hold one of them, as 0.5 among integers.
 template <Element T, int N>
-tensor<T, shape<N>> arange(const number& start = 0, const number& step = 1, called_from here = {}) {
+tensor<T, shape<N>> arange(const number& start = 0, const number& step = 1, called_from here = caller()) {
     const making made(here);
     return tensor<T, shape<N>>::unchecked(untyped::arange(element_type_of<T>, N, start, step));
 }
 
 /// N numbers from first to last, at equal distances.
-template <Element T, int N> tensor<T, shape<N>> linspace(double first, double last, called_from here = {}) {
+template <Element T, int N> tensor<T, shape<N>> linspace(double first, double last, called_from here = caller()) {
     const making made(here);
     static_assert(N > 0 && is_floating(element_type_of<T>), "tenon::linspace: one or more numbers of a floating type");
     return tensor<T, shape<N>>::unchecked(untyped::linspace(element_type_of<T>, N, first, last));

@@ -122,7 +122,7 @@ any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 /// step with invalid_argument_error; negative ones do too. Of a variable they are read where it is, unless a scope says
 /// otherwise, so that they alone cross to others; of one in parts, each where its part is.
 template <int Axis = 0, OperandOrIllShaped X, OperandOrIllShaped I>
-auto gather(const X& x, const I& indices, called_from here = {}) {
+auto gather(const X& x, const I& indices, called_from here = caller()) {
     const making made(here);
     using axis = detail::constant_attributes<gather_op::attributes{Axis}>;
     using verdict = detail::verdict_of<gather_op, axis, detail::operand_of_t<X>, detail::operand_of_t<I>>;

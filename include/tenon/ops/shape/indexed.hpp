@@ -142,20 +142,20 @@ TENON_OP(indexed, scatter_nd);
 /// y[.., j, ..] = x[.., indices[.., j, ..], ..], along Axis: NumPy's take_along_axis, PyTorch's gather. The indices have x's sizes but
 /// for Axis, and y theirs. Of any element type but strings; the gradient is added up at the indices.
 template <int Axis, OperandOrIllShaped X, OperandOrIllShaped I>
-auto take_along_axis(const X& x, const I& indices, called_from here = {}) {
+auto take_along_axis(const X& x, const I& indices, called_from here = caller()) {
     const making made(here);
     return apply_op<take_along_axis_op, take_along_axis_op::attributes{Axis}>(x, indices);
 }
 /// x with updates[.., j, ..] at [.., indices[.., j, ..], ..], along Axis: NumPy's put_along_axis, PyTorch's scatter. Of updates of one
 /// place the last stays, and the gradient flows to that one. The indices and the updates have x's sizes but for Axis.
 template <int Axis, OperandOrIllShaped X, OperandOrIllShaped I, OperandOrIllShaped U>
-auto scatter_along_axis(const X& x, const I& indices, const U& updates, called_from here = {}) {
+auto scatter_along_axis(const X& x, const I& indices, const U& updates, called_from here = caller()) {
     const making made(here);
     return apply_op<scatter_along_axis_op, scatter_along_axis_op::attributes{Axis, false}>(x, indices, updates);
 }
 /// The same, where updates are added to what x has: all those of one place, in their order. Of numbers.
 template <int Axis, OperandOrIllShaped X, OperandOrIllShaped I, OperandOrIllShaped U>
-auto scatter_add_along_axis(const X& x, const I& indices, const U& updates, called_from here = {}) {
+auto scatter_add_along_axis(const X& x, const I& indices, const U& updates, called_from here = caller()) {
     const making made(here);
     return apply_op<scatter_along_axis_op, scatter_along_axis_op::attributes{Axis, true}>(x, indices, updates);
 }
@@ -164,20 +164,20 @@ auto scatter_add_along_axis(const X& x, const I& indices, const U& updates, call
 /// n.., inner..] and [batch.., i.., depth] give [batch.., i.., inner..]. The depth is a number. Of any element type but strings; the
 /// gradient is added up at the indices.
 template <int BatchDims = 0, OperandOrIllShaped X, OperandOrIllShaped I>
-auto gather_nd(const X& x, const I& indices, called_from here = {}) {
+auto gather_nd(const X& x, const I& indices, called_from here = caller()) {
     const making made(here);
     return apply_op<gather_nd_op, gather_nd_op::attributes{BatchDims}>(x, indices);
 }
 /// x with updates[i..] at [indices[i.., 0], indices[i.., 1], ..]; sizes as gather_nd has them. Of updates of one place the last stays, and
 /// the gradient flows to that one.
 template <int BatchDims = 0, OperandOrIllShaped X, OperandOrIllShaped I, OperandOrIllShaped U>
-auto scatter_nd(const X& x, const I& indices, const U& updates, called_from here = {}) {
+auto scatter_nd(const X& x, const I& indices, const U& updates, called_from here = caller()) {
     const making made(here);
     return apply_op<scatter_nd_op, scatter_nd_op::attributes{BatchDims, false}>(x, indices, updates);
 }
 /// The same, where updates are added to what x has: all those of one place, in their order. Of numbers.
 template <int BatchDims = 0, OperandOrIllShaped X, OperandOrIllShaped I, OperandOrIllShaped U>
-auto scatter_nd_add(const X& x, const I& indices, const U& updates, called_from here = {}) {
+auto scatter_nd_add(const X& x, const I& indices, const U& updates, called_from here = caller()) {
     const making made(here);
     return apply_op<scatter_nd_op, scatter_nd_op::attributes{BatchDims, true}>(x, indices, updates);
 }

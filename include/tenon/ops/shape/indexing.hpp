@@ -260,19 +260,20 @@ template <margin... P> struct padding_of {
 } // namespace detail
 
 /// The part of x in the given ranges of its leading dimensions. A bound outside the dimension is an error.
-template <range... R, OperandOrIllShaped X> auto slice(const X& x, called_from here = {}) {
+template <range... R, OperandOrIllShaped X> auto slice(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(sizeof...(R) <= max_rank, "tenon::slice: a tensor has at most 8 dimensions");
     return apply_op<slice_op, detail::slicing<R...>>(x);
 }
 /// x with the dimensions Axes backwards; all of them where none is named.
-template <int... Axes, OperandOrIllShaped X> auto reverse(const X& x, called_from here = {}) {
+template <int... Axes, OperandOrIllShaped X> auto reverse(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<reverse_op, reverse_op::attributes{index_list(Axes...)}>(x);
 }
 /// x with P.before and P.after elements of `value` around its leading dimensions; invalid_argument_error where x's
 /// element type does not hold the value.
-template <margin... P, OperandOrIllShaped X> auto pad(const X& x, const number& value = 0, called_from here = {}) {
+template <margin... P, OperandOrIllShaped X>
+auto pad(const X& x, const number& value = 0, called_from here = caller()) {
     const making made(here);
     static_assert(((P.before >= 0 && P.after >= 0) && ...), "tenon::pad: a padding is not negative");
     static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank, "tenon::pad: one to eight paddings are needed");
@@ -280,14 +281,14 @@ template <margin... P, OperandOrIllShaped X> auto pad(const X& x, const number& 
         pad_op::attributes{detail::padding_of<P...>::value.before, detail::padding_of<P...>::value.after, value}, x);
 }
 /// x repeated, Counts[i] times along dimension i.
-template <int... Counts, OperandOrIllShaped X> auto tile(const X& x, called_from here = {}) {
+template <int... Counts, OperandOrIllShaped X> auto tile(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(((Counts >= 0) && ...), "tenon::tile: a count is not negative");
     return apply_op<tile_op, tile_op::attributes{index_list(Counts...)}>(x);
 }
 /// A new dimension Axis of Depth elements: 1 at the index, else 0; all 0 for an index outside 0 .. Depth - 1.
 template <std::int64_t Depth, Element T = float, int Axis = -1, OperandOrIllShaped I>
-auto one_hot(const I& indices, called_from here = {}) {
+auto one_hot(const I& indices, called_from here = caller()) {
     const making made(here);
     return apply_op<one_hot_op, one_hot_op::attributes{Depth, Axis, element_type_of<T>}>(indices);
 }
@@ -316,7 +317,7 @@ template <int Axis, int... I> struct joined_with_next<Axis, std::integer_sequenc
 
 /// x moved on by Shift places along Axis; what leaves at one end comes in at the other. Where the size is known in the
 /// step only, Shift is not above it.
-template <int Shift, int Axis = 0, OperandOrIllShaped X> auto roll(const X& x, called_from here = {}) {
+template <int Shift, int Axis = 0, OperandOrIllShaped X> auto roll(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else if constexpr (constexpr int axis = detail::axis_of(Axis, X::rank()); axis < 0) {
@@ -335,7 +336,7 @@ template <int Shift, int Axis = 0, OperandOrIllShaped X> auto roll(const X& x, c
     }
 }
 /// Each element of x Count times, one after the other, along Axis. (tile repeats the whole.)
-template <int Count, int Axis = 0, OperandOrIllShaped X> auto repeat(const X& x, called_from here = {}) {
+template <int Count, int Axis = 0, OperandOrIllShaped X> auto repeat(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(Count > 0, "tenon::repeat: the count is at least 1");
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};

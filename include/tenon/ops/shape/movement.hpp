@@ -112,7 +112,7 @@ TENON_OP(movement, broadcast_like);
 
 /// x with its dimensions in another order: dimension i of the result is dimension Axes[i] of x. Without axes:
 /// reversed.
-template <int... Axes, OperandOrIllShaped X> auto transpose(const X& x, called_from here = {}) {
+template <int... Axes, OperandOrIllShaped X> auto transpose(const X& x, called_from here = caller()) {
     const making made(here);
     return apply_op<transpose_op, transpose_op::attributes{index_list(Axes...)}>(x);
 }
@@ -139,27 +139,27 @@ constexpr index_list swapped_axes(int first, int second, int rank) {
 } // namespace detail
 
 /// x with the dimensions A and B in each other's place.
-template <int A, int B, OperandOrIllShaped X> auto swapaxes(const X& x, called_from here = {}) {
+template <int A, int B, OperandOrIllShaped X> auto swapaxes(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else return apply_op<transpose_op, transpose_op::attributes{detail::swapped_axes(A, B, X::rank())}>(x);
 }
 /// x with the dimension From as dimension To of the result; the others keep their order.
-template <int From, int To, OperandOrIllShaped X> auto moveaxis(const X& x, called_from here = {}) {
+template <int From, int To, OperandOrIllShaped X> auto moveaxis(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else return apply_op<transpose_op, transpose_op::attributes{detail::moved_axis(From, To, X::rank())}>(x);
 }
 
 /// x repeated to the sizes of Target: numbers, or sizes that x has at the same place (counted from the last).
-template <Shape Target, OperandOrIllShaped X> auto broadcast_to(const X& x, called_from here = {}) {
+template <Shape Target, OperandOrIllShaped X> auto broadcast_to(const X& x, called_from here = caller()) {
     const making made(here);
     return detail::apply_to_shape<broadcast_to_op, Target>(x);
 }
 
 /// x repeated to the sizes of `like`.
 template <OperandOrIllShaped X, OperandOrIllShaped L>
-auto broadcast_like(const X& x, const L& like, called_from here = {}) {
+auto broadcast_like(const X& x, const L& like, called_from here = caller()) {
     const making made(here);
     return apply_op<broadcast_like_op, broadcast_like_op::attributes{}>(x, like);
 }

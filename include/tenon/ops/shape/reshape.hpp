@@ -259,7 +259,7 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
 /// x's elements in the sizes of Target, whose sizes are numbers, named sizes, `kept<axis>` (that of a
 /// dimension of x), and at most one that is left over: `deduce`, `dyn`, or a named size that x does not have.
 /// What the compiler cannot decide is checked when the step's sizes are known.
-template <Shape Target, OperandOrIllShaped X> auto reshape(const X& x, called_from here = {}) {
+template <Shape Target, OperandOrIllShaped X> auto reshape(const X& x, called_from here = caller()) {
     const making made(here);
     return detail::apply_to_shape<reshape_op, Target>(x);
 }
@@ -273,14 +273,14 @@ template <int... Before> struct flattened<std::integer_sequence<int, Before...>>
 
 /// x with the dimensions from From on joined into one: flatten(x) is all of x as one row, flatten<1>(x) is
 /// [batch, 28, 28, 1] -> [batch, 784].
-template <int From = 0, OperandOrIllShaped X> auto flatten(const X& x, called_from here = {}) {
+template <int From = 0, OperandOrIllShaped X> auto flatten(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(From >= 0 && From < max_rank, "tenon::flatten: the first dimension to be joined is one of 0 to 7");
     return reshape<typename detail::flattened<std::make_integer_sequence<int, From>>::type>(x);
 }
 
 /// x without the dimensions Axes, which must have size 1; without all that have, where none is named.
-template <int... Axes, OperandOrIllShaped X> auto squeeze(const X& x, called_from here = {}) {
+template <int... Axes, OperandOrIllShaped X> auto squeeze(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else if constexpr (sizeof...(Axes) > 0) return apply_op<squeeze_op, squeeze_op::attributes{index_list(Axes...)}>(x);
@@ -288,7 +288,7 @@ template <int... Axes, OperandOrIllShaped X> auto squeeze(const X& x, called_fro
 }
 
 /// x with dimensions of size 1 inserted, so that they are the dimensions Axes of the result.
-template <int... Axes, OperandOrIllShaped X> auto expand_dims(const X& x, called_from here = {}) {
+template <int... Axes, OperandOrIllShaped X> auto expand_dims(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(sizeof...(Axes) > 0, "tenon::expand_dims: at least one axis is needed");
     return apply_op<expand_dims_op, expand_dims_op::attributes{index_list(Axes...)}>(x);
@@ -296,7 +296,7 @@ template <int... Axes, OperandOrIllShaped X> auto expand_dims(const X& x, called
 
 /// x's elements in the sizes of `like`.
 template <OperandOrIllShaped X, OperandOrIllShaped L>
-auto reshape_like(const X& x, const L& like, called_from here = {}) {
+auto reshape_like(const X& x, const L& like, called_from here = caller()) {
     const making made(here);
     return apply_op<reshape_like_op, no_attributes{}>(x, like);
 }

@@ -157,7 +157,7 @@ template <auto Size, int Dropped, class S> constexpr auto selected_shape() {
 /// The parts of x where the mask, of bools, is true: the mask has the first of x's sizes, in whose place comes Size, how many
 /// there are: dyn, a named size, or a number, which the step then checks.
 template <auto Size = dyn, OperandOrIllShaped X, OperandOrIllShaped M>
-auto boolean_mask(const X& x, const M& mask, called_from here = {}) {
+auto boolean_mask(const X& x, const M& mask, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::selection_rule<boolean_mask_op>, X, M>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -171,7 +171,7 @@ auto boolean_mask(const X& x, const M& mask, called_from here = {}) {
 
 /// The indices of the elements of x that are not 0 or false, a row for each, in the order in which they lie: int64, of sizes
 /// Size by x's rank. A NaN is not 0.
-template <auto Size = dyn, OperandOrIllShaped X> auto nonzero(const X& x, called_from here = {}) {
+template <auto Size = dyn, OperandOrIllShaped X> auto nonzero(const X& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::selection_rule<nonzero_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -185,7 +185,7 @@ template <auto Size = dyn, OperandOrIllShaped X> auto nonzero(const X& x, called
 /// among them, as std::tuple of a tensor of size Size and one of Index (int32 or int64) of x's size. -0 is 0, a NaN equals
 /// nothing.
 template <auto Size, Element Index = std::int32_t, OperandOrIllShaped X>
-auto unique(const X& x, called_from here = {}) {
+auto unique(const X& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::selection_rule<unique_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -199,7 +199,7 @@ auto unique(const X& x, called_from here = {}) {
                           tensor<Index, typename X::shape_type>::unchecked(both[1]));
     }
 }
-template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const X& x, called_from here = {}) {
+template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const X& x, called_from here = caller()) {
     const making made(here);
     return unique<dyn, Index>(x);
 }

@@ -243,7 +243,7 @@ private:
 /// A variable that begins as `how` says. All its sizes are numbers.
 template <Element T, Shape S>
 variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initializer& how,
-                                            const variable_options& o = {}, called_from here = {}) {
+                                            const variable_options& o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
     return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
@@ -252,7 +252,7 @@ variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initial
 /// the program runs, it is an option: {.partition = {.parts = n}}; then there are no more than there are rows.
 template <Element T, Shape S, int Parts>
 variable_tensor<T, canonical_t<S>> partitioned_variable(std::string_view name, const initializer& how,
-                                                        variable_options o = {}, called_from here = {}) {
+                                                        variable_options o = {}, called_from here = caller()) {
     const making made(here);
     static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
     static_assert(S::rank > 0, "tenon::partitioned_variable: a scalar has no rows to part");
@@ -273,7 +273,7 @@ template <Element T, Shape S, class X> variable_tensor<T, canonical_t<S>> variab
 /// other variables' initialized_value(). (A variable itself is read before it begins, which is an error in the step that
 /// initialises both.)
 template <OperandOrIllShaped X>
-auto variable(std::string_view name, const X& initial, const variable_options& o = {}, called_from here = {}) {
+auto variable(std::string_view name, const X& initial, const variable_options& o = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
@@ -284,18 +284,18 @@ auto variable(std::string_view name, const X& initial, const variable_options& o
             detail::new_variable(name, detail::type_of<T, canonical_t<S>>, detail::as_tensor(initial), o));
     }
 }
-template <OperandOrIllShaped X> auto variable(const X& initial, called_from here = {}) {
+template <OperandOrIllShaped X> auto variable(const X& initial, called_from here = caller()) {
     const making made(here);
     return variable("variable", initial);
 }
 template <Element T>
-auto variable(std::string_view name, const T& initial, const variable_options& o = {}, called_from here = {}) {
+auto variable(std::string_view name, const T& initial, const variable_options& o = {}, called_from here = caller()) {
     const making made(here);
     any_array value(element_type_of<T>, {});
     *static_cast<T*>(value.data()) = initial;
     return variable_tensor<T, shape<>>(detail::new_variable(name, std::move(value), o));
 }
-template <Element T> auto variable(const T& initial, called_from here = {}) {
+template <Element T> auto variable(const T& initial, called_from here = caller()) {
     const making made(here);
     return variable("variable", initial);
 }

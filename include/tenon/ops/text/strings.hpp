@@ -217,7 +217,7 @@ template <auto Size, auto... D> struct with_pieces<Size, shape<D...>> {
 } // namespace detail
 
 /// x without the spaces, tabs and line ends (ASCII) that it begins and ends with.
-template <OperandOrIllShaped X> auto string_strip(const X& x, called_from here = {}) {
+template <OperandOrIllShaped X> auto string_strip(const X& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<string_strip_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -225,7 +225,7 @@ template <OperandOrIllShaped X> auto string_strip(const X& x, called_from here =
     else return detail::like_texts<std::string, X>::unchecked(untyped::string_strip(detail::as_tensor(x)));
 }
 /// x with small letters for capital ones, of ASCII.
-template <OperandOrIllShaped X> auto string_lower(const X& x, called_from here = {}) {
+template <OperandOrIllShaped X> auto string_lower(const X& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<string_lower_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -233,7 +233,7 @@ template <OperandOrIllShaped X> auto string_lower(const X& x, called_from here =
     else return detail::like_texts<std::string, X>::unchecked(untyped::string_lower(detail::as_tensor(x)));
 }
 /// x with capital letters for small ones, of ASCII.
-template <OperandOrIllShaped X> auto string_upper(const X& x, called_from here = {}) {
+template <OperandOrIllShaped X> auto string_upper(const X& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<string_upper_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -242,7 +242,7 @@ template <OperandOrIllShaped X> auto string_upper(const X& x, called_from here =
 }
 /// How many bytes, or characters, each text has: int64.
 template <OperandOrIllShaped X>
-auto string_length(const X& x, text_unit unit = text_unit::bytes, called_from here = {}) {
+auto string_length(const X& x, text_unit unit = text_unit::bytes, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<string_length_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -253,7 +253,7 @@ auto string_length(const X& x, text_unit unit = text_unit::bytes, called_from he
 /// end. A text that ends before the position is an invalid_argument_error.
 template <OperandOrIllShaped X>
 auto substr(const X& x, std::int64_t position, std::int64_t length, text_unit unit = text_unit::bytes,
-            called_from here = {}) {
+            called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<substr_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -268,7 +268,7 @@ auto substr(const X& x, std::int64_t position, std::int64_t length, text_unit un
 /// no RE2, each is an unimplemented_error.
 template <OperandOrIllShaped X>
 auto regex_replace(const X& x, const std::string& pattern, const std::string& rewrite, bool replace_global = true,
-                   called_from here = {}) {
+                   called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<regex_replace_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -278,7 +278,7 @@ auto regex_replace(const X& x, const std::string& pattern, const std::string& re
             untyped::regex_replace(detail::as_tensor(x), pattern, rewrite, replace_global));
 }
 /// A number below `buckets` for each text, int64: XXH64 (seed 0) of its bytes, modulo `buckets`; the same on every machine.
-template <OperandOrIllShaped X> auto to_hash_bucket(const X& x, std::int64_t buckets, called_from here = {}) {
+template <OperandOrIllShaped X> auto to_hash_bucket(const X& x, std::int64_t buckets, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<to_hash_bucket_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -287,7 +287,7 @@ template <OperandOrIllShaped X> auto to_hash_bucket(const X& x, std::int64_t buc
 }
 /// The number of type T (or the bool) that each text says: decimal, rounded to nearest, spaces around it aside. What is no such
 /// number, or out of T's range, is an invalid_argument_error.
-template <Element T, OperandOrIllShaped X> auto to_number(const X& x, called_from here = {}) {
+template <Element T, OperandOrIllShaped X> auto to_number(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(!std::is_same_v<T, std::string>, "tenon::to_number: a string is a text already");
     using verdict = detail::verdict_on_operands<detail::text_rule<to_number_op>, X>;
@@ -309,7 +309,8 @@ template <OperandOrIllShaped... X> auto string_join(const std::string& separator
 /// most has, or a number, which no text's may exceed. Shorter rows are padded. An empty separator: between spaces, tabs and line
 /// ends (ASCII), and no piece is empty. (An empty text has one piece, which is empty, of a separator that is not.)
 template <auto Size = dyn, OperandOrIllShaped X>
-auto string_split(const X& x, const std::string& separator = {}, const split_options& o = {}, called_from here = {}) {
+auto string_split(const X& x, const std::string& separator = {}, const split_options& o = {},
+                  called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::text_rule<string_split_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
