@@ -46,14 +46,14 @@ namespace tenon::detail {
 
 enum class table_format { parquet, arrow };
 
-struct table_field {
+struct arrow_field {
     std::string name; ///< of the column; empty: the one at the component's place
     tensor_type type;
 };
-data_node::pointer table_rows(table_format format, std::vector<std::string> files, std::vector<table_field> fields,
-                              const data::table_read_options& o);
+data_node::pointer arrow_table_rows(table_format format, std::vector<std::string> files,
+                                    std::vector<arrow_field> fields, const data::table_read_options& o);
 
-std::vector<data::table_column_type> table_columns(table_format format, const std::string& path);
+std::vector<data::table_column_type> arrow_table_columns(table_format format, const std::string& path);
 /// Of the types of the first file's columns.
 untyped::data_set untyped_table(table_format format, std::vector<std::string> files, const data::table_read_options& o);
 
@@ -72,13 +72,13 @@ data_set<C...> table_set(table_format format, std::vector<std::string> files, co
         are_table_operands<typename data_set<C...>::operands>,
         "tenon::data::parquet, arrow_file: a component is a number, a text, or an array of either, whose sizes are "
         "numbers but for the first");
-    std::vector<table_field> fields;
+    std::vector<arrow_field> fields;
     for (const tensor_type& t : data_set<C...>::types()) fields.push_back({{}, t});
     if constexpr (requires { schema<C...>::names(); }) {
         const std::vector<std::string> names = schema<C...>::names();
         for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
     }
-    return data_set<C...>(untyped::data_set(table_rows(format, std::move(files), std::move(fields), o)));
+    return data_set<C...>(untyped::data_set(arrow_table_rows(format, std::move(files), std::move(fields), o)));
 }
 
 } // namespace tenon::detail
@@ -111,10 +111,10 @@ data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, con
 
 /// What columns a file has, in order.
 inline std::vector<table_column_type> parquet_columns(const std::string& path) {
-    return tenon::detail::table_columns(tenon::detail::table_format::parquet, path);
+    return tenon::detail::arrow_table_columns(tenon::detail::table_format::parquet, path);
 }
 inline std::vector<table_column_type> arrow_columns(const std::string& path) {
-    return tenon::detail::table_columns(tenon::detail::table_format::arrow, path);
+    return tenon::detail::arrow_table_columns(tenon::detail::table_format::arrow, path);
 }
 
 } // namespace tenon::data

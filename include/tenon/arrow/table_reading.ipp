@@ -24,10 +24,10 @@ inline const char* reader_name(table_format f) { return f == table_format::parqu
 
 #if TENON_WITH_ARROW
 
-class table_node final : public data_node {
+class arrow_table_node final : public data_node {
 public:
-    table_node(table_format format, std::vector<std::string> files, std::vector<table_field> fields,
-               const data::table_read_options& o) :
+    arrow_table_node(table_format format, std::vector<std::string> files, std::vector<arrow_field> fields,
+                     const data::table_read_options& o) :
         data_node(reader_name(format), types_of_fields(fields)),
         format_(format),
         files_(std::move(files)),
@@ -65,9 +65,9 @@ public:
     bool may_wait() const override { return true; }
 
 private:
-    static std::vector<tensor_type> types_of_fields(const std::vector<table_field>& fields) {
+    static std::vector<tensor_type> types_of_fields(const std::vector<arrow_field>& fields) {
         std::vector<tensor_type> types;
-        for (const table_field& f : fields) types.push_back(f.type);
+        for (const arrow_field& f : fields) types.push_back(f.type);
         return types;
     }
     // For each component the column of its name, or at its place.
@@ -109,29 +109,29 @@ private:
 
     const table_format format_;
     const std::vector<std::string> files_;
-    std::vector<table_field> fields_;
+    std::vector<arrow_field> fields_;
     std::vector<any_array> missing_; // a scalar for each component that may be missing
     const std::int64_t decoded_rows_;
 };
 
 #include <tenon/arrow/table_stream.inl>
 
-inline std::unique_ptr<element_stream> table_node::make(pipeline& p) const {
+inline std::unique_ptr<element_stream> arrow_table_node::make(pipeline& p) const {
     return std::make_unique<stream>(*this, p, 0, false);
 }
-inline std::unique_ptr<element_stream> table_node::make_batches(pipeline& p, std::int64_t n,
-                                                                bool drop_remainder) const {
-    for (const table_field& f : fields_)
+inline std::unique_ptr<element_stream> arrow_table_node::make_batches(pipeline& p, std::int64_t n,
+                                                                      bool drop_remainder) const {
+    for (const arrow_field& f : fields_)
         if (!f.type.extents.is_static()) return nullptr;
     return std::make_unique<stream>(*this, p, n, drop_remainder);
 }
 
-TENON_INLINE data_node::pointer table_rows(table_format format, std::vector<std::string> files,
-                                           std::vector<table_field> fields, const data::table_read_options& o) {
-    return std::make_shared<table_node>(format, std::move(files), std::move(fields), o);
+TENON_INLINE data_node::pointer arrow_table_rows(table_format format, std::vector<std::string> files,
+                                                 std::vector<arrow_field> fields, const data::table_read_options& o) {
+    return std::make_shared<arrow_table_node>(format, std::move(files), std::move(fields), o);
 }
 
-TENON_INLINE std::vector<data::table_column_type> table_columns(table_format format, const std::string& path) {
+TENON_INLINE std::vector<data::table_column_type> arrow_table_columns(table_format format, const std::string& path) {
     file_mark mark;
     const auto file = open_table(format, path, std::string(reader_name(format)) + ": '" + path + "'", 1, mark);
     std::vector<data::table_column_type> columns;
@@ -144,8 +144,8 @@ TENON_INLINE untyped::data_set untyped_table(table_format format, std::vector<st
                                              const data::table_read_options& o) {
     const std::string who = reader_name(format);
     if (files.empty()) throw invalid_argument_error(who + ": there are no files, of whose first the types are");
-    const std::vector<data::table_column_type> there = table_columns(format, files[0]);
-    std::vector<table_field> fields;
+    const std::vector<data::table_column_type> there = arrow_table_columns(format, files[0]);
+    std::vector<arrow_field> fields;
     data::table_read_options rest = o;
     rest.columns.clear();
     std::vector<std::string> names = o.columns;
@@ -160,21 +160,21 @@ TENON_INLINE untyped::data_set untyped_table(table_format format, std::vector<st
                                          " are no arrays; say which columns to read with {.columns = {..}}");
         fields.push_back({name, c->type});
     }
-    return untyped::data_set(table_rows(format, std::move(files), std::move(fields), rest));
+    return untyped::data_set(arrow_table_rows(format, std::move(files), std::move(fields), rest));
 }
 
 #else
 
-TENON_INLINE std::vector<data::table_column_type> table_columns(table_format format, const std::string&) {
-    (void)table_rows(format, {}, {}, {});
+TENON_INLINE std::vector<data::table_column_type> arrow_table_columns(table_format format, const std::string&) {
+    (void)arrow_table_rows(format, {}, {}, {});
     return {};
 }
 TENON_INLINE untyped::data_set untyped_table(table_format format, std::vector<std::string> files,
                                              const data::table_read_options& o) {
-    return untyped::data_set(table_rows(format, std::move(files), {}, o));
+    return untyped::data_set(arrow_table_rows(format, std::move(files), {}, o));
 }
-TENON_INLINE data_node::pointer table_rows(table_format format, std::vector<std::string>, std::vector<table_field>,
-                                           const data::table_read_options&) {
+TENON_INLINE data_node::pointer arrow_table_rows(table_format format, std::vector<std::string>,
+                                                 std::vector<arrow_field>, const data::table_read_options&) {
     throw unimplemented_error(std::string(reader_name(format)) +
                               ": this program was built without Apache Arrow; link tenon::arrow, or define "
                               "TENON_WITH_ARROW=1 where Tenon is header-only");

@@ -1,11 +1,11 @@
 // Going through the rows of files. Part of table_reading.ipp, within its namespace.
 
 // Elements, or batches of n of them.
-class table_node::stream final : public element_stream {
+class arrow_table_node::stream final : public element_stream {
 public:
-    stream(const table_node& n, pipeline& p, std::int64_t batch, bool drop) :
+    stream(const arrow_table_node& n, pipeline& p, std::int64_t batch, bool drop) :
         node_(n), batch_(batch), drop_(drop), copied_(p.options().copied_files) {
-        for (const table_field& f : n.fields_) {
+        for (const arrow_field& f : n.fields_) {
             std::vector<std::int64_t>& s = sizes_.emplace_back();
             std::size_t bytes = size_of(f.type.element);
             for (int k = 0; k < f.type.extents.rank(); ++k) {
@@ -264,7 +264,7 @@ private:
         rows_ += n;
     }
 
-    const table_node& node_;
+    const arrow_table_node& node_;
     const std::int64_t batch_; // 0: single elements
     const bool drop_, copied_;
     std::vector<std::vector<std::int64_t>>

@@ -65,9 +65,9 @@ inline ::arrow::Compression::type arrow_codec(table_compression c) {
 }
 
 // A column of rows that have not been written: its elements one after another, and of lists of any length where they begin.
-class table_column {
+class written_arrow_column {
 public:
-    table_column(const std::string& name, const tensor_type& row, bool binary) : row_(row) {
+    written_arrow_column(const std::string& name, const tensor_type& row, bool binary) : row_(row) {
         element_ = arrow_type(row.element, binary);
         if (!element_)
             throw invalid_argument_error("column " + shown_text(name) + ": Arrow has no " +
@@ -231,7 +231,7 @@ private:
     void flush() {
         if (rows_ == 0) return;
         std::vector<std::shared_ptr<::arrow::Array>> arrays;
-        for (table_column& c : columns_) arrays.push_back(out_->take(c.finish()));
+        for (written_arrow_column& c : columns_) arrays.push_back(out_->take(c.finish()));
         const auto batch = ::arrow::RecordBatch::Make(schema_, std::exchange(rows_, 0), std::move(arrays));
         if (ipc_) return out_->check(ipc_->WriteRecordBatch(*batch));
         const auto table = out_->take(::arrow::Table::FromRecordBatches(schema_, {batch}));
@@ -240,7 +240,7 @@ private:
 
     const std::string where_;
     const std::int64_t group_rows_;
-    std::vector<table_column> columns_;
+    std::vector<written_arrow_column> columns_;
     std::shared_ptr<::arrow::Schema> schema_;
     std::shared_ptr<arrow_output> out_;
     std::unique_ptr<::parquet::arrow::FileWriter> parquet_;
