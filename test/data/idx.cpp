@@ -149,7 +149,8 @@ TEST_CASE("a data set like MNIST is four files, found under their usual names") 
     tn::write_idx(folder / "train-labels.idx1-ubyte", labels);
     tn::write_idx(folder / "t10k-images-idx3-ubyte", images);
     const std::string text = message_of<tn::not_found_error>([&] { tn::load_mnist_like(folder.path().string()); });
-    CHECK(contains(text, "t10k-labels-idx1-ubyte, t10k-labels-idx1-ubyte.gz, t10k-labels.idx1-ubyte"));
+    CHECK(contains(
+        text, "t10k-labels-idx1-ubyte, t10k-labels-idx1-ubyte.gz, t10k-labels-idx1-ubyte.zst, t10k-labels.idx1-ubyte"));
     CHECK_FALSE(contains(text, "train"));
 
     tn::write_idx(folder / "t10k-labels-idx1-ubyte", labels);

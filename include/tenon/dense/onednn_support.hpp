@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
@@ -116,6 +117,25 @@ inline onednn_owner<dnnl_primitive_attr> make_attributes(float scale, bool add, 
     return owner;
 }
 
+/// Where memory ended while another such was made, oneDNN's cache holds a promise that nobody keeps, and throws that at all who ask for the
+/// same: then it forgets what it has, and is asked once more.
+inline onednn_owner<dnnl_primitive> primitive_of(dnnl_primitive_desc_t description) {
+    const auto make = [&] {
+        dnnl_primitive_t made = nullptr;
+        require(dnnl_primitive_create(&made, description), "dnnl_primitive_create");
+        return onednn_owner<dnnl_primitive>(made);
+    };
+    try {
+        return make();
+    } catch (const std::future_error&) {
+        int capacity = 0;
+        require(dnnl_get_primitive_cache_capacity(&capacity), "dnnl_get_primitive_cache_capacity");
+        require(dnnl_set_primitive_cache_capacity(0), "dnnl_set_primitive_cache_capacity");
+        require(dnnl_set_primitive_cache_capacity(capacity), "dnnl_set_primitive_cache_capacity");
+        return make();
+    }
+}
+
 /// A primitive for one thread, with the descriptions of its operands. Empty where oneDNN has none.
 struct onednn_primitive {
     onednn_owner<dnnl_primitive_desc> description;
@@ -127,9 +147,7 @@ struct onednn_primitive {
         dnnl_primitive_desc_t made = nullptr;
         if (dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint) != dnnl_success) return;
         description.reset(made);
-        dnnl_primitive_t ready = nullptr;
-        require(dnnl_primitive_create(&ready, made), "dnnl_primitive_create");
-        primitive.reset(ready);
+        primitive = primitive_of(made);
     }
     explicit operator bool() const noexcept { return primitive != nullptr; }
 
@@ -149,9 +167,7 @@ inline onednn_primitive make_reorder(const dnnl_memory_desc_t& from, const dnnl_
                                                attributes.get()),
             "dnnl_reorder_primitive_desc_create");
     made.description.reset(description);
-    dnnl_primitive_t ready = nullptr;
-    require(dnnl_primitive_create(&ready, description), "dnnl_primitive_create");
-    made.primitive.reset(ready);
+    made.primitive = primitive_of(description);
     return made;
 }
 

@@ -159,8 +159,8 @@ inline std::string shown(const tape& t, const std::vector<tensor_type>& inputs) 
 
 /// What rounds one operation once, or not at all: there is one right answer.
 constexpr bool is_exact(opcode op) {
-    return info_of(op).group != opcode_group::real || op == opcode::sqrt || op == opcode::rsqrt ||
-           op == opcode::reciprocal;
+    return (info_of(op).group != opcode_group::real && op != opcode::pow) || op == opcode::sqrt ||
+           op == opcode::rsqrt || op == opcode::reciprocal;
 }
 
 } // namespace tape_test

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::detail {
 
 /// The order in which the runs of a loop are gone through from the last to the first, where a run needs the carry that it was given, and

@@ -31,8 +31,9 @@ struct initializer {
                       "variable(name, tensor)");
     }
     /// So are functions that are not called: random_normal, which makes a tensor besides, and zeros.
-    initializer(tensor<float, shape<>> (*)(double, double, std::uint64_t)) = delete; // normal(..), uniform(..), ..
-    initializer(initializer (*)()) = delete;                                         // zeros(), ones()
+    initializer(tensor<float, shape<>> (*)(double, double, std::uint64_t,
+                                           called_from)) = delete; // normal(..), uniform(..), ..
+    initializer(initializer (*)()) = delete;                       // zeros(), ones()
 };
 
 /// Zeros.
