@@ -47,7 +47,7 @@ public:
         texts_(s.inputs[0].element == element_type::string) {}
     void run(const kernel_run& r) override {
         l_.check(r.in[1]);
-        if (!r.out[0] || l_.inner == 0) return;
+        if (!r.out[0] || l_.inner == 0 || l_.count == 0) return;
         if (texts_) {
             for (std::int64_t i = 0; i < l_.outer * l_.count; ++i) {
                 const std::int64_t from = i / l_.count * l_.size + l_.index(r.in[1], i % l_.count);
