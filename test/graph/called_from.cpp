@@ -2,6 +2,7 @@
 
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include <tenon/tenon.hpp>
 
@@ -81,7 +82,7 @@ TEST_CASE_FIXTURE(in_graph, "an error of a gradient says the line of what it is 
     const auto loss = tn::sum(tn::sqrt(w) * 0.0f + tn::mean(n));
     const std::string here = place(__LINE__ - 1);
     tn::session s(g, {.check_numerics = true});
-    const auto [d] = tn::gradients(loss, w);
+    const auto d = std::get<0>(tn::gradients(loss, w));
     s.run(tn::initialize_variables());
     s.run(w.assign(tn::constant({0.0f, 2.0f, 3.0f, 4.0f})));
     const std::string words =
