@@ -85,8 +85,9 @@ TEST_CASE_FIXTURE(in_graph, "an error of a gradient says the line of what it is 
     const auto d = std::get<0>(tn::gradients(loss, w));
     s.run(tn::initialize_variables());
     s.run(w.assign(tn::constant({0.0f, 2.0f, 3.0f, 4.0f})));
-    const std::string words =
-        message_of<tn::invalid_argument_error>([&] { (void)s.run(tn::feed(n, tn::array<float>({1})), d); });
+    const std::string words = message_of<tn::invalid_argument_error>([&] {
+        (void)s.run(tn::feed(n, tn::array<float>({1, 2})), d);
+    });
     CHECK_MESSAGE(contains(words, "for the gradient or an update of"), words);
     CHECK_MESSAGE(contains(words, here), words);
 }
