@@ -1,6 +1,6 @@
 // A struct whose member is no component.
 // error[gcc]: In instantiation of .*split
-// lines: 15
+// lines: 16
 // error: tenon::record_fields: a member is a number, a text, or array<T, shape<...>>
 #include <vector>
 

@@ -31,9 +31,9 @@ struct initializer {
                       "variable(name, tensor)");
     }
     /// So are functions that are not called: random_normal, which makes a tensor besides, and zeros.
-    initializer(tensor<float, shape<>> (*)(double, double, std::uint64_t,
-                                           called_from)) = delete; // normal(..), uniform(..), ..
-    initializer(initializer (*)()) = delete;                       // zeros(), ones()
+    using random_function = tensor<float, shape<>> (*)(double, double, std::uint64_t, called_from);
+    initializer(random_function) = delete;   // normal(..), uniform(..), ..
+    initializer(initializer (*)()) = delete; // zeros(), ones()
 };
 
 /// Zeros.
