@@ -117,23 +117,23 @@ inline onednn_owner<dnnl_primitive_attr> make_attributes(float scale, bool add, 
     return owner;
 }
 
-/// Where memory ended while another such was made, oneDNN's cache holds a promise that nobody keeps, and throws that at all who ask for the
-/// same: then it forgets what it has, and is asked once more.
-inline onednn_owner<dnnl_primitive> primitive_of(dnnl_primitive_desc_t description) {
-    const auto make = [&] {
-        dnnl_primitive_t made = nullptr;
-        require(dnnl_primitive_create(&made, description), "dnnl_primitive_create");
-        return onednn_owner<dnnl_primitive>(made);
-    };
+/// What ask() answers. Where memory ended while a primitive was made, oneDNN's cache holds a promise that nobody keeps, and throws that at
+/// all who ask for the same: then it forgets what it has, and is asked once more.
+template <class F> dnnl_status_t ask_onednn(const F& ask) {
     try {
-        return make();
+        return ask();
     } catch (const std::future_error&) {
         int capacity = 0;
         require(dnnl_get_primitive_cache_capacity(&capacity), "dnnl_get_primitive_cache_capacity");
         require(dnnl_set_primitive_cache_capacity(0), "dnnl_set_primitive_cache_capacity");
         require(dnnl_set_primitive_cache_capacity(capacity), "dnnl_set_primitive_cache_capacity");
-        return make();
+        return ask();
     }
+}
+inline onednn_owner<dnnl_primitive> primitive_of(dnnl_primitive_desc_t description) {
+    dnnl_primitive_t made = nullptr;
+    require(ask_onednn([&] { return dnnl_primitive_create(&made, description); }), "dnnl_primitive_create");
+    return onednn_owner<dnnl_primitive>(made);
 }
 
 /// A primitive for one thread, with the descriptions of its operands. Empty where oneDNN has none.
@@ -145,7 +145,10 @@ struct onednn_primitive {
     onednn_primitive(const void* operation, const dnnl_primitive_attr* attributes, const dnnl_primitive_desc* hint) {
         const one_openmp_thread alone;
         dnnl_primitive_desc_t made = nullptr;
-        if (dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint) != dnnl_success) return;
+        if (ask_onednn([&] {
+                return dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint);
+            }) != dnnl_success)
+            return;
         description.reset(made);
         primitive = primitive_of(made);
     }
@@ -163,8 +166,10 @@ inline onednn_primitive make_reorder(const dnnl_memory_desc_t& from, const dnnl_
     const one_openmp_thread alone;
     const auto attributes = make_attributes(1.0F, false, false);
     dnnl_primitive_desc_t description = nullptr;
-    require(dnnl_reorder_primitive_desc_create(&description, &from, onednn_engine(), &to, onednn_engine(),
-                                               attributes.get()),
+    require(ask_onednn([&] {
+                return dnnl_reorder_primitive_desc_create(&description, &from, onednn_engine(), &to, onednn_engine(),
+                                                          attributes.get());
+            }),
             "dnnl_reorder_primitive_desc_create");
     made.description.reset(description);
     made.primitive = primitive_of(description);
