@@ -117,26 +117,14 @@ inline onednn_owner<dnnl_primitive_attr> make_attributes(float scale, bool add, 
     return owner;
 }
 
-/// What ask() answers. Where memory ended while a primitive was made, oneDNN's cache holds a promise that nobody keeps, and throws that at
-/// all who ask for the same: then it forgets what it has, and is asked once more.
-template <class F> dnnl_status_t ask_onednn(const F& ask) {
-    try {
-        return ask();
-    } catch (const std::future_error&) {
-        int capacity = 0;
-        require(dnnl_get_primitive_cache_capacity(&capacity), "dnnl_get_primitive_cache_capacity");
-        require(dnnl_set_primitive_cache_capacity(0), "dnnl_set_primitive_cache_capacity");
-        require(dnnl_set_primitive_cache_capacity(capacity), "dnnl_set_primitive_cache_capacity");
-        return ask();
-    }
-}
 inline onednn_owner<dnnl_primitive> primitive_of(dnnl_primitive_desc_t description) {
     dnnl_primitive_t made = nullptr;
-    require(ask_onednn([&] { return dnnl_primitive_create(&made, description); }), "dnnl_primitive_create");
+    require(dnnl_primitive_create(&made, description), "dnnl_primitive_create");
     return onednn_owner<dnnl_primitive>(made);
 }
 
-/// A primitive for one thread, with the descriptions of its operands. Empty where oneDNN has none.
+/// A primitive for one thread, with the descriptions of its operands. Empty where oneDNN has none; and where memory ended while such a one was
+/// made before: its cache holds a promise then that nobody keeps, and throws that at all who ask for the same.
 struct onednn_primitive {
     onednn_owner<dnnl_primitive_desc> description;
     onednn_owner<dnnl_primitive> primitive;
@@ -144,13 +132,13 @@ struct onednn_primitive {
     onednn_primitive() = default;
     onednn_primitive(const void* operation, const dnnl_primitive_attr* attributes, const dnnl_primitive_desc* hint) {
         const one_openmp_thread alone;
-        dnnl_primitive_desc_t made = nullptr;
-        if (ask_onednn([&] {
-                return dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint);
-            }) != dnnl_success)
-            return;
-        description.reset(made);
-        primitive = primitive_of(made);
+        try {
+            dnnl_primitive_desc_t made = nullptr;
+            if (dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint) != dnnl_success) return;
+            description.reset(made);
+            primitive = primitive_of(made);
+        } catch (const std::future_error&) {
+        }
     }
     explicit operator bool() const noexcept { return primitive != nullptr; }
 
@@ -166,10 +154,8 @@ inline onednn_primitive make_reorder(const dnnl_memory_desc_t& from, const dnnl_
     const one_openmp_thread alone;
     const auto attributes = make_attributes(1.0F, false, false);
     dnnl_primitive_desc_t description = nullptr;
-    require(ask_onednn([&] {
-                return dnnl_reorder_primitive_desc_create(&description, &from, onednn_engine(), &to, onednn_engine(),
-                                                          attributes.get());
-            }),
+    require(dnnl_reorder_primitive_desc_create(&description, &from, onednn_engine(), &to, onednn_engine(),
+                                               attributes.get()),
             "dnnl_reorder_primitive_desc_create");
     made.description.reset(description);
     made.primitive = primitive_of(description);
