@@ -70,6 +70,5 @@ newest_clang() {
 build_packages=(
     cmake ninja-build ccache g++ pkg-config
     libeigen3-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libpng-dev libjpeg-dev libre2-dev libdnnl-dev doctest-dev
-    libbenchmark-dev
-    libasio-dev libssl-dev libcli11-dev libcpp-httplib-dev libopenmpi-dev openmpi-bin mpich
+    libbenchmark-dev libasio-dev libssl-dev libcli11-dev libcpp-httplib-dev libopenmpi-dev openmpi-bin mpich
 )

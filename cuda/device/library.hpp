@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <string>
 
+#include <tenon/core/error.hpp>
+
 /// Libraries of CUDA that are opened when they are first needed, so that a program without them starts, and is told what is missing
 /// where it asks for it.
 
@@ -39,5 +41,26 @@ private:
     void* handle_ = nullptr;
     std::string opened_, why_not_;
 };
+
+/// The functions of a library of the toolkit, found when they are first asked for and kept for ever: what uses them ends with the process.
+/// nullptr where there is none of major version `wanted`: `say` is told why. `version_of`: its function of type Version, which writes 12004
+/// of 12.0.4. Each library has a struct Functions of its own.
+template <class Functions, class Version>
+const Functions* toolkit_functions(const char* what, std::initializer_list<const char*> files, const char* folder,
+                                   const char* version_of, int wanted, void (*say)(const std::string& why)) {
+    static const Functions* const found = [&]() -> const Functions* {
+        try {
+            static library opened(what, files, folder);
+            int version = 0;
+            (void)opened.get<Version>(version_of)(&version);
+            opened.require_version(version / 1000, version / 100 % 10, wanted, false);
+            return new Functions(opened);
+        } catch (const unavailable_error& e) {
+            say(e.what());
+            return nullptr;
+        }
+    }();
+    return found;
+}
 
 } // namespace tenon::cuda

@@ -59,21 +59,10 @@ struct functions {
     decltype(&::cufftExecZ2D) cufftExecZ2D;
 };
 
-// Found when first asked for; nullptr where there is none. Kept for ever: plans end with the process.
 const functions* found_functions() {
-    static const functions* const found = []() -> const functions* {
-        try {
-            static library opened("cuFFT", {"libcufft.so.12", "libcufft.so"}, library_folders::cufft);
-            int version = 0; // 12000 of 12.0.0
-            (void)opened.get<decltype(::cufftGetVersion)>("cufftGetVersion")(&version);
-            opened.require_version(version / 1000, version / 100 % 10, CUFFT_VER_MAJOR, false);
-            return new functions(opened);
-        } catch (const unavailable_error& e) {
-            say_once(e.what());
-            return nullptr;
-        }
-    }();
-    return found;
+    return toolkit_functions<functions, decltype(::cufftGetVersion)>("cuFFT", {"libcufft.so.12", "libcufft.so"},
+                                                                     library_folders::cufft, "cufftGetVersion",
+                                                                     CUFFT_VER_MAJOR, say_once);
 }
 
 // "[16, 256] of float".

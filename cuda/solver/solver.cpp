@@ -52,21 +52,10 @@ struct functions {
 };
 #undef TENON_SOLVER_FUNCTIONS
 
-// Found when first asked for; nullptr where there is none. Kept for ever: what uses it ends with the process.
 const functions* found_functions() {
-    static const functions* const found = []() -> const functions* {
-        try {
-            static library opened("cuSOLVER", {"libcusolver.so.12", "libcusolver.so"}, library_folders::cusolver);
-            int version = 0; // 12004 of 12.0.4
-            (void)opened.get<decltype(::cusolverGetVersion)>("cusolverGetVersion")(&version);
-            opened.require_version(version / 1000, version / 100 % 10, CUSOLVER_VER_MAJOR, false);
-            return new functions(opened);
-        } catch (const unavailable_error& e) {
-            say_once(e.what());
-            return nullptr;
-        }
-    }();
-    return found;
+    return toolkit_functions<functions, decltype(::cusolverGetVersion)>(
+        "cuSOLVER", {"libcusolver.so.12", "libcusolver.so"}, library_folders::cusolver, "cusolverGetVersion",
+        CUSOLVER_VER_MAJOR, say_once);
 }
 
 void require(cusolverStatus_t answer, const char* call) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <memory>
 #include <random>
 #include <string>
@@ -52,4 +54,21 @@ inline std::string mixed(std::size_t size) {
     std::string s(size, 'a');
     for (char& c : s) c = static_cast<char>(random() % 4 == 0 ? random() : 'a');
     return s;
+}
+
+/// A file of these bytes goes to any place, forth and back, and beyond its end.
+inline void check_goes_anywhere(tenon::readable_file& file, const std::string& bytes) {
+    std::mt19937 random(3);
+    for (int i = 0; i < 30; ++i) {
+        const std::size_t at = random() % bytes.size();
+        file.seek(at);
+        std::string part(50, '\0');
+        part.resize(tenon::detail::read_fully(file, part.data(), part.size()));
+        CHECK(part == bytes.substr(at, 50));
+    }
+    file.seek(bytes.size() + 100);
+    char c = 0;
+    CHECK(file.read(&c, 1) == 0);
+    file.seek(0);
+    CHECK(drain(file).bytes == bytes);
 }
