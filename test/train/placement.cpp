@@ -72,9 +72,9 @@ TEST_CASE("SEMANTICS 4: an update's own arithmetic runs where the variable is: a
     const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
     tn::session s({.gpus = tn::simulated_gpu(2, memory)});
     const auto crossing = [&](const auto& t) { return s.explain_placement(t).crossing_bytes(); };
-    CHECK(crossing(w.assign_add(1.0f).operation()) == 0);
-    CHECK(crossing(w.assign_sub(2.0f).operation()) == 0);
-    CHECK(crossing(w.scatter_add(tn::constant({1, 2}), 1.0f).operation()) == 0);
+    CHECK(crossing(w.assign_add(1.0f)) == 0);
+    CHECK(crossing(w.assign_sub(2.0f)) == 0);
+    CHECK(crossing(w.scatter_add(tn::constant({1, 2}), 1.0f)) == 0);
     // Of what others compute the result crosses, once, and nothing comes back.
     const auto product = tn::on("/gpu:0", [&] { return tn::matmul(x, x); });
     const tn::array<float, tn::shape<8, 8>> values;

@@ -60,7 +60,7 @@ template <class... F> crossed said_and_seen(tenon::session& s, int steps, const 
     const tenon::placement_explanation e = s.explain_placement(arguments...);
     c.list = e.crossings;
     c.said = of(c.list);
-    CHECK(e.crossing_bytes() == total(c.said));
+    CHECK(e.crossing_bytes() + e.fetched_bytes() == total(c.said));
     for (const tenon::crossing& one : c.list) {
         CHECK(one.known == tenon::bytes_known::exactly);
         CHECK(one.steps == 0);

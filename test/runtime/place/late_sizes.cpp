@@ -166,7 +166,7 @@ TEST_CASE_FIXTURE(in_graph, "explanations and reports of lists known at run time
         return fed;
     };
     CHECK(s.explain_placement_untyped(feeds(), {y}).to_text() == s.explain_placement(tn::feed(x, values), y).to_text());
-    CHECK(s.explain_placement_untyped(feeds(), {y}).crossing_bytes() == 2 * 400);
+    CHECK(s.explain_placement_untyped(feeds(), {y}).crossing_bytes() == 400);
     const tn::step_report typed = s.report(tn::feed(x, values), y), untyped = s.report_untyped(feeds(), {y});
     CHECK(untyped.order == typed.order);
     CHECK(untyped.peak_bytes == typed.peak_bytes);

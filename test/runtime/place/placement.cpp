@@ -336,7 +336,7 @@ TEST_CASE_FIXTURE(in_graph,
     const std::string of_shifted = s.explain_placement(shifted).to_text();
     CHECK(has(of_shifted, " crosses from the host to /job:localhost/replica:0/task:0/device:GPU:1"));
     CHECK(has(of_shifted, "/job:localhost/replica:0/task:0/device:GPU:1 to the host, fetched: 400 bytes\n"));
-    CHECK(has(of_shifted, "in each step 800 bytes cross")); // the variable, and that
+    CHECK(has(of_shifted, "in each step 400 bytes cross, and 400 are fetched"));
     const auto json = nlohmann::json::parse(e.to_json());
     CHECK(json.at("crossing_bytes") == 1200);
     CHECK(json.at("nodes").size() == e.nodes.size());

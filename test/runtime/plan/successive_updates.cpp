@@ -226,5 +226,6 @@ TEST_CASE_FIXTURE(in_graph, "a node that several updates evaluate is explained o
             CHECK(tn::to_string(n.device).find("GPU:1") != std::string::npos);
         }
     CHECK(adds == 1);
-    CHECK(e.crossing_bytes() == 2 * 4); // what is fetched
+    CHECK(e.crossing_bytes() == 0);
+    CHECK(e.fetched_bytes() == 2 * 4);
 }

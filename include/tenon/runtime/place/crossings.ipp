@@ -33,6 +33,7 @@ public:
                     bring(v, i.device, i.outputs.empty() ? -1 : i.outputs[0]);
             }
         }
+        fetched_ = true;
         for (const int f : p_.fetches) bring(f, 0, -1);
         tenon::detail::sort_crossings(found_);
         return std::move(found_);
@@ -133,6 +134,7 @@ private:
             if (const element_type as = o_.travels_as(travels); as != element_type::none) travels.element = as;
         travels.extents = is.sizes;
         crossing c{any_tensor(value.origin).name(), shown(from), shown(to)};
+        c.fetched = fetched_;
         c.known = travels.extents.is_static() ? is.known : bytes_known::not_yet;
         if (travels.extents.is_static()) c.bytes = bytes_of(travels);
         if (c.bytes > 0 || c.known != bytes_known::exactly) found_.push_back(std::move(c));
@@ -148,6 +150,7 @@ private:
     std::vector<bool> awaited_, live_; // by item
     std::vector<known_value> value_;
     std::set<std::tuple<int, int, int>> seen_; // value, from, to
+    bool fetched_ = false;                     // what is brought now is for no op
     std::vector<crossing> found_;
 };
 

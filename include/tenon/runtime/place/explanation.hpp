@@ -49,8 +49,10 @@ struct placement_explanation {
     double predicted_seconds = 0;  ///< that a step takes, by the cost model
     double predicted_by_rules = 0; ///< that it would take where the rules alone would put it
 
-    /// Bytes that cross between devices in each step, as far as they are known: those of `crossings`.
+    /// Bytes that cross between devices in each step for ops that read them, and those that cross only since they are fetched, as far as
+    /// they are known: together those of `crossings`.
     std::int64_t crossing_bytes() const;
+    std::int64_t fetched_bytes() const;
     /// What they are told from: the least of what is known of those that cross.
     bytes_known crossing_known() const;
     /// A line a node, then one for each tensor that crosses.

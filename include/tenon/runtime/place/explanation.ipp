@@ -21,7 +21,15 @@ TENON_INLINE const char* name_of(placement_rule r) noexcept {
     return "";
 }
 
-TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const { return tenon::crossing_bytes(crossings); }
+TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const {
+    return tenon::crossing_bytes(crossings) - fetched_bytes();
+}
+
+TENON_INLINE std::int64_t placement_explanation::fetched_bytes() const {
+    std::int64_t sum = 0;
+    for (const tenon::crossing& c : crossings) sum += c.fetched ? c.bytes : 0;
+    return sum;
+}
 
 TENON_INLINE bytes_known placement_explanation::crossing_known() const {
     bytes_known least = bytes_known::exactly;
@@ -61,7 +69,7 @@ TENON_INLINE std::string placement_explanation::to_text() const {
          : known == bytes_known::last_step
              ? std::to_string(crossing_bytes()) + " bytes cross, where sizes are those of the last step"
              : detail::shown_bytes(crossing_bytes(), known, " bytes") + " cross") +
-        '\n';
+        (fetched_bytes() > 0 ? ", and " + std::to_string(fetched_bytes()) + " are fetched\n" : "\n");
     return cost.empty() ? text : text + cost + '\n';
 }
 
@@ -89,12 +97,11 @@ TENON_INLINE std::string placement_explanation::to_json() const {
                                       {"from", c.from},
                                       {"to", c.to},
                                       {"bytes", c.bytes},
-                                      {"bytes_known", name_of(c.known)}});
-    object all{{"nodes", std::move(of_nodes)},
-               {"edges", std::move(of_edges)},
-               {"crossings", std::move(of_crossings)},
-               {"crossing_bytes", crossing_bytes()},
-               {"crossing_known", name_of(crossing_known())}};
+                                      {"bytes_known", name_of(c.known)},
+                                      {"fetched", c.fetched}});
+    object all{{"nodes", std::move(of_nodes)},         {"edges", std::move(of_edges)},
+               {"crossings", std::move(of_crossings)}, {"crossing_bytes", crossing_bytes()},
+               {"fetched_bytes", fetched_bytes()},     {"crossing_known", name_of(crossing_known())}};
     if (!cost.empty()) {
         all.push_back({"cost", cost});
         all.push_back({"predicted_seconds", predicted_seconds});

@@ -41,6 +41,7 @@ struct crossing {
     std::int64_t bytes = 0; ///< a step; as it travels (session_options::wire_type)
     bytes_known known = bytes_known::exactly;
     std::int64_t steps = 0; ///< in which it was seen to cross, whose mean the bytes are; 0: before any
+    bool fetched = false;   ///< no op reads it there: it crosses since it is fetched; not known of what was seen
 };
 
 /// What crossed in the steps of a trace, by devices and then by tensor. Values without bytes, such as signs that something has
