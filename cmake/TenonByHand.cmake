@@ -3,13 +3,14 @@
 #
 #     g++ -std=c++20 -O2 -Iinclude program.cpp build/release/libtenon.a
 
+set(tenon_link_of_LIBXSMM "-lxsmm -lxsmmnoblas -ldl -lm")
 set(tenon_link_of_ZLIB -lz)
 set(tenon_link_of_ZSTD -lzstd)
 set(tenon_link_of_RE2 -lre2)
 set(tenon_link_of_PNG -lpng)
 set(tenon_link_of_JPEG -ljpeg)
 set(tenon_link_tenon "")
-foreach(package IN ITEMS PNG JPEG RE2 ZSTD ZLIB)
+foreach(package IN ITEMS PNG JPEG RE2 LIBXSMM ZSTD ZLIB)
     if("${package}::${package}" IN_LIST tenon_image_libraries OR "${package}::${package}" IN_LIST tenon_core_libraries)
         string(APPEND tenon_link_tenon " ${tenon_link_of_${package}}")
     endif()

@@ -160,6 +160,15 @@ if(TARGET oneDNN::oneDNN)
     set(TENON_HAS_ONEDNN ON)
 endif()
 
+# Small products by libxsmm, whose interface this is written for.
+set(TENON_HAS_LIBXSMM OFF)
+if(TENON_WITH_LIBXSMM)
+    find_package(LIBXSMM 1.16 QUIET)
+    if(TARGET LIBXSMM::LIBXSMM)
+        set(TENON_HAS_LIBXSMM ON)
+    endif()
+endif()
+
 # Asio is headers only and has no CMake package of its own.
 if(TENON_WITH_NET)
     find_package(OpenSSL 3.0 REQUIRED)

@@ -41,6 +41,7 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tenon-config.cmake"
     "${PROJECT_BINARY_DIR}/tenon-config-version.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/FindLIBXSMM.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindZSTD.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindArrowParquet.cmake"
@@ -67,6 +68,9 @@ foreach(library IN ITEMS core image)
     endforeach()
     list(JOIN requires ", " tenon_${library}_pc_requires)
 endforeach()
+if(TENON_HAS_LIBXSMM) # whose .pc files name its stand-in for a BLAS before what needs that
+    string(PREPEND tenon_pc_libs "-lxsmm -lxsmmnoblas -ldl -lm ")
+endif()
 if(TENON_HAS_ONEDNN)
     string(PREPEND tenon_pc_libs "-ldnnl ")
     cmake_path(GET oneDNN_LIBRARY PARENT_PATH tenon_dnnl_dir)

@@ -31,6 +31,7 @@ set(TENON_WITH_ARROW ${tenon_with_mpi} CACHE STRING
     "Build tenon::arrow: Parquet and Arrow files as data sets (Apache Arrow): AUTO (when found), ON, OFF")
 set_property(CACHE TENON_WITH_ARROW PROPERTY STRINGS AUTO ON OFF)
 set(TENON_ARROW_ROOT "" CACHE PATH "A folder with Arrow's include/ and libraries, such as that of Python's pyarrow (empty: find its packages)")
+option(TENON_WITH_LIBXSMM "Small products of matrices by libxsmm, where it is found" ON)
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
 option(TENON_WITH_ZSTD "Read and write .zst files with libzstd, where it is found" ON)
 option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)

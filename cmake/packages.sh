@@ -69,6 +69,6 @@ newest_clang() {
 # shellcheck disable=SC2034  # the sourcing script uses it
 build_packages=(
     cmake ninja-build ccache g++ pkg-config
-    libeigen3-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libpng-dev libjpeg-dev libre2-dev libdnnl-dev doctest-dev
+    libeigen3-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libpng-dev libjpeg-dev libre2-dev libdnnl-dev libxsmm-dev doctest-dev
     libbenchmark-dev libasio-dev libssl-dev libcli11-dev libcpp-httplib-dev libopenmpi-dev openmpi-bin mpich
 )

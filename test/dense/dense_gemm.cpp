@@ -94,8 +94,10 @@ template <class T> void check_product(gemm_description d) {
 }
 
 std::vector<backend> backends_for(element_type element) {
-    if (has_backend(backend::onednn) && element == element_type::float32) return {backend::eigen, backend::onednn};
-    return {backend::eigen};
+    std::vector<backend> all{backend::eigen};
+    if (has_backend(backend::onednn) && element == element_type::float32) all.push_back(backend::onednn);
+    if (has_backend(backend::libxsmm)) all.push_back(backend::libxsmm);
+    return all;
 }
 
 } // namespace
@@ -160,6 +162,7 @@ TEST_CASE_TEMPLATE("gemm's epilogues add the bias of the column, clip at zero, o
         check_product<T>(sum);
         sum.k = 3000;
         check_product<T>(sum);
+        if (with == backend::libxsmm) continue; // it has no scale
         sum.scale = -0.25;
         check_product<T>(sum);
         sum.accumulate = false;
@@ -262,4 +265,33 @@ TEST_CASE("gemm refuses what it cannot compute, in words that name the product")
     d.with = backend::onednn;
     d.element = element_type::float64;
     CHECK_THROWS_AS(gemm{d}, unimplemented_error);
+}
+
+TEST_CASE("the best backend of small products is libxsmm where this build has it, of others it is not") {
+    gemm_description d{.m = 32, .n = 32, .k = 32};
+    const backend of_float = has_backend(backend::onednn) ? backend::onednn : backend::eigen;
+    const backend small =
+        has_backend(backend::libxsmm) && simd::best_isa() != simd::isa::baseline ? backend::libxsmm : of_float;
+    CHECK(gemm(d).chosen() == small);
+    CHECK(gemm(d).scratch_bytes() == 0);
+    d.transpose_b = true;
+    CHECK(gemm(d).chosen() == small);
+    d.scale = 0.5;
+    CHECK(gemm(d).chosen() == of_float);
+    d = {.m = 100, .n = 300, .k = 784};
+    CHECK(gemm(d).chosen() == of_float);
+    d = {.m = 100, .n = 300, .k = 500, .element = element_type::float64};
+    CHECK(gemm(d).chosen() == (small == backend::libxsmm ? small : backend::eigen));
+    d.k = 1000;
+    CHECK(gemm(d).chosen() == backend::eigen);
+}
+
+TEST_CASE("libxsmm's products of many sizes: what is compiled for them ends somewhere, and then others serve") {
+    if (!has_backend(backend::libxsmm)) return;
+    int others = 0;
+    for (std::int64_t n = 1; n <= 70; ++n)
+        for (std::int64_t m = 1; m <= 64; ++m) others += gemm({.m = m, .n = n, .k = 3}).chosen() != backend::libxsmm;
+    CHECK(others > 0);
+    gemm_description d{.m = 63, .n = 70, .k = 3};
+    check_product<float>(d);
 }

@@ -60,7 +60,7 @@ class Tenon(ConanFile):
         toolchain = CMakeToolchain(self)
         for name, part in (("ARROW", "arrow"), ("PNG", "images"), ("JPEG", "images"), ("NET", "net"), ("RE2", "re2"), ("ZSTD", "zstd")):
             toolchain.cache_variables["TENON_WITH_" + name] = bool(self.options.get_safe(part))
-        for name in ("TENON_WITH_ONEDNN", "TENON_WITH_CUDA", "TENON_BUILD_TESTS", "TENON_BUILD_EXAMPLES"):
+        for name in ("TENON_WITH_ONEDNN", "TENON_WITH_LIBXSMM", "TENON_WITH_CUDA", "TENON_BUILD_TESTS", "TENON_BUILD_EXAMPLES"):
             toolchain.cache_variables[name] = False
         toolchain.generate()
         CMakeDeps(self).generate()

@@ -15,10 +15,13 @@
 #define TENON_HEADER_ONLY 0
 #endif
 
-/// TENON_WITH_ONEDNN, TENON_WITH_ZLIB, TENON_WITH_ZSTD, TENON_WITH_PNG (libpng), TENON_WITH_JPEG (libjpeg-turbo),
+/// TENON_WITH_ONEDNN, TENON_WITH_LIBXSMM, TENON_WITH_ZLIB, TENON_WITH_ZSTD, TENON_WITH_PNG (libpng), TENON_WITH_JPEG (libjpeg-turbo),
 /// TENON_WITH_RE2, TENON_WITH_ARROW (Apache Arrow and Parquet, by tenon/arrow.hpp alone)   1: the library is there to be used (and linked).
 #ifndef TENON_WITH_ONEDNN
 #define TENON_WITH_ONEDNN 0
+#endif
+#ifndef TENON_WITH_LIBXSMM
+#define TENON_WITH_LIBXSMM 0
 #endif
 #ifndef TENON_WITH_ZLIB
 #define TENON_WITH_ZLIB 0

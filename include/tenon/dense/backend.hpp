@@ -6,15 +6,16 @@
 
 namespace tenon::dense {
 
-/// Whose code runs a dense kernel. `best` is oneDNN where this build has it and it has the kernel (float32), else
-/// Eigen.
-enum class backend : std::uint8_t { best, eigen, onednn };
+/// Whose code runs a dense kernel. `best` is, where this build has it, libxsmm of small products and oneDNN of what else it
+/// has (float32); otherwise Eigen.
+enum class backend : std::uint8_t { best, eigen, onednn, libxsmm };
 
 constexpr const char* name_of(backend which) noexcept {
     switch (which) {
     case backend::best: return "best";
     case backend::eigen: return "eigen";
     case backend::onednn: return "onednn";
+    case backend::libxsmm: return "libxsmm";
     }
     return "best";
 }

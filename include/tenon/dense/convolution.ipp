@@ -68,6 +68,8 @@ inline std::unique_ptr<convolution_implementation> make_convolution(convolution_
         throw unimplemented_error(describe(d) + ": this build has no backend " + name_of(d.with) +
                                   "; build with TENON_WITH_ONEDNN=1");
     }
+    if (d.with == backend::libxsmm)
+        throw unimplemented_error(describe(d) + ": libxsmm has products of matrices alone here; use backend::best");
     if (d.with != backend::eigen)
         if (auto made = make_onednn_convolution(which, d)) return made;
     if (d.with == backend::onednn)

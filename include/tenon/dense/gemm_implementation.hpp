@@ -25,6 +25,9 @@ TENON_INLINE std::string describe(const gemm_description& d);
 /// The same product by oneDNN; null where this build has no oneDNN or oneDNN lacks the product.
 TENON_INLINE std::unique_ptr<gemm_implementation> make_onednn_gemm(const gemm_description& description);
 
+/// The same product by libxsmm; null where this build has none, or it lacks the product.
+TENON_INLINE std::unique_ptr<gemm_implementation> make_libxsmm_gemm(const gemm_description& description);
+
 /// The same product by Eigen.
 TENON_INLINE std::unique_ptr<gemm_implementation> make_eigen_gemm(const gemm_description& description);
 

@@ -85,6 +85,7 @@ TENON_INLINE std::string config_text() {
     line("compiler", detail::compiler_text());
     line("library", TENON_HEADER_ONLY ? "header-only" : "compiled");
     line("oneDNN", detail::onednn_text());
+    line("libxsmm", TENON_WITH_LIBXSMM ? "found" : "not found: small products take longer");
     line("zlib", detail::zlib_text());
     const detail::image_library* const images = detail::find_image_library();
     line("zstd", detail::zstd_library());
