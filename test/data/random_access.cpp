@@ -58,6 +58,36 @@ TEST_CASE("at(i) is element i of those that come") {
           "data_set: there is no element 2 of 2; they are numbered from 0 to 1");
 }
 
+TEST_CASE("at(i) of rounds, windows and rows of batches") {
+    const auto ten = tn::data::range(10);
+    comes_as_gone_through(ten.repeat(3));
+    // Each round has the order, and a map the random numbers, of its own.
+    const auto rounds = ten.shuffle(4, {.seed = 7}).map([](auto x) {
+        return tn::cast<double>(x) + tn::random_uniform<double, tn::shape<>>(0, 1, 5);
+    });
+    comes_as_gone_through(rounds.repeat(3).skip(5).shuffle(8, {.seed = 1}));
+    comes_as_gone_through(ten.shuffle(10, {.seed = 7, .reshuffle_each_epoch = false}).repeat(2));
+    comes_as_gone_through(ten.repeat(2).repeat(2));
+    comes_as_gone_through(rounds.cache().repeat(2).repeat(2));
+    CHECK(ten.repeat().at(1'000'000'007) == 7);
+    CHECK(ten.repeat().repeat(3).at(1'000'000'007) == 7);
+    CHECK(ten.repeat(0).size() == 0);
+    CHECK_THROWS_AS((void)ten.repeat(2).at(20), tn::out_of_range_error);
+    for (const bool drop : {false, true})
+        for (std::int64_t n = 0; n < 9; ++n) {
+            const auto windows = tn::data::range(n).window(3, {.shift = 2, .stride = 2, .drop_remainder = drop});
+            std::int64_t i = 0;
+            for (const auto& w : windows) CHECK(windows.at(i++).untyped() == w.untyped());
+            CHECK(i == windows.size());
+            comes_as_gone_through(tn::data::range(n).batch(3, {.drop_remainder = drop}).unbatch());
+        }
+    CHECK(ten.repeat().window<2>().at(7)(1) == 5);
+    const tn::array<float, tn::shape<tn::dyn, 2>> rows{{1, 2}, {3, 4}, {5, 6}};
+    const auto mixed = tn::data::slices(rows).shuffle(3, {.seed = 2}).unbatch(); // two rows each, as the type says
+    comes_as_gone_through(mixed);
+    CHECK(mixed.size() == 6);
+}
+
 TEST_CASE("at(i) gives memory of its own, and random numbers have places too") {
     const tn::array<float, tn::shape<tn::dyn, 2>> rows{{1, 2}, {3, 4}};
     const auto set = tn::data::slices(rows);
@@ -94,10 +124,16 @@ TEST_CASE("what has no places says so, and what to do") {
           "data_set::at: filter_host does not know which elements it leaves out, so none has a number by which it "
           "could be "
           "had; cache() behind it keeps all in memory, where at() finds them");
-    CHECK(refusal(ten.repeat(2)).find("repeat(2) may have others in each round") != std::string::npos);
+    CHECK(refusal(ten.filter_host([](std::int64_t x) { return x > 3; }).cache().repeat(2))
+              .find("repeat(2) does not know how many elements a round has") != std::string::npos);
+    const auto nested = ten.shuffle(5).repeat(3).take(11).repeat();
+    CHECK(refusal(nested).find("repeat has others in each round of another repeat") != std::string::npos);
     CHECK(refusal(ten.scan_host(0, [](int s, std::int64_t) { return std::pair(s, s); })).find("scan_host needs all") !=
           std::string::npos);
-    CHECK(refusal(ten.window<2>()).find("window(2) makes its elements one after another") != std::string::npos);
+    CHECK(refusal(ten.batch(4).shuffle(2, {.seed = 1}).unbatch()).find("unbatch knows numbers of rows where") !=
+          std::string::npos);
+    CHECK(refusal(ten.filter_host([](std::int64_t x) { return x > 3; }).cache().window<2>())
+              .find("window(2) does not know how many elements there are") != std::string::npos);
     CHECK(refusal(tn::data::random<float>(1).shuffle(5)).find("shuffle(5) has an order only where") !=
           std::string::npos);
     const auto mixed = ten.shuffle(5, {.seed = 1});
@@ -139,8 +175,8 @@ TEST_CASE("select: elements at places, of a split or drawn by weights") {
     for (const auto& b : batches) CHECK(b.untyped() == tn::array<std::int64_t>{7, 5, 7}.untyped());
     CHECK_THROWS_AS((void)squares.select({10}), tn::out_of_range_error);
     CHECK(message_of<tn::unimplemented_error>([&] {
-              (void)squares.window<2>().select({0});
-          }).find("data_set::select: window") == 0);
+              (void)squares.take_while([](std::int64_t) { return true; }).select({0});
+          }).find("data_set::select: take_while") == 0);
 
     const auto places = tn::data::weighted_places(tn::data::balanced_weights(labels, 2), 4000, 3);
     const auto rare = std::count_if(places.begin(), places.end(), [](std::int64_t i) { return i >= 8; });

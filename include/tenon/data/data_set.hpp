@@ -332,10 +332,10 @@ public:
     /// How many elements there are; -1 where that is not known before, or where there is no end.
     std::int64_t size() const { return set_.size(); }
     /// Element i, from 0, of those that come when it is gone through for the first time: of arrays, ranges, IDX and NumPy files and random
-    /// numbers, and of those behind skip, take, shard, shuffle, concatenate, zip, enumerate, batch, padded_batch, map, map_host, prefetch
-    /// and cache() in memory (which goes through all the first time). out_of_range_error where there is none; unimplemented_error,
-    /// naming the step that does not know, of others. A shuffle keeps its order, 8 bytes an element. Any thread may ask, where any may
-    /// call the functions of its steps.
+    /// numbers, and of those behind skip, take, shard, select, repeat, shuffle, concatenate, zip, enumerate, batch, padded_batch, unbatch,
+    /// window, map, map_host, prefetch and cache() in memory (which goes through all the first time). out_of_range_error where there is
+    /// none; unimplemented_error, naming the step that does not know, of others. A shuffle keeps its order of the round that was asked for
+    /// last, 8 bytes an element. Any thread may ask, where any may call the functions of its steps.
     value_type at(std::int64_t i) const {
         std::vector<any_array> element = set_.at(i);
         return schema::to_host(element);

@@ -266,7 +266,7 @@ TENON_INLINE std::string data_set::why_not_at() const { return tenon::detail::wh
 TENON_INLINE data_set::element data_set::at(std::int64_t i) const {
     tenon::detail::require_place("at", *last_, i);
     element x;
-    last_->at(i, x);
+    last_->at(i, 0, x);
     return x;
 }
 

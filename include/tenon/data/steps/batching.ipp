@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -81,6 +80,26 @@ private:
     std::vector<const any_array*> parts_;
 };
 
+// The n elements of a step's input from `first` on, `stride` apart, or those of them that there are, of which there is one at least.
+inline void put_together(const data_node& of, std::uint64_t epoch, std::int64_t first, std::int64_t n,
+                         std::int64_t stride, batch_maker maker, data_element& x) {
+    const std::int64_t size = of.input().size();
+    const std::int64_t count = size == endless ? n : std::min(n, (size - first - 1) / stride + 1);
+    std::vector<data_element> all(static_cast<std::size_t>(count));
+    std::vector<const data_element*> elements;
+    for (data_element& single : all) {
+        of.input().at(first, epoch, single);
+        first += stride;
+        elements.push_back(&single);
+    }
+    maker.make(elements, x);
+}
+// Why a step that needs to know how many elements its input has gives none by their numbers.
+inline std::string no_access_by_count(const data_node& of) {
+    if (std::string why = of.input().no_access(); !why.empty()) return why;
+    return of.input().size() == size_unknown ? of.step() + " does not know how many elements there are" : std::string();
+}
+
 class batched_node final : public data_node {
 public:
     batched_node(std::string step, pointer from, std::int64_t n, bool drop, extent size, bool padded,
@@ -104,21 +123,13 @@ public:
         const std::int64_t size = input().size();
         return size < 0 ? size : size / n_ + (!drop_ && size % n_ != 0);
     }
-    std::string no_access() const override {
-        if (std::string why = input().no_access(); !why.empty()) return why;
-        return input().size() == size_unknown ? step() + " does not know how many elements there are" : std::string();
+    std::string no_access() const override { return no_access_by_count(*this); }
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        put_together(*this, epoch, i * n_, n_, 1, batch_maker(step(), input().components(), padded_, &fill_), x);
     }
-    void at(std::int64_t i, data_element& x) const override {
-        const std::int64_t size = input().size(), first = i * n_;
-        const std::int64_t count = size == endless ? n_ : std::min(n_, size - first);
-        std::vector<data_element> all(static_cast<std::size_t>(count));
-        std::vector<const data_element*> elements;
-        for (std::int64_t k = 0; k < count; ++k) {
-            data_element& single = all[static_cast<std::size_t>(k)];
-            input().at(first + k, single);
-            elements.push_back(&single);
-        }
-        batch_maker(step(), input().components(), padded_, &fill_).make(elements, x);
+    row_count count_rows() const override {
+        const std::int64_t size = input().size();
+        return {n_, size < 0 || !drop_ ? size : size / n_ * n_};
     }
 
 private:
@@ -331,6 +342,18 @@ class unbatched_node final : public data_node {
 public:
     explicit unbatched_node(pointer from) : data_node("unbatch", rows_of_types(from->components()), {from}) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::int64_t size() const override { return input().count_rows().all; }
+    std::string no_access() const override {
+        if (input().count_rows().each > 0) return input().no_access();
+        return step() + " knows numbers of rows where they are a number in the types, or right behind batch()";
+    }
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        const std::int64_t rows = input().count_rows().each;
+        data_element batch;
+        input().at(i / rows, epoch, batch);
+        x.clear();
+        for (any_array& a : batch) x.push_back(a.row(i % rows));
+    }
 
 private:
     static std::vector<tensor_type> rows_of_types(std::vector<tensor_type> types) {
@@ -391,81 +414,6 @@ TENON_INLINE data_node::pointer unbatched(data_node::pointer from) {
     return std::make_shared<unbatched_node>(std::move(from));
 }
 
-class windowed_node final : public data_node {
-public:
-    windowed_node(pointer from, std::int64_t n, std::int64_t shift, std::int64_t stride, bool drop, extent size) :
-        data_node("window(" + std::to_string(n) + ")", stacked_types("window", from->components(), size), {from}),
-        n_(n),
-        shift_(shift),
-        stride_(stride),
-        drop_(drop) {}
-    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
-
-private:
-    class stream final : public element_stream {
-    public:
-        stream(const windowed_node& n, pipeline& p) :
-            node_(n), from_(open_step(n.input(), p)), maker_(n.step(), n.input().components(), false) {}
-        bool next(data_element& x) override {
-            const std::int64_t wanted = (node_.n_ - 1) * node_.stride_ + 1;
-            while (!ended_ && static_cast<std::int64_t>(held_.size()) < wanted) {
-                data_element single;
-                if (!from_->next(single)) ended_ = true;
-                else if (skipped_ > 0) --skipped_;
-                else held_.push_back(std::move(single));
-            }
-            if (held_.empty() || (node_.drop_ && static_cast<std::int64_t>(held_.size()) < wanted)) return false;
-            std::vector<const data_element*> elements;
-            for (std::size_t i = 0; i < held_.size() && static_cast<std::int64_t>(elements.size()) < node_.n_;
-                 i += static_cast<std::size_t>(node_.stride_))
-                elements.push_back(&held_[i]);
-            try {
-                maker_.make(elements, x);
-            } catch (...) { // what makes no window is left behind
-                go_on();
-                throw;
-            }
-            go_on();
-            return true;
-        }
-        void save(state_writer& to) override {
-            to.number(ended_);
-            to.number(static_cast<std::uint64_t>(skipped_));
-            to.number(held_.size());
-            for (const data_element& e : held_) to.element(e);
-            from_->save(to);
-        }
-        void restore(state_reader& from) override {
-            ended_ = from.number(0, 1) != 0;
-            skipped_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(node_.shift_)));
-            const std::uint64_t count = from.number(0, static_cast<std::uint64_t>((node_.n_ - 1) * node_.stride_ + 1));
-            for (std::uint64_t i = 0; i < count; ++i) held_.push_back(from.element(node_.input().components()));
-            from_->restore(from);
-        }
-
-    private:
-        void go_on() {
-            const auto gone = std::min(static_cast<std::int64_t>(held_.size()), node_.shift_);
-            held_.erase(held_.begin(), held_.begin() + gone);
-            skipped_ = node_.shift_ - gone;
-        }
-        const windowed_node& node_;
-        std::unique_ptr<element_stream> from_;
-        batch_maker maker_;
-        std::deque<data_element> held_; // from the window's first element on
-        std::int64_t skipped_ = 0;      // elements that come between two windows
-        bool ended_ = false;
-    };
-    const std::int64_t n_, shift_, stride_;
-    const bool drop_;
-};
-
-TENON_INLINE data_node::pointer windowed(data_node::pointer from, std::int64_t n, std::int64_t shift,
-                                         std::int64_t stride, bool drop_remainder, extent size) {
-    if (n < 1 || shift < 1 || stride < 1 || n > (std::int64_t{1} << 40) / stride)
-        throw invalid_argument_error("window: " + std::to_string(n) + " elements, a shift of " + std::to_string(shift) +
-                                     " and a stride of " + std::to_string(stride) + "; give 1 or more for each");
-    return std::make_shared<windowed_node>(std::move(from), n, shift, stride, drop_remainder, size);
-}
-
 } // namespace tenon::detail
+
+#include <tenon/data/steps/carrying/windows.inl>

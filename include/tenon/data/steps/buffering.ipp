@@ -26,7 +26,7 @@ public:
     bool may_wait() const override { return true; }
     std::int64_t size() const override { return input().size(); }
     std::string no_access() const override { return input().no_access(); }
-    void at(std::int64_t i, data_element& x) const override { input().at(i, x); }
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override { input().at(i, epoch, x); }
 
 private:
     // A thread takes elements ahead. Who finds none there, while the thread is not taking one, takes it himself: he would only wait. Where

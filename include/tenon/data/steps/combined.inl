@@ -54,10 +54,10 @@ public:
         if (input(0).size() != size_unknown) return {};
         return step() + " does not know how many elements its first data set has";
     }
-    void at(std::int64_t i, data_element& x) const override {
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
         const std::int64_t first = input(0).size();
-        if (first == endless || i < first) input(0).at(i, x);
-        else input(1).at(i - first, x);
+        if (first == endless || i < first) input(0).at(i, epoch, x);
+        else input(1).at(i - first, epoch, x);
     }
 
 private:
@@ -115,11 +115,11 @@ public:
             if (std::string why = i->no_access(); !why.empty()) return why;
         return {};
     }
-    void at(std::int64_t i, data_element& x) const override {
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
         x.clear();
         data_element part;
         for (const pointer& from : inputs()) {
-            from->at(i, part);
+            from->at(i, epoch, part);
             for (any_array& a : part) x.push_back(std::move(a));
         }
     }

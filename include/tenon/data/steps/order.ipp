@@ -18,16 +18,19 @@ inline void require_at_least(const char* what, std::int64_t given, std::int64_t 
                                      std::to_string(least) + " or more");
 }
 
-// What moves the input's elements as they are: rows stay rows. Make(stream kind, pipeline, node) gives the stream; place(node, i) the
-// number that element i has in the input, nothing where there is no saying.
+// Whether each going through gives another order; whether one goes through the input several times.
+enum class ordering_kind { same, changes, rounds };
+
+// What moves the input's elements as they are: rows stay rows. Make(stream kind, pipeline, node) gives the stream; place(node, i, epoch) the
+// number that element i has in the input, of which epoch it makes the input's.
 template <class Make, class Place> class ordering_node final : public data_node {
 public:
-    ordering_node(std::string step, pointer from, std::int64_t size, Make make, Place place, bool changes) :
+    ordering_node(std::string step, pointer from, std::int64_t size, Make make, Place place, ordering_kind kind) :
         data_node(std::move(step), from->components(), {from}),
         size_(size),
         make_(std::move(make)),
         place_(std::move(place)),
-        changes_(changes) {}
+        kind_(kind) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override {
         return make_.template operator()<element_stream>(*this, p);
     }
@@ -40,23 +43,27 @@ public:
         if constexpr (std::is_same_v<Place, const char*>) return step() + " " + place_;
         else return input().no_access();
     }
-    void at(std::int64_t i, data_element& x) const override {
-        if constexpr (std::is_same_v<Place, const char*>) data_node::at(i, x);
-        else input().at(place_(*this, i), x);
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        if constexpr (std::is_same_v<Place, const char*>) data_node::at(i, epoch, x);
+        else {
+            const std::int64_t place = place_(*this, i, epoch);
+            input().at(place, epoch, x);
+        }
     }
-    bool changes() const override { return changes_; }
+    bool changes() const override { return kind_ == ordering_kind::changes; }
+    bool has_rounds() const override { return kind_ == ordering_kind::rounds || data_node::has_rounds(); }
 
 private:
     const std::int64_t size_;
     const Make make_;
     const Place place_; // or why there is none, in words
-    const bool changes_;
+    const ordering_kind kind_;
 };
 template <class Make, class Place>
 data_node::pointer ordering(std::string step, data_node::pointer from, std::int64_t size, Make make, Place place,
-                            bool changes = false) {
+                            ordering_kind kind = ordering_kind::same) {
     return std::make_shared<ordering_node<Make, Place>>(std::move(step), std::move(from), size, std::move(make),
-                                                        std::move(place), changes);
+                                                        std::move(place), kind);
 }
 
 template <class Stream> class skip_stream final : public Stream {
@@ -241,9 +248,10 @@ private:
     std::unique_ptr<Stream> from_;
 };
 
-// The order in which a shuffle of the first epoch gives n elements: what shuffle_stream does with their numbers.
-inline std::vector<std::int64_t> shuffled_places(std::int64_t n, std::int64_t buffer, std::uint64_t seed) {
-    order_generator random(seed, 0);
+// The order in which a shuffle gives n elements: what shuffle_stream does with their numbers.
+inline std::vector<std::int64_t> shuffled_places(std::int64_t n, std::int64_t buffer, std::uint64_t seed,
+                                                 std::uint64_t epoch) {
+    order_generator random(seed, epoch);
     std::vector<std::int64_t> held, places;
     places.reserve(static_cast<std::size_t>(n));
     for (std::int64_t next = 0; next < n || !held.empty();) {
@@ -255,6 +263,25 @@ inline std::vector<std::int64_t> shuffled_places(std::int64_t n, std::int64_t bu
     return places;
 }
 
+// The order of the epoch that was asked for last: where its elements are in the input. Thread-safe.
+class kept_order {
+public:
+    using places = std::shared_ptr<const std::vector<std::int64_t>>;
+    template <class F> places of_epoch(std::uint64_t epoch, F make) {
+        const std::lock_guard lock(guard_);
+        if (!places_ || epoch_ != epoch) {
+            places_ = std::make_shared<const std::vector<std::int64_t>>(make(epoch));
+            epoch_ = epoch;
+        }
+        return places_;
+    }
+
+private:
+    std::mutex guard_;
+    std::uint64_t epoch_ = 0;
+    places places_;
+};
+
 TENON_INLINE data_node::pointer skipped(data_node::pointer from, std::int64_t n) {
     require_at_least("skip: the number of elements", n, 0);
     const std::int64_t size = from->size();
@@ -263,7 +290,7 @@ TENON_INLINE data_node::pointer skipped(data_node::pointer from, std::int64_t n)
         [n]<class Stream>(const data_node& self, pipeline& p) {
             return std::make_unique<skip_stream<Stream>>(open_as<Stream>(self.input(), p), n);
         },
-        [n](const data_node&, std::int64_t i) { return i + n; });
+        [n](const data_node&, std::int64_t i, std::uint64_t&) { return i + n; });
 }
 
 TENON_INLINE data_node::pointer taken(data_node::pointer from, std::int64_t n) {
@@ -274,7 +301,7 @@ TENON_INLINE data_node::pointer taken(data_node::pointer from, std::int64_t n) {
         [n]<class Stream>(const data_node& self, pipeline& p) {
             return std::make_unique<take_stream<Stream>>(open_as<Stream>(self.input(), p), n);
         },
-        [n](const data_node&, std::int64_t i) {
+        [n](const data_node&, std::int64_t i, std::uint64_t&) {
             if (i >= n) throw_no_element(i, n);
             return i;
         });
@@ -292,7 +319,7 @@ TENON_INLINE data_node::pointer sharded(data_node::pointer from, std::int64_t co
         [count, index]<class Stream>(const data_node& self, pipeline& p) {
             return std::make_unique<shard_stream<Stream>>(open_as<Stream>(self.input(), p), count, index);
         },
-        [count, index](const data_node&, std::int64_t i) { return i * count + index; });
+        [count, index](const data_node&, std::int64_t i, std::uint64_t&) { return i * count + index; });
 }
 
 TENON_INLINE data_node::pointer repeated(data_node::pointer from, std::int64_t times) {
@@ -306,12 +333,26 @@ TENON_INLINE data_node::pointer repeated(data_node::pointer from, std::int64_t t
     std::int64_t all = known ? size * times : size_unknown;
     if (size == endless || (size > 0 && times < 0)) all = times == 0 ? 0 : endless;
     if (size == 0) all = 0;
+    const std::string name = times < 0 ? "repeat" : step_name("repeat", times);
+    const auto make = [times]<class Stream>(const data_node& self, pipeline& p) {
+        return std::make_unique<repeat_stream<Stream>>(self.input(), p, times);
+    };
+    if (size == size_unknown)
+        return ordering(name, std::move(from), all, make, "does not know how many elements a round has",
+                        ordering_kind::rounds);
+    // How often what is before an inner one was opened depends on how much of it was taken.
+    if (from->differs_by_epoch() && from->has_rounds())
+        return ordering(name, std::move(from), all, make, "has others in each round of another repeat",
+                        ordering_kind::rounds);
     return ordering(
-        times < 0 ? "repeat" : step_name("repeat", times), std::move(from), all,
-        [times]<class Stream>(const data_node& self, pipeline& p) {
-            return std::make_unique<repeat_stream<Stream>>(self.input(), p, times);
+        name, std::move(from), all, make,
+        [](const data_node& self, std::int64_t i, std::uint64_t& epoch) {
+            const std::int64_t round = self.input().size();
+            if (round == endless) return i; // there is no second one
+            epoch = static_cast<std::uint64_t>(i / round);
+            return i % round;
         },
-        "may have others in each round: ask what is before it for element i modulo its size");
+        ordering_kind::rounds);
 }
 
 TENON_INLINE data_node::pointer shuffled(data_node::pointer from, std::int64_t buffer, std::uint64_t seed,
@@ -322,20 +363,20 @@ TENON_INLINE data_node::pointer shuffled(data_node::pointer from, std::int64_t b
     const auto make = [buffer, seed, each_epoch_anew]<class Stream>(const data_node& self, pipeline& p) {
         return std::make_unique<shuffle_stream<Stream>>(self, p, buffer, seed, each_epoch_anew);
     };
+    const ordering_kind kind = each_epoch_anew ? ordering_kind::changes : ordering_kind::same;
     if (size < 0)
         return ordering(step_name("shuffle", buffer), std::move(from), size, make,
-                        "has an order only where it is known how many there are", each_epoch_anew);
-    struct order {
-        std::once_flag known;
-        std::vector<std::int64_t> places; // where elements of the first epoch are in the input
-    };
+                        "has an order only where it is known how many there are", kind);
     return ordering(
         step_name("shuffle", buffer), std::move(from), size, make,
-        [buffer, seed, o = std::make_shared<order>()](const data_node& self, std::int64_t i) {
-            std::call_once(o->known, [&] { o->places = shuffled_places(self.input().size(), buffer, seed); });
-            return o->places[static_cast<std::size_t>(i)];
+        [buffer, seed, each_epoch_anew, kept = std::make_shared<kept_order>()](const data_node& self, std::int64_t i,
+                                                                               std::uint64_t& epoch) {
+            const auto places = kept->of_epoch(each_epoch_anew ? epoch : 0, [&](std::uint64_t e) {
+                return shuffled_places(self.input().size(), buffer, seed, e);
+            });
+            return (*places)[static_cast<std::size_t>(i)];
         },
-        each_epoch_anew);
+        kind);
 }
 
 class enumerated_node final : public data_node {
@@ -345,8 +386,8 @@ public:
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::int64_t size() const override { return input().size(); }
     std::string no_access() const override { return input().no_access(); }
-    void at(std::int64_t i, data_element& x) const override {
-        input().at(i, x);
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        input().at(i, epoch, x);
         add_number(first_ + i, x);
     }
 

@@ -150,11 +150,21 @@ public:
     virtual std::int64_t size() const { return size_unknown; }
     /// Why its elements cannot be had by their numbers, in words that begin with the step's name; empty: at() gives them.
     virtual std::string no_access() const;
-    /// Element i, from 0 on and less than size(), of those that come when it is gone through for the first time: memory of its own. Any thread,
-    /// as far as the functions of the user that it calls can be called from any.
-    virtual void at(std::int64_t i, data_element& x) const;
-    /// Whether each going through gives others, or another order.
+    /// Element i, from 0 on and less than size(), of those that come when it is gone through for the time `epoch`, the first one being 0: memory
+    /// of its own. Any thread, as far as the functions of the user that it calls can be called from any.
+    virtual void at(std::int64_t i, std::uint64_t epoch, data_element& x) const;
+    /// Where its elements are `each` rows along dimension 0, of which there are `all`, the last element perhaps of fewer. each is 0 where nobody
+    /// knows; `all` as size().
+    struct row_count {
+        std::int64_t each = 0, all = size_unknown;
+    };
+    virtual row_count count_rows() const;
+    /// Whether this step gives others each time that it is gone through, or another order.
     virtual bool changes() const { return false; }
+    /// The same of all steps up to this one.
+    virtual bool differs_by_epoch() const;
+    /// Whether a step up to this one goes through what is before it several times.
+    virtual bool has_rounds() const;
 
     const std::vector<tensor_type>& components() const final { return types_; }
     std::unique_ptr<element_stream> open() const final { return open(data_options{}); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -215,7 +216,27 @@ TENON_INLINE void throw_no_element(std::int64_t i, std::int64_t size) {
 
 TENON_INLINE std::string data_node::no_access() const { return step_ + " makes its elements one after another"; }
 
-TENON_INLINE void data_node::at(std::int64_t, data_element&) const {
+TENON_INLINE bool data_node::differs_by_epoch() const {
+    return changes() ||
+           std::any_of(inputs_.begin(), inputs_.end(), [](const pointer& i) { return i->differs_by_epoch(); });
+}
+
+TENON_INLINE bool data_node::has_rounds() const {
+    return std::any_of(inputs_.begin(), inputs_.end(), [](const pointer& i) { return i->has_rounds(); });
+}
+
+TENON_INLINE data_node::row_count data_node::count_rows() const {
+    const auto first = [](const tensor_type& t) { return t.extents.rank() > 0 ? t.extents[0] : extent{}; };
+    const extent rows = first(types_[0]);
+    for (const tensor_type& t : types_)
+        if (!first(t).is_number() || !(first(t) == rows) || rows.size == 0) return {};
+    const std::int64_t n = size();
+    return {rows.size, n < 0                                                      ? n
+                       : n > std::numeric_limits<std::int64_t>::max() / rows.size ? size_unknown
+                                                                                  : n * rows.size};
+}
+
+TENON_INLINE void data_node::at(std::int64_t, std::uint64_t, data_element&) const {
     throw internal_error("data set: " + no_access() + ", and was asked for one");
 }
 

@@ -49,7 +49,7 @@ public:
     bool gives_rows_as_they_lie() const override { return true; }
     std::int64_t size() const override { return count_; }
     std::string no_access() const override { return {}; }
-    void at(std::int64_t i, data_element& x) const override { take_row(rows_, i, x); }
+    void at(std::int64_t i, std::uint64_t, data_element& x) const override { take_row(rows_, i, x); }
 
 private:
     const data_rows rows_;
@@ -92,7 +92,7 @@ public:
         return static_cast<std::int64_t>(std::min<std::uint64_t>(size_, std::numeric_limits<std::int64_t>::max()));
     }
     std::string no_access() const override { return {}; }
-    void at(std::int64_t i, data_element& x) const override { put(static_cast<std::uint64_t>(i), x); }
+    void at(std::int64_t i, std::uint64_t, data_element& x) const override { put(static_cast<std::uint64_t>(i), x); }
 
 private:
     void put(std::uint64_t i, data_element& x) const {
@@ -313,7 +313,9 @@ public:
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::int64_t size() const override { return endless; }
     std::string no_access() const override { return {}; }
-    void at(std::int64_t i, data_element& x) const override { draw(0, static_cast<std::uint64_t>(i), x); }
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        draw(epoch, static_cast<std::uint64_t>(i), x);
+    }
     bool changes() const override { return true; }
 
 private:

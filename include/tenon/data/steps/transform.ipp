@@ -67,9 +67,9 @@ public:
         if (function->may_leave_out()) return step() + " does not know which elements it leaves out";
         return input().no_access();
     }
-    void at(std::int64_t i, data_element& x) const override {
-        input().at(i, x);
-        (void)apply_to(*function, step(), x, 0, static_cast<std::uint64_t>(i));
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        input().at(i, epoch, x);
+        (void)apply_to(*function, step(), x, epoch, static_cast<std::uint64_t>(i));
     }
     bool changes() const override { return function->draws(); }
 

@@ -30,8 +30,10 @@ public:
         if (input().size() == endless) return step() + " cannot keep a data set without end";
         return {};
     }
+    bool differs_by_epoch() const override { return false; }
+    bool has_rounds() const override { return false; }
     // Whoever asks first goes through all of it where nobody has.
-    void at(std::int64_t i, data_element& x) const override {
+    void at(std::int64_t i, std::uint64_t, data_element& x) const override {
         const auto all = gathered();
         if (i >= static_cast<std::int64_t>(all->size())) throw_no_element(i, static_cast<std::int64_t>(all->size()));
         x = copied((*all)[static_cast<std::size_t>(i)]);

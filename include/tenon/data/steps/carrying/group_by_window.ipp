@@ -19,7 +19,7 @@ public:
     std::unique_ptr<element_stream> make(pipeline&) const override { return std::make_unique<stream>(*this); }
     std::int64_t size() const override { return static_cast<std::int64_t>(all_.size()); }
     std::string no_access() const override { return {}; }
-    void at(std::int64_t i, data_element& x) const override {
+    void at(std::int64_t i, std::uint64_t, data_element& x) const override {
         x.clear(); // who takes one may write to it
         for (const any_array& a : all_[static_cast<std::size_t>(i)]) x.push_back(a.copy());
     }
@@ -31,7 +31,7 @@ private:
         explicit stream(const window_node& n) : node_(n) {}
         bool next(data_element& x) override {
             if (at_ == node_.size()) return false;
-            node_.at(at_++, x);
+            node_.at(at_++, 0, x);
             return true;
         }
         void save(state_writer& to) override { to.number(static_cast<std::uint64_t>(at_)); }

@@ -21,7 +21,11 @@ public:
     bool may_wait() const override { return true; } // what is before it is asked for any element
     std::int64_t size() const override { return static_cast<std::int64_t>(places_.size()); }
     std::string no_access() const override { return input().no_access(); }
-    void at(std::int64_t i, data_element& x) const override { input().at(places_[static_cast<std::size_t>(i)], x); }
+    void at(std::int64_t i, std::uint64_t, data_element& x) const override {
+        input().at(places_[static_cast<std::size_t>(i)], 0, x);
+    }
+    bool differs_by_epoch() const override { return false; }
+    bool has_rounds() const override { return false; }
 
 private:
     template <class Stream> class stream final : public Stream {
@@ -39,7 +43,7 @@ private:
 
     private:
         void take(std::int64_t place, std::int64_t& x) const { x = place; }
-        void take(std::int64_t place, data_element& x) const { node_.input().at(place, x); }
+        void take(std::int64_t place, data_element& x) const { node_.input().at(place, 0, x); }
         const selected_node& node_;
         std::size_t at_ = 0;
     };
