@@ -126,8 +126,97 @@ TEST_CASE("tables of pyarrow in Arrow files and streams, and in Feather, are rea
     CHECK(contains(message_of<tn::unimplemented_error>([&] { old.next(); }), "it is Feather version 1"));
 }
 
+namespace {
+// A list of any length.
+using some_floats = tn::component<float, tn::shape<tn::dyn>>;
+std::vector<float> listed(const tn::array<float, tn::shape<tn::dyn>>& a) { return {a.data(), a.data() + a.size()}; }
+} // namespace
+
+TEST_CASE("tables of pyarrow with structs, also in lists and maps, are read by the names of fields") {
+    if (!folder()) return;
+    const std::string in = folder();
+    const std::vector<std::string> names{"before",     "place.city", "place.at.x", "place.at.y", "place.zip", "path.x",
+                                         "path.y",     "tags.key",   "tags.value", "pair.x",     "pair.y",    "money",
+                                         "a.b"};
+    const auto columns = tn::data::columns<std::int64_t, std::string, float, std::int32_t, some_floats, some_floats,
+                                           tn::component<std::string, tn::shape<tn::dyn>>,
+                                           tn::component<std::int64_t, tn::shape<tn::dyn>>,
+                                           tn::component<float, tn::shape<2>>, double, std::int8_t>(
+        "before", "place.city", "place.at.y", "place.zip", "path.x", "path.y", "tags.key", "tags.value", "pair.x",
+        "money", "a.b");
+    tn::data::table_read_options o;
+    o.defaults.resize(11);
+    o.defaults[1] = "nowhere";
+    o.defaults[2] = "7.5";
+    o.defaults[3] = "-1";
+    o.defaults[4] = o.defaults[5] = "0"; // of none there is none
+    for (const bool parquet : {true, false}) {
+        const auto set = parquet ? tn::data::parquet(in + "/nested.parquet", columns, o)
+                                 : tn::data::arrow_file(in + "/nested.arrow", columns, o);
+        std::vector<std::string> found;
+        for (const auto& c :
+             parquet ? tn::data::parquet_columns(in + "/nested.parquet") : tn::data::arrow_columns(in + "/nested.arrow"))
+            found.push_back(c.name);
+        CHECK(found == names);
+        std::int64_t i = 0;
+        for (const auto& [before, city, y, zip, px, py, keys, values, pair, money, ab] : set) {
+            const bool none = i % 6 == 0;
+            const auto f = static_cast<float>(i);
+            CHECK(before == i);
+            CHECK(city == (none ? "nowhere" : "city " + std::to_string(i % 9)));
+            CHECK(y == (none || i % 4 == 0 ? 7.5F : -f));
+            CHECK(zip == (none ? -1 : 1000 + i));
+            std::vector<float> xs, ys;
+            for (std::int64_t k = 0; k < i % 4 && i % 5 != 0; ++k) {
+                xs.push_back(static_cast<float>(k));
+                ys.push_back(f);
+            }
+            CHECK(listed(px) == xs);
+            CHECK(listed(py) == ys);
+            REQUIRE(keys.size() == i % 3);
+            REQUIRE(values.size() == i % 3);
+            for (std::int64_t k = 0; k < i % 3; ++k) {
+                CHECK(keys(k) == "t" + std::to_string(k));
+                CHECK(values(k) == i * k);
+            }
+            CHECK(pair(0) == f);
+            CHECK(pair(1) == f + 0.5F);
+            CHECK(money == doctest::Approx(static_cast<double>(i) * 1e18).epsilon(1e-15));
+            CHECK(ab == i % 7);
+            ++i;
+        }
+        CHECK(i == 1000);
+    }
+    const auto refused = [&](const char* name) {
+        return message_of<tn::invalid_argument_error>([&] {
+            auto it = tn::data::parquet(in + "/nested.parquet", tn::data::columns<std::string>(name)).iterate();
+            for (int k = 0; k < 3; ++k) (void)it.next();
+        });
+    };
+    CHECK(contains(refused("place"), "column \"place\" is a struct, whose fields are columns; its columns are \"before\""));
+    CHECK(contains(refused("place.country"), "there is no column called \"place.country\""));
+    CHECK(contains(refused("place.zip"), "column \"place.zip\" is int32, and the component string"));
+    CHECK(contains(refused("place.city"), "row 0 of row group 0, column \"place.city\": it is null"));
+}
+
+TEST_CASE("tables of pyarrow with views of texts and lists are read") {
+    if (!folder()) return;
+    std::int64_t i = 0;
+    for (const auto& [text, list] : tn::data::arrow_file(
+             std::string(folder()) + "/views.arrow",
+             tn::data::columns<std::string, tn::component<std::int32_t, tn::shape<tn::dyn>>>("text", "list"))) {
+        CHECK(text == (i % 2 != 0 ? "a text that is longer than twelve bytes " : "short ") + std::to_string(i));
+        REQUIRE(list.size() == i % 4);
+        for (const std::int32_t v : list.span()) CHECK(v == i);
+        ++i;
+    }
+    CHECK(i == 1000);
+}
+
 TEST_CASE("tables of pyarrow's reader are those that were written") {
     if (!folder()) return;
     tn::write_parquet(std::string(folder()) + "/t.parquet", flats(0, 500), {.group_rows = 150});
     tn::write_arrow(std::string(folder()) + "/t.arrow", flats(0, 500), {.group_rows = 150});
+    tn::write_parquet(std::string(folder()) + "/s.parquet", placed(70), {.structs = true, .group_rows = 30});
+    tn::write_arrow(std::string(folder()) + "/s.arrow", placed(70), {.structs = true, .group_rows = 30});
 }

@@ -45,8 +45,40 @@ def tables():
     })
 
 
+def nested():
+    """Structs in structs, in lists, and maps; some of them null; texts and lists as views, large ones, wide decimals."""
+    n = range(ROWS)
+    point = pa.struct([("x", pa.float32()), ("y", pa.float32())])
+    place = pa.struct([("city", pa.string()), ("at", point), ("zip", pa.int32())])
+    return pa.table({
+        "before": column(n, pa.int64()),
+        "place": column((None if i % 6 == 0 else {"city": f"city {i % 9}", "at": None if i % 4 == 0 else {"x": i / 2, "y": -i}, "zip": 1000 + i} for i in n), place),
+        "path": column((None if i % 5 == 0 else [{"x": k, "y": i} for k in range(i % 4)] for i in n), pa.list_(point)),
+        "tags": column(([(f"t{k}", i * k) for k in range(i % 3)] for i in n), pa.map_(pa.string(), pa.int64())),
+        "pair": column(([{"x": i, "y": 1}, {"x": i + 0.5, "y": 2}] for i in n), pa.list_(point, 2)),
+        "money": column((decimal.Decimal(i * 10**20) / 100 for i in n), pa.decimal256(60, 2)),
+        "a.b": column((i % 7 for i in n), pa.int8()),
+    })
+
+
+def views():
+    n = range(ROWS)
+    return pa.table({
+        "text": column((f"a text that is longer than twelve bytes {i}" if i % 2 else f"short {i}" for i in n), pa.string_view()),
+        "list": column(([i] * (i % 4) for i in n), pa.list_view(pa.int32())),
+    })
+
+
+def split(table, folder):
+    with pa.ipc.new_file(folder, table.schema) as out:
+        out.write_table(table, max_chunksize=99)
+
+
 if command == "write":
     table = tables()
+    pq.write_table(nested(), f"{folder}/nested.parquet", row_group_size=300)
+    split(nested(), f"{folder}/nested.arrow")
+    split(views(), f"{folder}/views.arrow")
     pq.write_table(table, f"{folder}/snappy.parquet", row_group_size=300)
     pq.write_table(table, f"{folder}/zstd.parquet", compression="zstd", version="1.0", data_page_size=512, write_page_checksum=True)
     pq.write_table(table, f"{folder}/plain.parquet", compression="none", use_dictionary=False, data_page_version="2.0")
@@ -73,4 +105,9 @@ else:
         assert kinds[:4] == ["int32", "float", "string", "bool"], kinds
         assert kinds[4].startswith("fixed_size_list<") and kinds[4].endswith("[2]"), kinds
     assert pq.ParquetFile(f"{folder}/t.parquet").num_row_groups == 4
+    for path, read in (("s.parquet", pq.read_table), ("s.arrow", feather.read_table)):
+        table = read(f"{folder}/{path}")
+        wanted = [{"id": i, "place": {"city": f"city {i % 3}", "at": {"x": i / 2, "y": [i, i + 1]}}, "last": -i} for i in range(70)]
+        assert table.to_pylist() == wanted, (path, table.to_pylist()[:2])
+        assert str(table.schema.field("place").type).startswith("struct<city: string"), table.schema
     print("pyarrow reads what was written")

@@ -38,6 +38,30 @@ inline bool is_flat(const flat_row& r, std::int32_t i) {
     return same;
 }
 
+/// Whose columns are fields of structs, which do not stand beside each other.
+struct placed_row {
+    std::int32_t id = 0;
+    std::string city;
+    float x = 0;
+    std::int64_t last = 0;
+    tenon::array<std::int32_t, tenon::shape<2>> y;
+    static constexpr auto fields() {
+        return tenon::record_fields("id", &placed_row::id, "place.city", &placed_row::city, "place.at.x",
+                                    &placed_row::x, "last", &placed_row::last, "place.at.y", &placed_row::y);
+    }
+};
+inline placed_row placed_of(std::int64_t i) {
+    placed_row r;
+    r.id = static_cast<std::int32_t>(i);
+    r.city = "city " + std::to_string(i % 3);
+    r.x = static_cast<float>(i) / 2;
+    r.last = -i;
+    r.y.data()[0] = r.id;
+    r.y.data()[1] = r.id + 1;
+    return r;
+}
+inline tenon::data_set<placed_row> placed(std::int64_t n) { return tenon::data::range(n).map_host(placed_of); }
+
 /// begin .. end - 1, as rows.
 inline tenon::data_set<flat_row> flats(std::int64_t begin, std::int64_t end) {
     return tenon::data::range(begin, end).map_host([](std::int64_t i) {

@@ -120,6 +120,35 @@ TEST_CASE("columns are chosen by their names, in any order, and numbers become t
     });
 }
 
+TEST_CASE("fields of structs are columns whose names have points, written and read") {
+    for_each_format([](const char*, auto write, auto read) {
+        const temporary_folder folder;
+        for (const bool structs : {true, false}) { // which are read alike
+            write(folder / "t", placed(50), {.structs = structs, .group_rows = 20});
+            int64_t i = 0;
+            for (const placed_row& r : read(of<placed_row>, {folder / "t"})) {
+                const placed_row w = placed_of(i++);
+                CHECK(std::tie(r.id, r.city, r.x, r.last) == std::tie(w.id, w.city, w.x, w.last));
+                CHECK(r.y.untyped() == w.y.untyped());
+            }
+            CHECK(i == 50);
+        }
+        CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                           write(folder / "t", tn::data::zip(tn::data::range(1), tn::data::range(1)),
+                                 {.columns = {"a", "a.b"}, .structs = true});
+                       }),
+                       "column \"a.b\" is a struct of others, too"));
+    });
+    CHECK(contains(message_of<tn::invalid_argument_error>([] {
+                       (void)tn::data::parquet("t", tn::data::columns<float>({"x", "y"}));
+                   }),
+                   "parquet: 2 names for one component, which is one column"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([] {
+                       (void)tn::data::parquet("t", tn::data::columns<float>("x"), {.columns = {"x"}});
+                   }),
+                   "columns<..> names the columns; leave `columns` empty"));
+}
+
 TEST_CASE("lists are arrays: of lists of lists, of one list, and of any length") {
     for_each_format([](const char*, auto write, auto read) {
         const temporary_folder folder;

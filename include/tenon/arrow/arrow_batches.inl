@@ -19,6 +19,7 @@
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
 
+#include <tenon/arrow/arrow_fields.inl>
 #include <tenon/arrow/arrow_input.inl>
 #include <tenon/io/files/compressed.hpp>
 #include <tenon/io/files/crc32c.hpp>
@@ -39,8 +40,8 @@ public:
 
     // Of all columns of the file.
     virtual const ::arrow::Schema& schema() const = 0;
-    // The columns that batches have from now on, by their place in the schema, which ascends.
-    virtual void choose(const std::vector<int>& fields) = 0;
+    // What batches have from now on: the columns of these leaves, in the file's order, of structs perhaps these fields alone.
+    virtual void choose(const std::vector<leaf_column>& leaves) = 0;
     // The next batch, which is of group(); nullptr at the end. What it throws is of a group, and the next call goes on behind it.
     virtual pointer next() = 0;
     virtual std::int64_t group() const = 0;
@@ -67,9 +68,12 @@ public:
         });
     }
     const ::arrow::Schema& schema() const override { return *schema_; }
-    void choose(const std::vector<int>& fields) override {
+    void choose(const std::vector<leaf_column>& leaves) override {
         leaves_.clear();
-        for (const int f : fields) add_leaves(reader_->manifest().schema_fields[static_cast<std::size_t>(f)]);
+        for (const leaf_column& l : leaves)
+            add_leaves(reader_->manifest().schema_fields[static_cast<std::size_t>(l.column)], l.fields);
+        std::sort(leaves_.begin(), leaves_.end());
+        leaves_.erase(std::unique(leaves_.begin(), leaves_.end()), leaves_.end());
     }
     pointer next() override {
         return in_->guarded([&]() -> pointer {
@@ -97,10 +101,12 @@ public:
     const char* unit() const override { return "row group"; }
 
 private:
-    // The leaves of a column of lists, and of others one.
-    void add_leaves(const ::parquet::arrow::SchemaField& f) {
+    // Those below these fields. Lists have one child, which is no field.
+    void add_leaves(const ::parquet::arrow::SchemaField& f, std::span<const std::string> fields) {
         if (f.is_leaf()) leaves_.push_back(f.column_index);
-        for (const ::parquet::arrow::SchemaField& child : f.children) add_leaves(child);
+        const bool chosen = !fields.empty() && storage_type_of(*f.field->type()).id() == ::arrow::Type::STRUCT;
+        for (const ::parquet::arrow::SchemaField& child : f.children)
+            if (!chosen || child.field->name() == fields[0]) add_leaves(child, chosen ? fields.subspan(1) : fields);
     }
     std::unique_ptr<::arrow::RecordBatchReader> open(int group) {
         // Rows of large values, such as images, are fewer.
@@ -153,8 +159,11 @@ public:
         schema_ = file_ ? file_->schema() : stream_->schema();
     }
     const ::arrow::Schema& schema() const override { return *schema_; }
-    void choose(const std::vector<int>& fields) override {
-        options_.included_fields = fields;
+    void choose(const std::vector<leaf_column>& leaves) override {
+        std::vector<int>& columns = options_.included_fields;
+        for (const leaf_column& l : leaves) columns.push_back(l.column);
+        std::sort(columns.begin(), columns.end());
+        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
         open();
     }
     pointer next() override {

@@ -35,7 +35,8 @@ inline const ::arrow::Array& storage_of(const ::arrow::Array& a) {
 
 inline bool holds_lists(const ::arrow::DataType& t) {
     return t.id() == ::arrow::Type::LIST || t.id() == ::arrow::Type::LARGE_LIST ||
-           t.id() == ::arrow::Type::FIXED_SIZE_LIST;
+           t.id() == ::arrow::Type::FIXED_SIZE_LIST || t.id() == ::arrow::Type::LIST_VIEW ||
+           t.id() == ::arrow::Type::LARGE_LIST_VIEW;
 }
 inline const ::arrow::DataType& listed_type(const ::arrow::DataType& list) {
     return storage_type_of(*list.field(0)->type());
@@ -51,6 +52,8 @@ struct lists_of {
         switch (lists.type_id()) {
         case ::arrow::Type::LIST: return place(static_cast<const ::arrow::ListArray&>(lists), i);
         case ::arrow::Type::LARGE_LIST: return place(static_cast<const ::arrow::LargeListArray&>(lists), i);
+        case ::arrow::Type::LIST_VIEW: return place(static_cast<const ::arrow::ListViewArray&>(lists), i);
+        case ::arrow::Type::LARGE_LIST_VIEW: return place(static_cast<const ::arrow::LargeListViewArray&>(lists), i);
         default: return place(static_cast<const ::arrow::FixedSizeListArray&>(lists), i);
         }
     }
@@ -65,6 +68,8 @@ private:
         switch (a.type_id()) {
         case ::arrow::Type::LIST: return static_cast<const ::arrow::ListArray&>(a).values().get();
         case ::arrow::Type::LARGE_LIST: return static_cast<const ::arrow::LargeListArray&>(a).values().get();
+        case ::arrow::Type::LIST_VIEW: return static_cast<const ::arrow::ListViewArray&>(a).values().get();
+        case ::arrow::Type::LARGE_LIST_VIEW: return static_cast<const ::arrow::LargeListViewArray&>(a).values().get();
         default: return static_cast<const ::arrow::FixedSizeListArray&>(a).values().get();
         }
     }
@@ -110,7 +115,15 @@ template <class F> bool with_values(const ::arrow::Array& a, F f) {
         f([&, scale](std::int64_t i) { return ::arrow::Decimal128(values.GetValue(i)).ToDouble(scale); });
         return true;
     }
+    case Type::DECIMAL256: {
+        const auto& values = static_cast<const ::arrow::Decimal256Array&>(a);
+        const auto scale = static_cast<const ::arrow::Decimal256Type&>(*a.type()).scale();
+        f([&, scale](std::int64_t i) { return ::arrow::Decimal256(values.GetValue(i)).ToDouble(scale); });
+        return true;
+    }
     case Type::STRING: return texts(static_cast<const ::arrow::StringArray&>(a));
+    case Type::STRING_VIEW: return texts(static_cast<const ::arrow::StringViewArray&>(a));
+    case Type::BINARY_VIEW: return texts(static_cast<const ::arrow::BinaryViewArray&>(a));
     case Type::LARGE_STRING: return texts(static_cast<const ::arrow::LargeStringArray&>(a));
     case Type::BINARY: return texts(static_cast<const ::arrow::BinaryArray&>(a));
     case Type::LARGE_BINARY: return texts(static_cast<const ::arrow::LargeBinaryArray&>(a));
@@ -127,12 +140,15 @@ inline value_kind kind_of_values(const ::arrow::DataType& t) {
     case Type::FLOAT:
     case Type::DOUBLE:
     case Type::HALF_FLOAT:
-    case Type::DECIMAL128: return value_kind::number;
+    case Type::DECIMAL128:
+    case Type::DECIMAL256: return value_kind::number;
     case Type::STRING:
     case Type::LARGE_STRING:
     case Type::BINARY:
     case Type::LARGE_BINARY:
-    case Type::FIXED_SIZE_BINARY: return value_kind::text;
+    case Type::FIXED_SIZE_BINARY:
+    case Type::STRING_VIEW:
+    case Type::BINARY_VIEW: return value_kind::text;
     case Type::DICTIONARY: return kind_of_values(*static_cast<const ::arrow::DictionaryType&>(t).value_type());
     case Type::INT8:
     case Type::INT16:

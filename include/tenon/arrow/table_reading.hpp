@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/data/data_set.hpp>
+#include <tenon/data/tables/columns.hpp>
 
 /// Tables by columns, in Parquet files and in those of Arrow (IPC files and streams, Feather version 2), as data sets.
 ///
@@ -19,7 +20,10 @@
 ///         }
 ///     };
 ///     auto flats = tn::data::parquet<flat>("flats.parquet");      // three columns of it are read
-///     auto pairs = tn::data::arrow_file<float, std::string>("flats.arrow", {.columns = {"price", "city"}});
+///     auto pairs = tn::data::arrow_file("flats.arrow", tn::data::columns<float, std::string>("price", "city"));
+///
+/// Fields of structs are columns, whose names have points: "address.city". So are those of structs in lists, of which a row has a list,
+/// and of maps, "tags.key" and "tags.value". Where a struct is null, so are its fields.
 
 namespace tenon::data {
 
@@ -34,7 +38,7 @@ struct table_read_options {
     std::int64_t decoded_rows = std::int64_t{1} << 16;
 };
 
-/// A column of a file, and what its rows are as a component: element_type::none where they are none, as structs and maps.
+/// A column of a file, and what its rows are as a component: element_type::none where they are none, as of lists of lists.
 struct table_column_type {
     std::string name;
     tensor_type type;
@@ -56,6 +60,9 @@ data_node::pointer arrow_table_rows(table_format format, std::vector<std::string
 std::vector<data::table_column_type> arrow_table_columns(table_format format, const std::string& path);
 /// Of the types of the first file's columns.
 untyped::data_set untyped_table(table_format format, std::vector<std::string> files, const data::table_read_options& o);
+/// Of each component its only name; `said` must be empty. invalid_argument_error.
+std::vector<std::string> names_of_columns(table_format format, const std::vector<data::column_names>& names,
+                                          const std::vector<std::string>& said);
 
 // Sizes behind the first are numbers: lists of a column may differ in length, and what is in them may not.
 template <class T> inline constexpr bool is_table_operand = false;
@@ -81,6 +88,13 @@ data_set<C...> table_set(table_format format, std::vector<std::string> files, co
     return data_set<C...>(untyped::data_set(arrow_table_rows(format, std::move(files), std::move(fields), o)));
 }
 
+template <class... C>
+data_set<C...> named_table_set(table_format format, std::vector<std::string> files, const data::columns<C...>& which,
+                               data::table_read_options o) {
+    o.columns = names_of_columns(format, which.names(), o.columns);
+    return table_set<C...>(format, std::move(files), o);
+}
+
 } // namespace tenon::detail
 
 namespace tenon::data {
@@ -100,6 +114,17 @@ data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const 
     return tenon::detail::table_set<C...>(tenon::detail::table_format::parquet, std::vector<std::string>{file}, o);
 }
 
+/// The columns that are named, without a struct: a name for each component.
+template <class... C>
+data_set<C...> parquet(std::vector<std::string> files, const columns<C...>& which, const table_read_options& o = {}) {
+    return tenon::detail::named_table_set(tenon::detail::table_format::parquet, std::move(files), which, o);
+}
+template <class... C>
+data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
+                       const table_read_options& o = {}) {
+    return parquet(std::vector<std::string>{file}, which, o);
+}
+
 /// The same of Arrow's IPC files and streams, and of Feather version 2. Streams may be packed (gzip, zlib, zstd).
 template <class... C> data_set<C...> arrow_file(std::vector<std::string> files, const table_read_options& o = {}) {
     return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, std::move(files), o);
@@ -109,7 +134,18 @@ data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, con
     return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, std::vector<std::string>{file}, o);
 }
 
-/// What columns a file has, in order.
+template <class... C>
+data_set<C...> arrow_file(std::vector<std::string> files, const columns<C...>& which,
+                          const table_read_options& o = {}) {
+    return tenon::detail::named_table_set(tenon::detail::table_format::arrow, std::move(files), which, o);
+}
+template <class... C>
+data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
+                          const table_read_options& o = {}) {
+    return arrow_file(std::vector<std::string>{file}, which, o);
+}
+
+/// What columns a file has, in order; of structs their fields.
 inline std::vector<table_column_type> parquet_columns(const std::string& path) {
     return tenon::detail::arrow_table_columns(tenon::detail::table_format::parquet, path);
 }

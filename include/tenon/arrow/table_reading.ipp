@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -16,11 +18,27 @@
 #if TENON_WITH_ARROW
 #include <tenon/arrow/arrow_batches.inl>
 #include <tenon/arrow/arrow_columns.inl>
+#include <tenon/arrow/arrow_fields.inl>
 #endif
 
 namespace tenon::detail {
 
 inline const char* reader_name(table_format f) { return f == table_format::parquet ? "parquet" : "arrow_file"; }
+
+TENON_INLINE std::vector<std::string> names_of_columns(table_format format,
+                                                       const std::vector<data::column_names>& names,
+                                                       const std::vector<std::string>& said) {
+    const std::string who = std::string(reader_name(format)) + ": ";
+    if (!said.empty()) throw invalid_argument_error(who + "columns<..> names the columns; leave `columns` empty");
+    std::vector<std::string> all;
+    for (const data::column_names& n : names) {
+        if (n.all().size() != 1)
+            throw invalid_argument_error(who + std::to_string(n.all().size()) +
+                                         " names for one component, which is one column");
+        all.push_back(n.all()[0]);
+    }
+    return all;
+}
 
 #if TENON_WITH_ARROW
 
@@ -71,36 +89,39 @@ private:
         return types;
     }
     // For each component the column of its name, or at its place.
-    std::vector<int> columns_in(const ::arrow::Schema& schema, const std::string& where) const {
+    std::vector<leaf_column> columns_in(const ::arrow::Schema& schema, const std::string& where) const {
+        const std::vector<leaf_column> leaves = leaves_in(schema);
         const auto refuse = [&](const std::string& what) {
             std::string names;
-            for (int i = 0; i < std::min(schema.num_fields(), 20); ++i)
-                names += (i > 0 ? ", " : "") + shown_text(schema.field(i)->name());
+            for (std::size_t i = 0; i < std::min<std::size_t>(leaves.size(), 20); ++i)
+                names += (i > 0 ? ", " : "") + shown_text(leaves[i].name);
             throw invalid_argument_error(where + ": " + what + "; its columns are " + names +
-                                         (schema.num_fields() > 20 ? ", ..." : ""));
+                                         (leaves.size() > 20 ? ", ..." : ""));
         };
-        if (fields_[0].name.empty() && static_cast<std::size_t>(schema.num_fields()) != fields_.size())
-            refuse("it has " + std::to_string(schema.num_fields()) + " columns, and an element " +
+        if (fields_[0].name.empty() && leaves.size() != fields_.size())
+            refuse("it has " + std::to_string(leaves.size()) + " columns, and an element " +
                    std::to_string(fields_.size()) + " components: say which they are with {.columns = {..}}");
-        std::vector<int> columns;
+        std::vector<leaf_column> columns;
         for (std::size_t c = 0; c < fields_.size(); ++c) {
             const std::string& name = fields_[c].name;
-            int at = static_cast<int>(c);
-            if (!name.empty()) {
-                const std::vector<int> called = schema.GetAllFieldIndices(name);
-                if (called.empty()) refuse("there is no column called " + shown_text(name));
-                if (called.size() > 1)
-                    refuse("there are " + std::to_string(called.size()) + " columns called " + shown_text(name));
-                at = called[0];
+            auto column = leaves.begin();
+            if (name.empty()) column += static_cast<std::ptrdiff_t>(c);
+            else {
+                const auto is_called = [&](const leaf_column& l) { return l.name == name; };
+                const auto count = std::count_if(leaves.begin(), leaves.end(), is_called);
+                if (count == 0 && schema.GetFieldIndex(name) >= 0)
+                    refuse("column " + shown_text(name) + " is a struct, whose fields are columns");
+                if (count == 0) refuse("there is no column called " + shown_text(name));
+                if (count > 1) refuse("there are " + std::to_string(count) + " columns called " + shown_text(name));
+                column = std::find_if(leaves.begin(), leaves.end(), is_called);
             }
-            const ::arrow::Field& field = *schema.field(at);
-            if (const std::string why = misfit_of_column(*field.type(), fields_[c].type); !why.empty())
-                throw invalid_argument_error(where + ": column " + shown_text(field.name()) + " is " +
-                                             field.type()->ToString() + ", and the component " +
+            if (const std::string why = misfit_of_column(*column->type, fields_[c].type); !why.empty())
+                throw invalid_argument_error(where + ": column " + shown_text(column->name) + " is " +
+                                             column->type->ToString() + ", and the component " +
                                              (fields_[c].type.extents.rank() == 0 ? name_of(fields_[c].type.element)
                                                                                   : to_string(fields_[c].type)) +
                                              ": " + why);
-            columns.push_back(at);
+            columns.push_back(*column);
         }
         return columns;
     }
@@ -135,8 +156,7 @@ TENON_INLINE std::vector<data::table_column_type> arrow_table_columns(table_form
     file_mark mark;
     const auto file = open_table(format, path, std::string(reader_name(format)) + ": '" + path + "'", 1, mark);
     std::vector<data::table_column_type> columns;
-    for (const auto& field : file->schema().fields())
-        columns.push_back({field->name(), type_of_column(*field->type())});
+    for (const leaf_column& l : leaves_in(file->schema())) columns.push_back({l.name, type_of_column(*l.type)});
     return columns;
 }
 

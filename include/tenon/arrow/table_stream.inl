@@ -85,15 +85,14 @@ private:
         leave(0);
         source_.reset();
         auto opened = open_table(node_.format_, file(), where(), node_.decoded_rows_, mark_);
-        const std::vector<int> columns = node_.columns_in(opened->schema(), where());
+        leaves_ = node_.columns_in(opened->schema(), where());
+        opened->choose(leaves_);
         // Two components may be of one column; batches have the columns in the file's order.
-        std::vector<int> chosen = columns;
-        std::sort(chosen.begin(), chosen.end());
-        chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-        opened->choose(chosen);
+        std::set<int> chosen;
+        for (const leaf_column& l : leaves_) chosen.insert(l.column);
         place_.clear();
-        for (const int c : columns)
-            place_.push_back(static_cast<int>(std::lower_bound(chosen.begin(), chosen.end(), c) - chosen.begin()));
+        for (const leaf_column& l : leaves_)
+            place_.push_back(static_cast<int>(std::distance(chosen.begin(), chosen.find(l.column))));
         source_ = std::move(opened);
     }
     // No batch is there; the next row is the first of this group.
@@ -116,8 +115,11 @@ private:
     }
     bool next_batch() {
         arrow_batches::pointer b;
+        std::vector<std::shared_ptr<::arrow::Array>> columns;
         try {
             b = source_->next();
+            for (std::size_t c = 0; b && c < place_.size(); ++c)
+                columns.push_back(rows_of_leaf(b->column(place_[c]), leaves_[c].fields));
         } catch (...) {
             leave(source_->group() + 1);
             throw;
@@ -129,9 +131,8 @@ private:
         group_ = source_->group();
         first_ = same_group ? before : 0;
         at_ = 0;
-        columns_.clear();
+        columns_ = std::move(columns);
         for (std::size_t c = 0; c < place_.size(); ++c) {
-            columns_.push_back(rows_here_->column(place_[c]));
             const tensor_type& row = node_.fields_[c].type;
             in_memory_[c] = row.extents.is_static() ? rows_in_memory(*columns_[c], row) : nullptr;
         }
@@ -162,7 +163,7 @@ private:
         } catch (const error& e) {
             throw_error(e, where() + ", row " + std::to_string(first_ + at_) + " of " + source_->unit() + " " +
                                std::to_string(group_) + ", column " +
-                               shown_text(rows_here_->schema()->field(place_[c])->name()) + ": " + e.what());
+                               shown_text(leaves_[c].name) + ": " + e.what());
         }
     }
 
@@ -274,7 +275,8 @@ private:
     std::size_t next_file_ = 0;
     file_mark mark_;
     std::unique_ptr<arrow_batches> source_;
-    std::vector<int> place_; // of each component's column in a batch
+    std::vector<leaf_column> leaves_; // that the components are
+    std::vector<int> place_;          // of each one's column in a batch
     arrow_batches::pointer rows_here_;
     std::vector<std::shared_ptr<::arrow::Array>> columns_;
     std::vector<const std::byte*> in_memory_; // the first row of each, where they lie as a component has them

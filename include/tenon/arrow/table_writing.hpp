@@ -20,6 +20,8 @@ struct table_write_options {
     std::vector<std::string> columns = {};
     /// Columns of texts that are bytes; the others hold UTF-8, and other texts in them are an invalid_argument_error.
     std::vector<std::string> binary = {};
+    /// Whether names with points are fields of structs, as they are when they are read: "address.city" is field city of column address.
+    bool structs = false;
     std::int64_t group_rows = std::int64_t{1}
                               << 16; ///< of a row group, or of a record batch, which are in memory until it is full
     table_compression compressed = table_compression::zstd; ///< Arrow's files are packed by zstd, lz4 or none

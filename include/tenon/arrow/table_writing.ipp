@@ -159,6 +159,48 @@ private:
     std::vector<std::vector<std::int32_t>> ends_; // of each dimension, where its size is no number
 };
 
+// Columns as fields of a struct, some of which may be structs.
+class written_struct {
+public:
+    // Whether there is room for column c. `path`: its name, by whose points it is a field of structs; empty: it is a field `name` here.
+    bool add(std::string_view path, const std::string& name, std::size_t c) {
+        const std::size_t point = path.find('.');
+        const std::string here(point == path.npos ? (path.empty() ? std::string_view(name) : path) : path.substr(0, point));
+        auto at = std::find_if(fields_.begin(), fields_.end(), [&](const field& f) { return f.name == here; });
+        const bool inner = point != path.npos;
+        if (at == fields_.end()) {
+            fields_.push_back({here, c, inner ? std::make_unique<written_struct>() : nullptr});
+            at = fields_.end() - 1;
+        } else if (!inner || !at->inner) return false;
+        return !inner || at->inner->add(path.substr(point + 1), name, c);
+    }
+    std::shared_ptr<::arrow::DataType> type(const std::vector<written_arrow_column>& columns) const {
+        std::vector<std::shared_ptr<::arrow::Field>> all;
+        for (const field& f : fields_)
+            all.push_back(::arrow::field(f.name, f.inner ? f.inner->type(columns) : columns[f.column].type(), false));
+        return ::arrow::struct_(std::move(all));
+    }
+    // The rows that the columns have, which they forget.
+    ::arrow::Result<std::shared_ptr<::arrow::Array>> finish(std::vector<written_arrow_column>& columns,
+                                                            std::int64_t rows) const {
+        std::vector<std::shared_ptr<::arrow::ArrayData>> all;
+        for (const field& f : fields_) {
+            ARROW_ASSIGN_OR_RAISE(const auto rows_of_field,
+                                  f.inner ? f.inner->finish(columns, rows) : columns[f.column].finish());
+            all.push_back(rows_of_field->data());
+        }
+        return ::arrow::MakeArray(::arrow::ArrayData::Make(type(columns), rows, {nullptr}, std::move(all), 0));
+    }
+
+private:
+    struct field {
+        std::string name;
+        std::size_t column;
+        std::unique_ptr<written_struct> inner;
+    };
+    std::vector<field> fields_;
+};
+
 class table_writer::state {
 public:
     state(table_format format, const std::string& path, const std::vector<tensor_type>& types,
@@ -175,20 +217,20 @@ public:
         for (const std::string& b : o.binary)
             if (std::find(names.begin(), names.end(), b) == names.end())
                 refuse("there is no column called " + shown_text(b));
-        std::vector<std::shared_ptr<::arrow::Field>> fields;
         for (std::size_t c = 0; c < types.size(); ++c) {
             if (std::count(names.begin(), names.end(), names[c]) > 1)
                 refuse("two columns are called " + shown_text(names[c]));
             const bool binary = std::find(o.binary.begin(), o.binary.end(), names[c]) != o.binary.end();
             told([&] { columns_.emplace_back(names[c], types[c], binary); });
-            fields.push_back(::arrow::field(names[c], columns_.back().type(), false));
+            if (!root_.add(o.structs ? names[c] : std::string(), names[c], c))
+                refuse("column " + shown_text(names[c]) + " is a struct of others, too");
         }
         const ::arrow::Compression::type codec = arrow_codec(o.compressed);
         if (!::arrow::util::Codec::IsAvailable(codec))
             throw unimplemented_error(where_ + ": Arrow's library was built without " +
                                       ::arrow::util::Codec::GetCodecAsString(codec) +
                                       "; choose another table_write_options::compressed");
-        schema_ = ::arrow::schema(std::move(fields));
+        schema_ = ::arrow::schema(root_.type(columns_)->fields());
         told([&] { out_ = std::make_shared<arrow_output>(file_system_of(path).create(path), where_); });
         if (format == table_format::parquet) {
             const auto properties =
@@ -230,9 +272,8 @@ private:
     }
     void flush() {
         if (rows_ == 0) return;
-        std::vector<std::shared_ptr<::arrow::Array>> arrays;
-        for (written_arrow_column& c : columns_) arrays.push_back(out_->take(c.finish()));
-        const auto batch = ::arrow::RecordBatch::Make(schema_, std::exchange(rows_, 0), std::move(arrays));
+        const auto rows = out_->take(root_.finish(columns_, rows_));
+        const auto batch = ::arrow::RecordBatch::Make(schema_, std::exchange(rows_, 0), rows->data()->child_data);
         if (ipc_) return out_->check(ipc_->WriteRecordBatch(*batch));
         const auto table = out_->take(::arrow::Table::FromRecordBatches(schema_, {batch}));
         out_->check(parquet_->WriteTable(*table, group_rows_));
@@ -241,6 +282,7 @@ private:
     const std::string where_;
     const std::int64_t group_rows_;
     std::vector<written_arrow_column> columns_;
+    written_struct root_; // whose fields are the file's columns
     std::shared_ptr<::arrow::Schema> schema_;
     std::shared_ptr<arrow_output> out_;
     std::unique_ptr<::parquet::arrow::FileWriter> parquet_;

@@ -83,14 +83,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     tn::data::table_read_options o;
     if (data[0] & 2) o.defaults = {"1", std::nullopt, "none", "-2"};
     o.decoded_rows = data[0] & 4 ? 2 : 100;
-    const auto set = data[0] & 1 ? tn::data::parquet<row>("fuzz://0", o) : tn::data::arrow_file<row>("fuzz://0", o);
-    tn::data_run singly(set.untyped());
+    const bool parquet = data[0] & 1;
+    // Of structs, lists of structs, and maps.
+    const auto nested =
+        tn::data::columns<std::int32_t, float, tn::component<std::string, tn::shape<2>>,
+                          tn::component<std::int32_t, tn::shape<2>>>("s.a", "s.t.b", "l.c", "m.value");
+    const auto set =
+        data[0] & 8
+            ? (parquet ? tn::data::parquet("fuzz://0", nested, o) : tn::data::arrow_file("fuzz://0", nested, o)).untyped()
+            : (parquet ? tn::data::parquet<row>("fuzz://0", o) : tn::data::arrow_file<row>("fuzz://0", o)).untyped();
+    tn::data_run singly(set);
     const seen all = go_through(singly, 0);
-    tn::data_run batches(set.batch(3).untyped());
+    tn::data_run batches(set.batch(3));
     const seen together = go_through(batches, 3);
     if (all.whole && together.whole && all.rows != together.rows) std::abort();
     // On from the middle.
-    tn::data_run first(set.untyped());
+    tn::data_run first(set);
     std::vector<tn::any_array> element;
     std::size_t given = 0;
     for (std::size_t k = 0; k < all.rows.size() / 2 + all.errors / 2; ++k) {
@@ -99,7 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         } catch (const tn::error&) {
         }
     }
-    tn::data_run second(set.untyped());
+    tn::data_run second(set);
     try {
         second.restore(first.save());
     } catch (const tn::error&) { // what stands before the place cannot be read again

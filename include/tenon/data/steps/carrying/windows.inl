@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/batching.hpp>
+#include <tenon/data/steps/pipeline.hpp>
 
 // A part of data/steps/batching.ipp: elements that follow one another, of which one may be in several windows.
 
