@@ -35,10 +35,14 @@ public:
         g.compute = element_type::float32;
     }
     /// A tensor of heads of queries, or of keys, in memory.
-    int of_queries(std::int64_t size, element_type e) {
-        return g.add(dense({l_.batch, l_.heads, l_.queries, size}, e));
+    tensor queries(std::int64_t size, element_type e, const detail::attention_steps& by) const {
+        return placed(dense({l_.batch, l_.heads, l_.queries, size}, e), by);
     }
-    int of_keys(std::int64_t size, element_type e) { return g.add(dense({l_.batch, l_.key_heads, l_.keys, size}, e)); }
+    tensor keys(std::int64_t size, element_type e, const detail::attention_steps& by) const {
+        return placed(dense({l_.batch, l_.key_heads, l_.keys, size}, e), by);
+    }
+    /// A number for each query, dense.
+    int rows() { return g.add(dense({l_.batch, l_.heads, l_.queries, 1}, element_type::float32)); }
     int number(float value) {
         tensor t = dense({1, 1, 1, 1}, element_type::float32);
         t.is_number = true;
@@ -77,6 +81,11 @@ public:
     graph g;
 
 private:
+    static tensor placed(tensor t, const detail::attention_steps& by) {
+        t.strides = {by.batch, by.head, by.row, 1};
+        return t;
+    }
+
     const attention_layout& l_;
 };
 
@@ -85,10 +94,8 @@ private:
 graph attention_graph(const attention_layout& l, element_type e) {
     using kind = operation_kind;
     builder b(l, "attention");
-    const int q = b.of_queries(l.size, e);
-    const int k = b.g.add(transposed(dense({l.batch, l.key_heads, l.keys, l.size}, e)));
-    const int v = b.of_keys(l.value_size, e), y = b.of_queries(l.value_size, e);
-    const int logs = b.of_queries(1, element_type::float32);
+    const int q = b.g.add(b.queries(l.size, e, l.q)), k = b.g.add(transposed(b.keys(l.size, e, l.k)));
+    const int v = b.g.add(b.keys(l.value_size, e, l.v)), y = b.g.add(b.queries(l.value_size, e, l.y)), logs = b.rows();
     const int x = b.hidden(b.scaled(q, k));
     const int most = b.run(kind::largest, {x}, b.row());
     const int weights = b.run(kind::exp, {b.run(kind::subtract, {x, most}, b.scores())}, b.scores());
@@ -99,20 +106,34 @@ graph attention_graph(const attention_layout& l, element_type e) {
     return b.g;
 }
 
+// Whether the tensors of every n heads of keys begin where cuDNN can take them.
+namespace {
+bool parts_are_aligned(const attention_layout& l, std::int64_t n) {
+    const auto is_whole = [](std::int64_t bytes) { return bytes % static_cast<std::int64_t>(alignment) == 0; };
+    const auto bytes = [&](const detail::attention_steps& by, std::int64_t heads) {
+        return 2 * (n < l.key_heads ? heads * by.head : n / l.key_heads * by.batch);
+    };
+    bool aligned = is_whole(n * l.group() * l.queries * static_cast<std::int64_t>(sizeof(float)));
+    for (const detail::attention_steps& by : {l.q, l.y, l.dy, l.dq}) aligned &= is_whole(bytes(by, n * l.group()));
+    for (const detail::attention_steps& by : {l.k, l.v, l.dk, l.dv}) aligned &= is_whole(bytes(by, n));
+    return aligned;
+}
+} // namespace
+
 attention_layout gradient_part(const attention_layout& l, bool least) {
     attention_layout part = l;
-    part.heads = l.group();
-    part.key_heads = 1;
     part.batch = 0;
     const auto padded = [](std::int64_t n) { return static_cast<double>((n + 63) / 64 * 64); };
-    const double bytes = 2 * static_cast<double>(part.heads) * padded(l.keys) *
+    const double bytes = 2 * static_cast<double>(l.group()) * padded(l.keys) *
                          (padded(l.queries) + padded(l.size) + padded(l.value_size));
     const std::int64_t all = l.batch * l.key_heads;
-    const std::int64_t row_bytes = part.heads * l.queries * static_cast<std::int64_t>(sizeof(float));
     for (std::int64_t n = 1; n <= all && static_cast<double>(n) * bytes < static_cast<double>(most_gradient_workspace);
          ++n) {
-        const bool aligned = n == all || n * row_bytes % static_cast<std::int64_t>(alignment) == 0;
-        if (all % n == 0 && aligned && !(least && part.batch > 0)) part.batch = n;
+        const bool regular = l.key_heads % n == 0 || n % l.key_heads == 0; // heads of one sequence, or sequences
+        if (all % n != 0 || !regular || (least && part.batch > 0) || (n != all && !parts_are_aligned(l, n))) continue;
+        part.batch = n > l.key_heads ? n / l.key_heads : 1;
+        part.key_heads = n / part.batch;
+        part.heads = part.key_heads * l.group();
     }
     return part;
 }
@@ -121,14 +142,12 @@ graph attention_gradient_graph(const attention_layout& l, element_type e) {
     using kind = operation_kind;
     builder b(l, "attention_gradient");
     b.g.most_workspace_bytes = most_gradient_workspace;
-    const int q = b.of_queries(l.size, e);
-    const tensor keys = transposed(dense({l.batch, l.key_heads, l.keys, l.size}, e));
-    const int k = b.g.add(keys);
-    const int v = b.g.add(transposed(dense({l.batch, l.key_heads, l.keys, l.value_size}, e)));
-    const int y = b.of_queries(l.value_size, e), logs = b.of_queries(1, element_type::float32);
-    const int dy = b.of_queries(l.value_size, e), dq = b.of_queries(l.size, e);
-    const int dk = b.of_keys(l.size, e), dv = b.of_keys(l.value_size, e);
-    const int along = b.of_queries(1, element_type::float32);
+    const tensor keys = transposed(b.keys(l.size, e, l.k));
+    const int q = b.g.add(b.queries(l.size, e, l.q)), k = b.g.add(keys);
+    const int v = b.g.add(transposed(b.keys(l.value_size, e, l.v)));
+    const int y = b.g.add(b.queries(l.value_size, e, l.y)), logs = b.rows();
+    const int dy = b.g.add(b.queries(l.value_size, e, l.dy)), dq = b.g.add(b.queries(l.size, e, l.dq));
+    const int dk = b.g.add(b.keys(l.size, e, l.dk)), dv = b.g.add(b.keys(l.value_size, e, l.dv)), along = b.rows();
 
     const int both = b.run(kind::multiply, {dy, y},
                            b.between(dense({l.batch, l.heads, l.queries, l.value_size}, element_type::float32)));

@@ -15,8 +15,8 @@ graph attention_graph(const attention_layout& l, element_type e);
 graph attention_gradient_graph(const attention_layout& l, element_type e);
 inline constexpr std::size_t most_gradient_workspace = std::size_t{256} << 20;
 
-/// A layout like `l` of as many of its heads of keys as one gradient graph takes (`least`: as few as can be), each as a sequence by itself;
-/// batch 0: of none. All are a whole number of such parts, which lie one after another.
+/// A layout like `l` of as many of its heads of keys as one gradient graph takes (`least`: as few as can be): of one sequence, or of whole
+/// sequences; batch 0: of none. All are a whole number of such parts, one after another.
 attention_layout gradient_part(const attention_layout& l, bool least);
 
 /// False for what cuDNN is not asked about: tensors that are empty or have 2^31 elements, key lengths, elements of float and double.

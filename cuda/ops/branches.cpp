@@ -107,11 +107,12 @@ public:
     void either(const kernel_run& r, const bool* condition, part yes, part no) override {
         const auto by_host = [&] { (is_true(condition, r) ? yes : no)(r); };
         decide(r, by_host, [&](const kernel_run& recorded) {
-            add(recorded, condition, nullptr, cudaGraphCondTypeIf, {yes, no});
+            add(recorded, {condition}, cudaGraphCondTypeIf, {yes, no});
         });
     }
 
-    void repeat(const kernel_run& r, const bool* condition, std::int64_t* count, part each) override {
+    void repeat(const kernel_run& r, const bool* condition, std::int64_t* count, const std::uint32_t* end,
+                part each) override {
         const auto by_host = [&] {
             std::int64_t runs = 0;
             for (; is_true(condition, r); ++runs) {
@@ -124,7 +125,7 @@ public:
         };
         decide(r, by_host, [&](const kernel_run& recorded) {
             check(cudaMemsetAsync(count, 0, sizeof *count, stream_of(recorded)), "cudaMemsetAsync");
-            add(recorded, condition, count, cudaGraphCondTypeWhile, {each});
+            add(recorded, {condition, count, end}, cudaGraphCondTypeWhile, {each});
         });
     }
 
@@ -194,7 +195,7 @@ private:
     }
 
     // A conditional node in the recording of r.stream, after what is there; what decides it is set before, and after each run of what repeats.
-    void add(const kernel_run& r, const bool* condition, std::int64_t* count, cudaGraphConditionalNodeType type,
+    void add(const kernel_run& r, const watched_flag& by_which, cudaGraphConditionalNodeType type,
              std::initializer_list<part> parts) {
         const cudaStream_t by = stream_of(r);
         cudaStreamCaptureStatus status{};
@@ -202,7 +203,7 @@ private:
         check(cudaStreamGetCaptureInfo(by, &status, nullptr, &graph), "cudaStreamGetCaptureInfo");
         cudaGraphConditionalHandle handle{};
         check(cudaGraphConditionalHandleCreate(&handle, graph), "cudaGraphConditionalHandleCreate");
-        set_condition(handle, condition, count, by);
+        set_condition(handle, by_which, by);
 
         const cudaGraphNode_t* before = nullptr;
         const cudaGraphEdgeData* edges = nullptr;
@@ -223,7 +224,7 @@ private:
             kernel_run in_node = r;
             in_node.stream = own.stream();
             parts.begin()[p](in_node);
-            if (type == cudaGraphCondTypeWhile) set_condition(handle, condition, count, own.stream());
+            if (type == cudaGraphCondTypeWhile) set_condition(handle, by_which, own.stream());
             (void)own.end(); // the node's
         }
     }

@@ -24,10 +24,18 @@ __device__ inline int across() { return static_cast<int>(threadIdx.x) % side; }
 __device__ inline int down() { return static_cast<int>(threadIdx.x) / side; }
 __device__ inline int at_most(std::int64_t n, int most) { return n < most ? static_cast<int>(n) : most; }
 
+// Rows that are so many elements apart.
+template <class T> struct rows_of {
+    T* first;
+    std::int64_t step;
+    __device__ T* operator[](std::int64_t row) const { return first + row * step; }
+    __device__ rows_of from(std::int64_t row) const { return {first + row * step, step}; }
+};
+
 // sums[i][j] = row down() + i * side of a times row across() + j * side of b. What is not there is 0. All threads call it.
 template <class T>
-__device__ void multiply_rows(tile_room<compute_t<T>>& room, const T* a, int rows_a, const T* b, int rows_b,
-                              std::int64_t size, compute_t<T> (&sums)[4][2]) {
+__device__ void multiply_rows(tile_room<compute_t<T>>& room, rows_of<const T> a, int rows_a, rows_of<const T> b,
+                              int rows_b, std::int64_t size, compute_t<T> (&sums)[4][2]) {
     using C = compute_t<T>;
     for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 2; ++j) sums[i][j] = 0;
@@ -37,7 +45,7 @@ __device__ void multiply_rows(tile_room<compute_t<T>>& room, const T* a, int row
             const bool own = i < tall;
             const int row = own ? i : i - tall;
             const bool there = begin + l < size && row < (own ? rows_a : rows_b);
-            const C x = there ? widen((own ? a : b)[row * size + begin + l]) : C(0);
+            const C x = there ? widen((own ? a : b)[row][begin + l]) : C(0);
             if (own) room.a[l][row] = x;
             else room.b[l][row] = x;
         }
@@ -55,14 +63,14 @@ __device__ void multiply_rows(tile_room<compute_t<T>>& room, const T* a, int row
 // sums[i][j] += the weights of row down() + i * side times column across() + j * side of x, whose rows are `size` long and whose first
 // column is `column`.
 template <class T>
-__device__ void add_weighted(tile_room<compute_t<T>>& room, const T* x, int rows, std::int64_t size,
+__device__ void add_weighted(tile_room<compute_t<T>>& room, rows_of<const T> x, int rows, std::int64_t size,
                              std::int64_t column, compute_t<T> (&sums)[4][4]) {
     using C = compute_t<T>;
     for (int begin = 0; begin < rows; begin += depth) {
         for (int e = static_cast<int>(threadIdx.x); e < depth * tall; e += block_threads) {
             const int l = e / tall, j = e % tall;
             const bool there = begin + l < rows && column + j < size;
-            room.a[l][j] = there ? widen(x[(begin + l) * size + column + j]) : C(0);
+            room.a[l][j] = there ? widen(x[begin + l][column + j]) : C(0);
         }
         __syncthreads();
 #pragma unroll
@@ -77,12 +85,13 @@ __device__ void add_weighted(tile_room<compute_t<T>>& room, const T* x, int rows
 }
 
 template <class T>
-__device__ void store_tile(const compute_t<T> (&sums)[4][4], T* y, int rows, std::int64_t size, std::int64_t column) {
+__device__ void store_tile(const compute_t<T> (&sums)[4][4], rows_of<T> y, int rows, std::int64_t size,
+                           std::int64_t column) {
     for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j) {
             const int row = down() + i * side;
             const std::int64_t x = column + across() + j * side;
-            if (row < rows && x < size) y[row * size + x] = narrow<T>(sums[i][j]);
+            if (row < rows && x < size) y[row][x] = narrow<T>(sums[i][j]);
         }
 }
 
@@ -91,6 +100,17 @@ __device__ inline std::int64_t keys_of(const attention_layout& l, const void* le
     const std::int64_t n = l.wide_lengths ? static_cast<const std::int64_t*>(lengths)[sequence]
                                           : static_cast<const std::int32_t*>(lengths)[sequence];
     return n < 0 || n > l.keys ? 0 : n;
+}
+
+// The rows of a head, in tensors of this many heads, all counted through.
+template <class T>
+__device__ rows_of<T> rows_of_head(T* all, const tenon::detail::attention_steps& by, std::int64_t head,
+                                   std::int64_t heads) {
+    return {all + head / heads * by.batch + head % heads * by.head, by.row};
+}
+// The number of the head of keys that a head of queries reads.
+__device__ inline std::int64_t key_head_of(const attention_layout& l, std::int64_t head) {
+    return head / (l.heads / l.key_heads);
 }
 
 constexpr std::int64_t tiles_of(std::int64_t n) { return (n + tall - 1) / tall; }
@@ -105,8 +125,10 @@ __global__ void __launch_bounds__(block_threads)
     const std::int64_t of_head = tiles_of(l.queries);
     for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const std::int64_t column = tile % parts * tall, head = tile / parts / of_head;
-        const std::int64_t first = tile / parts % of_head * tall, row = head * l.queries + first;
-        const std::int64_t of = head / (l.heads / l.key_heads) * l.keys;
+        const std::int64_t first = tile / parts % of_head * tall, of = key_head_of(l, head);
+        const rows_of<const T> q = rows_of_head(all_q, l.q, head, l.heads).from(first);
+        const rows_of<const T> k = rows_of_head(all_k, l.k, of, l.key_heads);
+        const rows_of<const T> v = rows_of_head(all_v, l.v, of, l.key_heads);
         const int rows = at_most(l.queries - first, tall);
         std::int64_t keys = keys_of(l, lengths, head / l.heads);
         if (l.causal && keys > first + rows) keys = first + rows;
@@ -115,7 +137,7 @@ __global__ void __launch_bounds__(block_threads)
         for (std::int64_t key = 0; key < keys; key += wide) {
             const int some = at_most(keys - key, wide);
             C scores[4][2];
-            multiply_rows(room, all_q + row * l.size, rows, all_k + (of + key) * l.size, some, l.size, scores);
+            multiply_rows(room, q, rows, k.from(key), some, l.size, scores);
             for (int i = 0; i < 4; ++i)
                 for (int j = 0; j < 2; ++j) {
                     const int y = down() + i * side, x = across() + j * side;
@@ -147,16 +169,17 @@ __global__ void __launch_bounds__(block_threads)
             __syncthreads();
             for (int i = 0; i < 4; ++i)
                 for (int j = 0; j < 4; ++j) results[i][j] *= room.factors[down() + i * side];
-            add_weighted(room, all_v + (of + key) * l.value_size, some, l.value_size, column, results);
+            add_weighted(room, v.from(key), some, l.value_size, column, results);
         }
         if (quarter == 0) {
             room.factors[own] = keys > 0 ? C(1) / sum : C(0);
-            if (logs && column == 0 && own < rows) logs[row + own] = keys > 0 ? largest + log_of(sum) : no_largest<C>;
+            if (logs && column == 0 && own < rows)
+                logs[head * l.queries + first + own] = keys > 0 ? largest + log_of(sum) : no_largest<C>;
         }
         __syncthreads();
         for (int i = 0; i < 4; ++i)
             for (int j = 0; j < 4; ++j) results[i][j] *= room.factors[down() + i * side];
-        if (out) store_tile(results, out + row * l.value_size, rows, l.value_size, column);
+        if (out) store_tile(results, rows_of_head(out, l.y, head, l.heads).from(first), rows, l.value_size, column);
         __syncthreads();
     }
 }
@@ -164,14 +187,17 @@ __global__ void __launch_bounds__(block_threads)
 // along[row] = sum over c of dout[row, c] out[row, c]: a warp a row.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    sum_along(const T* out, const T* dout, compute_t<T>* along, std::int64_t rows, std::int64_t size) {
+    sum_along(attention_layout l, const T* out, const T* dout, compute_t<T>* along, std::int64_t rows) {
     using C = compute_t<T>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     constexpr int warps = block_threads / 32;
     for (std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / 32; row < rows;
          row += std::int64_t{gridDim.x} * warps) {
+        const std::int64_t head = row / l.queries, query = row % l.queries;
+        const T *const y = rows_of_head(out, l.y, head, l.heads)[query], *const dy = rows_of_head(dout, l.dy, head,
+                                                                                                  l.heads)[query];
         C sum = 0;
-        for (std::int64_t c = lane; c < size; c += 32) sum += widen(out[row * size + c]) * widen(dout[row * size + c]);
+        for (std::int64_t c = lane; c < l.value_size; c += 32) sum += widen(y[c]) * widen(dy[c]);
         for (int with = 1; with < 32; with *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, with);
         if (lane == 0) along[row] = sum;
     }
@@ -179,8 +205,12 @@ __global__ void __launch_bounds__(block_threads)
 
 // Queries and keys of one head, and what their gradients are made of.
 template <class T> struct gradient_operands {
-    const T *q, *k, *v, *dout;
+    rows_of<const T> q, k, v, dout;
     const compute_t<T>*logs, *along; // a number a query
+};
+template <class T> struct all_gradient_operands {
+    const T *q, *k, *v, *dout;
+    const compute_t<T>*logs, *along;
 };
 
 // The weights of a block's own rows, the queries if Own is `queries`, with those that it takes: p, or the scores' gradients.
@@ -190,8 +220,7 @@ __device__ void make_weights(tile_room<compute_t<T>>& room, const attention_layo
                              std::int64_t query, int queries, std::int64_t key, int keys, bool of_scores) {
     using C = compute_t<T>;
     constexpr bool by_query = Own == own_rows::queries;
-    const T *const q = in.q + query * l.size, *const k = in.k + key * l.size;
-    const T *const dy = in.dout + query * l.value_size, *const v = in.v + key * l.value_size;
+    const rows_of<const T> q = in.q.from(query), k = in.k.from(key), dy = in.dout.from(query), v = in.v.from(key);
     const int rows = by_query ? queries : keys, others = by_query ? keys : queries;
     C scores[4][2], slopes[4][2] = {};
     multiply_rows(room, by_query ? q : k, rows, by_query ? k : q, others, l.size, scores);
@@ -210,16 +239,21 @@ __device__ void make_weights(tile_room<compute_t<T>>& room, const attention_layo
 }
 
 template <class T>
-__device__ gradient_operands<T> operands_of(const attention_layout& l, gradient_operands<T> in, std::int64_t head) {
-    const std::int64_t of = head / (l.heads / l.key_heads) * l.keys, row = head * l.queries;
-    return {in.q + row * l.size,          in.k + of * l.size, in.v + of * l.value_size,
-            in.dout + row * l.value_size, in.logs + row,      in.along + row};
+__device__ gradient_operands<T> operands_of(const attention_layout& l, const all_gradient_operands<T>& in,
+                                            std::int64_t head) {
+    const std::int64_t of = key_head_of(l, head), row = head * l.queries;
+    return {rows_of_head(in.q, l.q, head, l.heads),
+            rows_of_head(in.k, l.k, of, l.key_heads),
+            rows_of_head(in.v, l.v, of, l.key_heads),
+            rows_of_head(in.dout, l.dy, head, l.heads),
+            in.logs + row,
+            in.along + row};
 }
 
 // A block makes the gradients of `tall` queries, `tall` columns of them.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    query_gradients(attention_layout l, gradient_operands<T> all, const void* lengths, T* dq, std::int64_t parts,
+    query_gradients(attention_layout l, all_gradient_operands<T> all, const void* lengths, T* dq, std::int64_t parts,
                     std::int64_t tiles) {
     using C = compute_t<T>;
     __shared__ tile_room<C> room;
@@ -235,16 +269,16 @@ __global__ void __launch_bounds__(block_threads)
         for (std::int64_t key = 0; key < keys; key += wide) {
             const int some = at_most(keys - key, wide);
             make_weights<T, own_rows::queries>(room, l, in, first, rows, key, some, true);
-            add_weighted(room, in.k + key * l.size, some, l.size, column, sums);
+            add_weighted(room, in.k.from(key), some, l.size, column, sums);
         }
-        store_tile(sums, dq + (head * l.queries + first) * l.size, rows, l.size, column);
+        store_tile(sums, rows_of_head(dq, l.dq, head, l.heads).from(first), rows, l.size, column);
     }
 }
 
 // A block makes the gradients of `tall` keys or, if `of_values`, of their values, `tall` columns of them.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    key_gradients(attention_layout l, gradient_operands<T> all, const void* lengths, T* gradient, bool of_values,
+    key_gradients(attention_layout l, all_gradient_operands<T> all, const void* lengths, T* gradient, bool of_values,
                   std::int64_t parts, std::int64_t tiles) {
     using C = compute_t<T>;
     __shared__ tile_room<C> room;
@@ -261,10 +295,11 @@ __global__ void __launch_bounds__(block_threads)
                 const int some = at_most(l.queries - query, wide);
                 make_weights<T, own_rows::keys>(room, l, in, query, some, first, at_most(keys - first, tall),
                                                 !of_values);
-                add_weighted(room, of_values ? in.dout + query * size : in.q + query * size, some, size, column, sums);
+                add_weighted(room, (of_values ? in.dout : in.q).from(query), some, size, column, sums);
             }
         }
-        store_tile(sums, gradient + (of * l.keys + first) * size, at_most(l.keys - first, tall), size, column);
+        const rows_of<T> to = rows_of_head(gradient, of_values ? l.dv : l.dk, of, l.key_heads);
+        store_tile(sums, to.from(first), at_most(l.keys - first, tall), size, column);
     }
 }
 
@@ -295,12 +330,12 @@ void attention_gradient(element_type element, const attention_layout& l, const v
     with_floating_type(element, [&]<class T>(T) {
         using C = compute_t<T>;
         C* const along = reinterpret_cast<C*>(scratch);
-        const gradient_operands<T> in{static_cast<const T*>(q),    static_cast<const T*>(k),
-                                      static_cast<const T*>(v),    static_cast<const T*>(dout),
-                                      static_cast<const C*>(logs), along};
+        const all_gradient_operands<T> in{static_cast<const T*>(q),    static_cast<const T*>(k),
+                                          static_cast<const T*>(v),    static_cast<const T*>(dout),
+                                          static_cast<const C*>(logs), along};
         if (l.rows() > 0 && (dq || dk))
-            launch(sum_along<T>, blocks_for(l.rows(), 1, most_blocks), block_threads, 0, stream,
-                   static_cast<const T*>(out), static_cast<const T*>(dout), along, l.rows(), l.value_size);
+            launch(sum_along<T>, blocks_for(l.rows(), 1, most_blocks), block_threads, 0, stream, l,
+                   static_cast<const T*>(out), static_cast<const T*>(dout), along, l.rows());
         const std::int64_t parts = tiles_of(l.size), of_queries = l.batch * l.heads * tiles_of(l.queries) * parts;
         if (dq && of_queries > 0)
             launch(query_gradients<T>, grid_of(of_queries), block_threads, 0, stream, l, in, lengths,

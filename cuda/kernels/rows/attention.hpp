@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/ops/rows/attention_sizes.hpp>
 
 /// Scaled dot-product attention: formulas in tenon/ops/rows/attention.hpp. A block has some queries and goes over the keys, or some keys
 /// and goes over the queries, so that memory is linear in both; sums are in the same order in every run. All pointers are on the device and
@@ -11,10 +12,7 @@
 
 namespace tenon::cuda {
 
-struct attention_layout {
-    std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 0, keys = 0, size = 0, value_size = 0;
-    double scale = 1;
-    bool causal = false;
+struct attention_layout : tenon::detail::attention_sizes {
     bool has_lengths = false;
     bool wide_lengths = false; ///< int64, else int32
     constexpr std::int64_t rows() const { return batch * heads * queries; }

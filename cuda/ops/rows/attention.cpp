@@ -35,17 +35,7 @@ struct attention_kernel_base : kernel {
 
 protected:
     static attention_layout layout_of(const kernel_setup& s, int lengths_at) {
-        const detail::attention_sizes z = detail::sizes_of_attention(s);
-        attention_layout l;
-        l.batch = z.batch;
-        l.heads = z.heads;
-        l.key_heads = z.key_heads;
-        l.queries = z.queries;
-        l.keys = z.keys;
-        l.size = z.size;
-        l.value_size = z.value_size;
-        l.scale = z.scale;
-        l.causal = z.causal;
+        attention_layout l{detail::sizes_of_attention(s)};
         l.has_lengths = s.inputs.size() > lengths_at;
         l.wide_lengths = l.has_lengths && s.inputs[lengths_at].element == element_type::int64;
         return l;
@@ -112,18 +102,25 @@ struct attention_gradient_kernel final : attention_kernel_base {
         if (!by_plan)
             return attention_gradient(element, layout, r.in[0], r.in[1], r.in[2], r.in[3], r.in[4], r.in[5],
                                       lengths_of(r), r.out[0], r.out[1], r.out[2], r.scratch, r.stream);
-        const std::int64_t queries = part.rows(), keys = part.batch * part.keys;
         const auto bytes = static_cast<std::int64_t>(size_of(element));
-        for (std::int64_t n = 0; n < layout.rows() / queries; ++n) {
-            const auto at = [n](const void* tensor, std::int64_t step) -> void* {
-                return static_cast<std::byte*>(const_cast<void*>(tensor)) + n * step;
+        const std::int64_t keys = part.batch * part.key_heads, rows = part.rows();
+        for (std::int64_t n = 0; n < layout.rows() / rows; ++n) {
+            const std::int64_t sequence = n * keys / layout.key_heads, key_head = n * keys % layout.key_heads;
+            const auto from = [&](const void* tensor, const detail::attention_steps& by, std::int64_t head) -> void* {
+                return static_cast<std::byte*>(const_cast<void*>(tensor)) +
+                       (sequence * by.batch + head * by.head) * bytes;
             };
-            const std::int64_t q = queries * layout.size * bytes, y = queries * layout.value_size * bytes;
-            const std::int64_t k = keys * layout.size * bytes, v = keys * layout.value_size * bytes;
-            const auto row = queries * static_cast<std::int64_t>(sizeof(float));
+            const auto of_queries = [&](const void* tensor, const detail::attention_steps& by) {
+                return from(tensor, by, key_head * layout.group());
+            };
+            const auto of_rows = [&](const void* tensor) -> void* {
+                return static_cast<float*>(const_cast<void*>(tensor)) + n * rows;
+            };
             plan->run(r.stream,
-                      {at(r.in[0], q), at(r.in[1], k), at(r.in[2], v), at(r.in[3], y), at(r.in[4], row), at(r.in[5], y),
-                       at(r.out[0], q), at(r.out[1], k), at(r.out[2], v), at(r.scratch, row)},
+                      {of_queries(r.in[0], layout.q), from(r.in[1], layout.k, key_head),
+                       from(r.in[2], layout.v, key_head), of_queries(r.in[3], layout.y), of_rows(r.in[4]),
+                       of_queries(r.in[5], layout.dy), of_queries(r.out[0], layout.dq),
+                       from(r.out[1], layout.dk, key_head), from(r.out[2], layout.dv, key_head), of_rows(r.scratch)},
                       r.scratch + row_bytes());
         }
     }

@@ -32,11 +32,12 @@ enum class op_flags : unsigned {
     uses = 2048,     ///< uses the resource that its input 0 stands for, and runs where that is
     rows = 8192,     ///< of input 0 reads nothing but what its other inputs name
     waits = 4096,    ///< is started, between segments (waiting_kernel); may leave its outputs' sizes open; the host's
-    of_program = 16384, ///< a resource of data that the session's program has: on the session's own task, if it may be
-    early = 32768,      ///< of one that waits: may begin while the segment that has computed its operand goes on
-    by_reader = 65536,  ///< runs in the segment that reads it: what it reads besides its inputs stays where it is
-    joins = 262144,     ///< output 0 is all inputs, one after another
-    keeps = 131072,     ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
+    of_program = 16384,  ///< a resource of data that the session's program has: on the session's own task, if it may be
+    early = 32768,       ///< of one that waits: may begin while the segment that has computed its operand goes on
+    by_reader = 65536,   ///< runs in the segment that reads it: what it reads besides its inputs stays where it is
+    joins = 262144,      ///< output 0 is all inputs, one after another
+    keeps = 131072,      ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
+    any_order = 1048576, ///< operands and results may lie with their axes in other orders (op/axis_orders.hpp)
     sums =
         524288, ///< over devices: where these have streams, on one for that, as early as it can; what reads it comes late
 };

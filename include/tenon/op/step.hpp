@@ -52,7 +52,7 @@ public:
     /// True once nobody wants its result any more: a long computation should end then.
     bool stopped() const noexcept { return phase_.load(std::memory_order_relaxed) == phase::stopped; }
     /// False where it comes too late: what it does on its task it does as a whole.
-    bool stop() noexcept { return advance(phase::stopped) != phase::committed; }
+    bool stop() const noexcept { return advance(phase::stopped) != phase::committed; }
     /// Before its first update, by the thread that makes it: from here on nothing stops it. False where it was stopped before.
     bool commit() const noexcept { return advance(phase::committed) != phase::stopped; }
     bool committed() const noexcept { return phase_.load(std::memory_order_relaxed) == phase::committed; }

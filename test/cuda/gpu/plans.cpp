@@ -122,6 +122,13 @@ TEST_CASE("cuDNN has engines for attention of 16 bits and its gradient, causal a
             l.size = l.value_size = 64;
             l.scale = 0.125;
             l.causal = causal;
+            l.lie_densely();
+            if (causal) // positions before heads, as projections leave them
+                for (auto* const t : {&l.q, &l.k, &l.v, &l.y, &l.dy, &l.dq, &l.dk, &l.dv}) {
+                    const bool of_keys = t == &l.k || t == &l.v || t == &l.dk || t == &l.dv;
+                    t->head = l.size;
+                    t->row = (of_keys ? l.key_heads : l.heads) * l.size;
+                }
             const element_type e = causal ? element_type::bfloat16 : element_type::float16;
             for (const dnn::graph& g :
                  {dnn::attention_graph(l, e), dnn::attention_gradient_graph(dnn::gradient_part(l, false), e)}) {

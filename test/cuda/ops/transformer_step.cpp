@@ -42,7 +42,7 @@ int nodes(const models::tn::step_report& r, const std::string& op) {
 } // namespace
 
 TEST_CASE("a training step of a transformer block launches few kernels, and learns as on the host") {
-    constexpr std::size_t most = 45;
+    constexpr std::size_t most = 37;
     const tenon::test::machine m;
     const tenon::test::environment tapes("TENON_CUDA_TAPES", "compiled");
     block gpu("/gpu:0"), host("/cpu:0");
@@ -58,11 +58,11 @@ TEST_CASE("a training step of a transformer block launches few kernels, and lear
     const launches after;
     const std::size_t all = after.all() - before.all();
     MESSAGE(all, " launches: ", after.kernels - before.kernels, " kernels, ", after.products - before.products,
-            " products, ", after.graphs - before.graphs, " of attention; of the kernels ", nodes(r, "transpose"),
-            " transpose heads");
+            " products, ", after.graphs - before.graphs, " of attention");
     CHECK(all <= most);
     CHECK(nodes(r, "fused_group") == 3);           // roundings of variables, the optimiser's updates, and its counts
     CHECK(after.products - before.products == 18); // each variable of products has its gradient of one
+    CHECK(nodes(r, "transpose") == 0); // heads are read where they lie
     CHECK(nodes(r, "sum_like") == 0);
     CHECK(nodes(r, "layer_norm_of_sum") == 1);
     CHECK(nodes(r, "layer_norm_gradient_plus") == 1);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/function_ref.hpp>
+#include <tenon/op/ends_when_told.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/bodies.hpp>
 #include <tenon/ops/flow/treeverse.hpp>
@@ -18,14 +20,24 @@
 namespace tenon::detail {
 
 /// A kernel that runs bodies. On streams it gives theirs what the bodies do, and is told, recorded and refused as their kernels are.
-class kernel_of_bodies : public kernel {
+class kernel_of_bodies : public kernel, public ends_when_told {
 public:
     bool may_be_recorded() const override {
         return std::all_of(bodies_.begin(), bodies_.end(), [](const auto& b) { return b.prepared->may_be_recorded(); });
     }
     std::size_t told_bytes() const override { return told_bytes_; }
     void tell(std::byte* to) override {
+        if (repeats_on_device_) {
+            end_in(to).store(0, std::memory_order_relaxed);
+            std::atomic_thread_fence(std::memory_order_seq_cst); // before it is asked whether the step is stopped
+        }
         for (const own_body& b : bodies_) b.prepared->tell(to + b.told);
+    }
+    void tell_to_end(std::byte* told) const noexcept override {
+        if (repeats_on_device_) end_in(told).store(1, std::memory_order_relaxed);
+        for (const own_body& b : bodies_)
+            if (const auto* const endless = dynamic_cast<const ends_when_told*>(b.prepared.get()))
+                endless->tell_to_end(told + b.told);
     }
     bool may_refuse() const override {
         return std::any_of(bodies_.begin(), bodies_.end(), [](const auto& b) { return b.prepared->may_refuse(); });
@@ -35,6 +47,13 @@ public:
     }
 
 protected:
+    /// `repeats_on_device`: as often as that finds, which is told there when it is to end.
+    explicit kernel_of_bodies(bool repeats_on_device = false) :
+        repeats_on_device_(repeats_on_device), told_bytes_(repeats_on_device ? 64 : 0) {}
+    /// Where the device finds that it is to end: not 0.
+    static const std::uint32_t* told_to_end(const kernel_run& r) {
+        return reinterpret_cast<const std::uint32_t*>(r.told);
+    }
     /// The next of the kernel's bodies, planned.
     const prepared_body& add_body(const kernel_setup& s, const std::string& text, type_list arguments) {
         bodies_.push_back({planned(s, text, arguments), told_bytes_});
@@ -55,8 +74,13 @@ private:
         std::unique_ptr<prepared_body> prepared;
         std::size_t told; // where what it is told begins
     };
+    static std::atomic_ref<std::uint32_t> end_in(std::byte* told) {
+        return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(told));
+    }
+
     std::vector<own_body> bodies_;
-    std::size_t told_bytes_ = 0;
+    const bool repeats_on_device_;
+    std::size_t told_bytes_;
 };
 
 /// Copies a tensor of one type in the memory of a kernel's device.
@@ -108,8 +132,10 @@ public:
 
     virtual ~device_branches() = default;
     virtual void either(const kernel_run& r, const bool* condition, part yes, part no) = 0;
-    /// While the condition is true, which `each` leaves there; *count is how often that was.
-    virtual void repeat(const kernel_run& r, const bool* condition, std::int64_t* count, part each) = 0;
+    /// While the condition is true, which `each` leaves there; *count is how often that was. Ends soon after *end, where there is one, is not
+    /// 0, as whoever stops the step says.
+    virtual void repeat(const kernel_run& r, const bool* condition, std::int64_t* count, const std::uint32_t* end,
+                        part each) = 0;
     /// False where the host decides after all.
     virtual bool may_be_recorded() const = 0;
 

@@ -27,6 +27,7 @@ struct floating_inputs {
 class while_gradient_kernel final : public kernel_of_bodies {
 public:
     explicit while_gradient_kernel(const kernel_setup& s, std::unique_ptr<device_branches> by_device = nullptr) :
+        kernel_of_bodies(by_device != nullptr),
         by_device_(std::move(by_device)),
         arguments_(body::of_text(s.attrs.get<std::string>("body"))->arguments().size()),
         types_(s.inputs.begin(), s.inputs.begin() + s.attrs.get<std::int64_t>("carried")),
@@ -131,7 +132,7 @@ private:
             return device_branches::kept_tensors{r.in[c], kept(r, 0, c), carries_.bytes(), types_[c]};
         };
         by_device_->next(r, order(r), runs(r), places, more, advances);
-        by_device_->repeat(r, more, count, [&](const kernel_run& step) {
+        by_device_->repeat(r, more, count, told_to_end(r), [&](const kernel_run& step) {
             for (std::size_t c = 0; c < carries_.size(); ++c)
                 by_device_->take(step, kept(r, kept_, c), all(c), &order(r)->from);
             by_device_->either(

@@ -9,6 +9,7 @@ namespace tenon::detail {
 class while_kernel final : public kernel_of_bodies {
 public:
     explicit while_kernel(const kernel_setup& s, std::unique_ptr<device_branches> by_device = nullptr) :
+        kernel_of_bodies(by_device != nullptr),
         by_device_(std::move(by_device)),
         inputs_(static_cast<std::size_t>(s.inputs.size())),
         carries_(s.inputs.begin(), static_cast<std::size_t>(s.attrs.get<std::int64_t>("carried"))) {
@@ -62,7 +63,7 @@ private:
         for (std::size_t c = 0; c < carries_.size(); ++c) copies_[c](now(c), r.in[c], r);
         ask(r);
         void* const count = r.out[carries_.size()] ? r.out[carries_.size()] : answer(r) + sizeof(std::int64_t);
-        by_device_->repeat(r, answer(r), static_cast<std::int64_t*>(count), [&](const kernel_run& given_to) {
+        const auto once = [&](const kernel_run& given_to) {
             {
                 body_runs each = begin_body(1, given_to, body_scratch_);
                 for (std::size_t k = 0; k < inputs_; ++k) each.argument(k) = k < carries_.size() ? now(k) : r.in[k];
@@ -71,7 +72,8 @@ private:
             }
             for (std::size_t c = 0; c < carries_.size(); ++c) copies_[c](now(c), place(r, 1, c), given_to);
             ask(given_to);
-        });
+        };
+        by_device_->repeat(r, answer(r), static_cast<std::int64_t*>(count), told_to_end(r), once);
     }
 
     const std::unique_ptr<device_branches> by_device_;

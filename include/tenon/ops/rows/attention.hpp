@@ -24,6 +24,7 @@ namespace tenon {
 /// divides by, [.., heads, n], for the gradient, in the type that is computed in.
 struct attention_op {
     static constexpr const char* name = "attention";
+    static constexpr op_flags flags = op_flags::any_order;
     struct attributes {
         bool causal = false;
         double scale = 0; ///< 0: 1 / sqrt(d)
@@ -91,6 +92,7 @@ TENON_OP(attention, attention);
 /// gradients of q, k and v.
 struct attention_gradient_op {
     static constexpr const char* name = "attention_gradient";
+    static constexpr op_flags flags = op_flags::any_order;
     using attributes = attention_op::attributes;
     static constexpr int outputs(const attributes&, int) { return 3; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
@@ -141,6 +143,7 @@ any_tensor attention(const any_tensor& queries, const any_tensor& keys, const an
 
 #include <tenon/core/error.hpp>
 #include <tenon/memory/paid_memory.hpp>
+#include <tenon/op/axis_orders.hpp>
 #include <tenon/op/widened.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
@@ -223,7 +226,8 @@ inline any_tensor attention_formula(any_tensor q, any_tensor k, any_tensor v, co
 
 TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     const auto a = decode<attention_op::attributes>(s.attrs);
-    const extents &q = s.inputs[0].extents, &k = s.inputs[1].extents;
+    const std::vector<ordered_tensor> all = ordered_tensors(s);
+    const extents &q = all[0].sizes, &k = all[1].sizes;
     const int r = q.rank();
     attention_sizes z;
     for (int i = 0; i < r - 3; ++i) z.batch *= q[i].size;
@@ -234,12 +238,34 @@ TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     z.queries = q[r - 2].size;
     z.keys = k[r - 2].size;
     z.size = q[r - 1].size;
-    z.value_size = s.inputs[2].extents[r - 1].size;
+    z.value_size = all[2].sizes[r - 1].size;
     z.scale = a.scale != 0 || z.size == 0 ? a.scale : 1 / std::sqrt(static_cast<double>(z.size));
     z.causal = a.causal;
-    if (z.queries == 1 && z.key_heads > 0 && !z.causal) { // those of the heads that read the same keys lie side by side
+    const auto steps = [&](int tensor) {
+        const auto& [sizes, by] = all[static_cast<std::size_t>(tensor)];
+        const std::int64_t whole = sizes.elements();
+        return attention_steps{r > 3 ? by[r - 4] : whole, r > 2 ? by[r - 3] : whole, by[r - 2]};
+    };
+    const int results = s.inputs.size();
+    z.q = steps(0);
+    z.k = steps(1);
+    z.v = steps(2);
+    if (s.outputs.size() == 2) z.y = steps(results);
+    else {
+        z.y = steps(3);
+        z.dy = steps(5);
+        z.dq = steps(results);
+        z.dk = steps(results + 1);
+        z.dv = steps(results + 2);
+    }
+    if (z.queries == 1 && z.key_heads > 0 &&
+        !z.causal) { // those of the heads that read the same keys are queries of one
         z.queries = z.heads / z.key_heads;
         z.heads = z.key_heads;
+        for (attention_steps* const of : {&z.q, &z.y, &z.dy, &z.dq}) {
+            of->row = of->head;
+            of->head *= z.queries;
+        }
     }
     return z;
 }

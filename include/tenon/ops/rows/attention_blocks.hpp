@@ -14,7 +14,8 @@
 
 namespace tenon::detail {
 
-/// Pointers to [batch, heads, queries, size], [batch, key_heads, keys, size], [batch, key_heads, keys, value_size] and so on.
+/// Pointers to [batch, heads, queries, size], [batch, key_heads, keys, size], [batch, key_heads, keys, value_size] and so on, which lie
+/// as attention_sizes says.
 template <class T> struct attention_operands {
     const T *q, *k, *v;
     const label_list* lengths; ///< of [batch]: how many keys count, 0 .. keys; nullptr: all

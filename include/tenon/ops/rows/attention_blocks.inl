@@ -73,11 +73,11 @@ inline void product(const strided<T>& a, const T* b, std::int64_t b_down, T* c, 
 
 /// to[l, i] = from[i, l] * factor, i < rows; 0 for i up to `width`.
 template <class T>
-inline void take_transposed(const T* from, std::int64_t rows, std::int64_t columns, T* to, std::int64_t width,
-                            T factor) {
+inline void take_transposed(const T* from, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to,
+                            std::int64_t width, T factor) {
     if (rows < width)
         for (std::int64_t i = 0; i < columns * width; ++i) to[i] = 0;
-    tenon::detail::transpose_matrix(from, columns, to, width, rows, columns);
+    tenon::detail::transpose_matrix(from, step, to, width, rows, columns);
     if (factor != 1)
         for (std::int64_t i = 0; i < columns * width; i += lanes) store(to + i, load(to + i) * broadcast<T>(factor));
 }
@@ -141,23 +141,24 @@ inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::d
     T* const x = q + s.size * w;         // [attention_keys, width]
     T* const y = x + attention_keys * w; // [value_size, width]
     T *const largest = y + s.value_size * w, *const sums = largest + w, *const factors = sums + w;
-    take_transposed(b.q, b.rows, s.size, q, w, static_cast<T>(s.scale));
+    take_transposed(b.q, s.q.row, b.rows, s.size, q, w, static_cast<T>(s.scale));
     for (std::int64_t i = 0; i < w; i += lanes) {
         store(largest + i, broadcast<T>(-std::numeric_limits<T>::infinity()));
         store(sums + i, pack<T>{});
     }
     for (std::int64_t j = 0; j < b.keys; j += attention_keys) {
         const std::int64_t keys = b.keys - j < attention_keys ? b.keys - j : attention_keys, ahead = j - b.first;
-        product<T>({b.k + j * s.size, s.size, 1}, q, w, x, w, keys, w, s.size, false);
+        product<T>({b.k + j * s.k.row, s.k.row, 1}, q, w, x, w, keys, w, s.size, false);
         exponentiate(x, keys, w, {s.causal, ahead}, largest, sums, factors);
         for (std::int64_t c = 0; c < s.value_size && j > 0; ++c)
             for (std::int64_t i = c * w; i < (c + 1) * w; i += lanes)
                 store(y + i, load(y + i) * load(factors + i - c * w));
-        product<T>({b.v + j * s.value_size, 1, s.value_size}, x, w, y, w, s.value_size, w, keys, j > 0);
+        product<T>({b.v + j * s.v.row, 1, s.v.row}, x, w, y, w, s.value_size, w, keys, j > 0);
     }
     if (b.keys == 0) {
         for (std::int64_t i = 0; i < b.rows && b.logs; ++i) b.logs[i] = -std::numeric_limits<T>::infinity();
-        for (std::int64_t i = 0; i < b.rows * s.value_size && b.out; ++i) b.out[i] = 0;
+        for (std::int64_t i = 0; i < b.rows && b.out; ++i)
+            for (std::int64_t c = 0; c < s.value_size; ++c) b.out[i * s.y.row + c] = 0;
         return;
     }
     for (std::int64_t i = 0; i < w; i += lanes) {
@@ -169,7 +170,7 @@ inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::d
     if (!b.out) return;
     for (std::int64_t c = 0; c < s.value_size; ++c)
         for (std::int64_t i = 0; i < w; i += lanes) store(y + c * w + i, load(y + c * w + i) * load(factors + i));
-    tenon::detail::transpose_matrix(y, w, b.out, s.value_size, s.value_size, b.rows);
+    tenon::detail::transpose_matrix(y, w, b.out, s.y.row, s.value_size, b.rows);
 }
 
 /// What a block of queries brings to the gradients, from the keys first_key .. b.keys - 1.
@@ -183,13 +184,13 @@ inline void attend_block_backward(const tenon::detail::attention_sizes& s, const
     T* const p = dy + e * w;              // [attention_keys, width]
     T* const dx = p + attention_keys * w; // the same
     T *const logs = dx + attention_keys * w, *const along = logs + w;
-    take_transposed(b.q, b.rows, s.size, q, w, static_cast<T>(s.scale));
-    take_transposed(g.dout, b.rows, e, dy, w, T(1));
+    take_transposed(b.q, s.q.row, b.rows, s.size, q, w, static_cast<T>(s.scale));
+    take_transposed(g.dout, s.dy.row, b.rows, e, dy, w, T(1));
     for (std::int64_t i = 0; i < w; ++i) {
         pack<T> sum{};
         if (i < b.rows)
             for_packs(e, [&](std::int64_t c, auto n) TENON_ROWS_LAMBDA {
-                sum = fma(load_some(g.dout + i * e + c, n), load_some(g.out + i * e + c, n), sum);
+                sum = fma(load_some(g.dout + i * s.dy.row + c, n), load_some(g.out + i * s.y.row + c, n), sum);
             });
         along[i] = reduce_add(sum);
         logs[i] = i < b.rows ? g.logs[i] : 0;
@@ -198,8 +199,8 @@ inline void attend_block_backward(const tenon::detail::attention_sizes& s, const
     for (std::int64_t j = first_key; j < b.keys; j += attention_keys) {
         const std::int64_t keys = b.keys - j < attention_keys ? b.keys - j : attention_keys;
         const causal_lanes c{s.causal, j - b.first};
-        product<T>({b.k + j * s.size, s.size, 1}, q, w, p, w, keys, w, s.size, false);
-        product<T>({b.v + j * e, e, 1}, dy, w, dx, w, keys, w, e, false);
+        product<T>({b.k + j * s.k.row, s.k.row, 1}, q, w, p, w, keys, w, s.size, false);
+        product<T>({b.v + j * s.v.row, s.v.row, 1}, dy, w, dx, w, keys, w, e, false);
         for (std::int64_t lane = 0; lane < w; lane += lanes) {
             const std::int64_t all = c.seen_by_all(lane, keys);
             const pack<T> log_sum = load(logs + lane), less = load(along + lane);
@@ -216,9 +217,9 @@ inline void attend_block_backward(const tenon::detail::attention_sizes& s, const
                 store(at_dx, weight * d * scale);
             }
         }
-        if (g.dv) product<T>({p, w, 1}, g.dout, e, g.dv + j * e, e, keys, e, b.rows, true);
-        if (g.dk) product<T>({dx, w, 1}, b.q, s.size, g.dk + j * s.size, s.size, keys, s.size, b.rows, true);
-        if (g.dq) product<T>({dx, 1, w}, b.k + j * s.size, s.size, g.dq, s.size, b.rows, s.size, keys, true);
+        if (g.dv) product<T>({p, w, 1}, g.dout, s.dy.row, g.dv + j * s.dv.row, s.dv.row, keys, e, b.rows, true);
+        if (g.dk) product<T>({dx, w, 1}, b.q, s.q.row, g.dk + j * s.dk.row, s.dk.row, keys, s.size, b.rows, true);
+        if (g.dq) product<T>({dx, 1, w}, b.k + j * s.k.row, s.k.row, g.dq, s.dq.row, b.rows, s.size, keys, true);
     }
 }
 

@@ -77,16 +77,19 @@ template <class T> struct attention_blocks_of {
     std::int64_t blocks = (s.queries + attention_queries - 1) / attention_queries; ///< of a head
 
     std::int64_t keys(std::int64_t batch) const { return in.lengths ? (*in.lengths)[batch] : s.keys; }
-    /// The head, in k and v, that a head of q reads.
-    std::int64_t key_head(std::int64_t head) const {
-        return head / (s.heads / s.key_heads);
-    } // all batches counted through
+    // Heads are counted through all batches: where query `first` of one lies, and the keys that it reads.
+    std::int64_t of_queries(const attention_steps& t, std::int64_t head, std::int64_t first) const {
+        return head / s.heads * t.batch + head % s.heads * t.head + first * t.row;
+    }
+    std::int64_t of_keys(const attention_steps& t, std::int64_t head) const {
+        return head / s.heads * t.batch + head % s.heads / (s.heads / s.key_heads) * t.head;
+    }
     attention_block<T> block(std::int64_t head, std::int64_t number, T* scratch) const {
-        const std::int64_t first = number * attention_queries, row = head * s.queries + first, of = key_head(head);
+        const std::int64_t first = number * attention_queries;
         attention_block<T> b{};
-        b.q = in.q + row * s.size;
-        b.k = in.k + of * s.keys * s.size;
-        b.v = in.v + of * s.keys * s.value_size;
+        b.q = in.q + of_queries(s.q, head, first);
+        b.k = in.k + of_keys(s.k, head);
+        b.v = in.v + of_keys(s.v, head);
         b.scratch = scratch;
         b.first = first;
         b.rows = std::min(attention_queries, s.queries - first);
@@ -107,9 +110,8 @@ void attend(const attention_sizes& s, const attention_operands<T>& in, T* out, T
         const std::int64_t head = item / all.blocks,
                            number = all.blocks - 1 - item % all.blocks; // causal: the longest first
         attention_block<T> b = all.block(head, number, reinterpret_cast<T*>(scratch) + slot * attention_room(s));
-        const std::int64_t row = head * s.queries + b.first;
-        if (out) b.out = out + row * s.value_size;
-        if (logs) b.logs = logs + row;
+        if (out) b.out = out + all.of_queries(s.y, head, b.first);
+        if (logs) b.logs = logs + head * s.queries + b.first;
         f(s, b);
     });
 }
@@ -130,10 +132,10 @@ void attend_backward(const attention_sizes& s, const attention_operands<T>& in, 
             all.block(head, number, reinterpret_cast<T*>(scratch) + slot * attention_backward_room(s));
         b.keys = std::min(b.keys, end);
         if (b.keys <= first) return;
-        const std::int64_t row = head * s.queries + b.first, of = all.key_head(head);
         f(s, b,
-          {out + row * s.value_size, logs + row, dout + row * s.value_size, to_q ? to_q + row * s.size : nullptr,
-           to_k ? to_k + of * s.keys * s.size : nullptr, to_v ? to_v + of * s.keys * s.value_size : nullptr},
+          {out + all.of_queries(s.y, head, b.first), logs + head * s.queries + b.first,
+           dout + all.of_queries(s.dy, head, b.first), to_q ? to_q + all.of_queries(s.dq, head, b.first) : nullptr,
+           to_k ? to_k + all.of_keys(s.dk, head) : nullptr, to_v ? to_v + all.of_keys(s.dv, head) : nullptr},
           first);
     };
     clear(dq, heads * s.queries * s.size);

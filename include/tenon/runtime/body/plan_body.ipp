@@ -44,7 +44,7 @@ inline plan_options options_of(const plan_options& o, int device) {
 }
 
 // Who runs it has all of what a run needs but pointers, which are kept here for the next run: a frame that has its arena from the kernel.
-class executable_body final : public prepared_body {
+class executable_body final : public prepared_body, public ends_when_told {
 public:
     executable_body(std::shared_ptr<const body> of, type_list arguments, const plan_options& o) :
         of_(std::move(of)), home_(static_cast<std::size_t>(o.home)), p_(program_of(*of_, arguments, o.home), o) {
@@ -69,6 +69,11 @@ public:
     void tell(std::byte* to) const override {
         for (std::size_t s = 0; s < p_.size(); ++s)
             if (p_.operations[s].kernel->told_bytes() > 0) p_.operations[s].kernel->tell(to + told_[s]);
+    }
+    void tell_to_end(std::byte* told) const noexcept override {
+        for (std::size_t s = 0; s < p_.size(); ++s)
+            if (const auto* const endless = dynamic_cast<const ends_when_told*>(p_.operations[s].kernel))
+                endless->tell_to_end(told + told_[s]);
     }
     bool may_refuse() const override { return may_refuse_; }
     void refuse(const std::byte* told) const override {

@@ -12,6 +12,7 @@
 
 #include <tenon/concurrency/spin_lock.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/op/ends_when_told.hpp>
 #include <tenon/op/step.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/runtime/device/device.hpp>
@@ -67,6 +68,7 @@ public:
     void work();
     void stop() noexcept;
     bool expire() noexcept;
+    bool is_told_to_end() const noexcept { return !endless_.empty(); }
 
     std::unique_ptr<executor> next_idle{}; // in a list of those that no step uses
 
@@ -106,6 +108,7 @@ private:
     void commit(const tenon::step& in, std::size_t s) const;
     void variables_changed() noexcept;
     bool stop_asking(const std::exception_ptr& why, locked& lock) noexcept;
+    void tell_to_end(bool at_deadline) noexcept;
     std::exception_ptr saying_what_was_updated(const std::exception_ptr& why) const noexcept;
     thread_pool* pool_worth_waking(const run_environment& e) const noexcept {
         constexpr double worth_waking = 1e5; // ns
@@ -202,6 +205,10 @@ private:
     bool caller_idle_ = false;
     bool asking_ = false;  // it waits for a variable
     bool changed_ = false; // which was told before that was known
+
+    const tenon::step* endless_in_ = nullptr; // the step, until it has ended
+    std::vector<std::pair<const ends_when_told*, std::byte*>>
+        endless_; // kernels that a device may be told to end, and where
 };
 
 } // namespace tenon::runtime

@@ -34,6 +34,10 @@ TENON_INLINE executor::executor(const executable& p, shared_arenas* shared) : p_
     if (!p.has_streams()) return;
     givable_.reserve(nodes);
     batch_.reserve(nodes);
+    for (std::size_t s = 0; s < p.size(); ++s)
+        if (const auto* const endless = dynamic_cast<const ends_when_told*>(p.operations[s].kernel);
+            endless && f_.told[s])
+            endless_.emplace_back(endless, f_.told[s].get());
     used_.resize(p.streams.size());
     closed_.resize(p.streams.size());
     reports_.resize(nodes);
@@ -53,7 +57,10 @@ TENON_INLINE void executor::run(const any_array* const* feeds, any_array* fetche
         run_in_order(e, first.first, first.last);
         return;
     }
-    begin(e, nullptr);
+    if (is_told_to_end()) {
+        const locked lock(guard_);
+        begin(e, nullptr);
+    } else begin(e, nullptr);
     while (!go_on(true)) wait_for_call();
     if (ended_with_) std::rethrow_exception(std::exchange(ended_with_, nullptr));
 }
@@ -79,6 +86,7 @@ TENON_INLINE void executor::begin(const run_environment& e, run_owner* owner) no
     refused_ = nullptr;
     stopped_.store(false, std::memory_order_relaxed);
     first_ = nullptr;
+    endless_in_ = e.in;
 }
 
 TENON_INLINE void executor::work() {
@@ -118,6 +126,10 @@ TENON_INLINE bool executor::go_on(bool is_caller) {
 
 // The last that is done with a step. What fails after an update says what has been updated all the same.
 TENON_INLINE void executor::end(std::exception_ptr why) {
+    if (is_told_to_end()) {
+        const locked lock(guard_);
+        endless_in_ = nullptr;
+    }
     if (!p_.variables.empty()) {
         if (why) {
             if (!all_written_) f_.variables.set_apart_unwritten();
@@ -222,6 +234,19 @@ TENON_INLINE void executor::stop() noexcept {
         }
     }
     for (const worker& w : p_.streams) p_.streams_of(w).ask_again();
+    tell_to_end(false);
+}
+
+// What a device goes on with for as long as it finds ends. Its step is stopped, and has failed, before it is told: what is computed of what it
+// leaves is nobody's. What has begun to update goes on.
+TENON_INLINE void executor::tell_to_end(bool at_deadline) noexcept {
+    if (!is_told_to_end()) return;
+    const locked lock(guard_);
+    if (!endless_in_ || !(at_deadline ? endless_in_->late() && endless_in_->stop() : endless_in_->stopped())) return;
+    failed(nowhere, at_deadline ? failure_of([&]() -> deadline_exceeded_error {
+        exceed_limit(*endless_in_, "it was computing");
+    }) : failure_of([] { return detail::stopped_error(); }));
+    for (const auto& [kernel, told] : endless_) kernel->tell_to_end(told);
 }
 
 TENON_INLINE bool executor::expire() noexcept {
@@ -238,6 +263,7 @@ TENON_INLINE bool executor::expire() noexcept {
         }
     }
     for (const worker& w : p_.streams) p_.streams_of(w).ask_again();
+    tell_to_end(true);
     return stopped();
 }
 

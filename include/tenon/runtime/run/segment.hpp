@@ -55,6 +55,8 @@ public:
         void stop() const noexcept { runs_->stop(); }
         /// The same where its deadline has come; false: it computes.
         bool expire() const noexcept { return runs_->expire(); }
+        /// Whether a device is to be told of it: else whoever computes sees that.
+        bool is_told_to_end() const noexcept { return runs_->is_told_to_end(); }
 
     private:
         std::shared_ptr<segment> segment_;

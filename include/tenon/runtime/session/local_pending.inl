@@ -19,17 +19,20 @@ namespace tenon::detail {
 // Ends a step that somebody runs when its time has come.
 class step_limit final : private deadlines::entry {
 public:
-    step_limit(runtime::distributed_step& s, const step& in, deadlines& all) : step_(s), all_(all) {
-        if (in.limited()) all_.add(*this, in.deadline);
-        is_added_ = in.limited();
+    step_limit(const runtime::step_plan::lease& s, const step& in, deadlines& all) : step_(s), all_(all) {
+        is_added_ = in.limited() && (s.several() || s.one_segment()->is_told_to_end());
+        if (is_added_) all_.add(*this, in.deadline);
     }
     ~step_limit() {
         if (is_added_) all_.remove(*this); // whose lock all steps of the task share
     }
 
 private:
-    void due() noexcept override { step_.expire(); }
-    runtime::distributed_step& step_;
+    void due() noexcept override {
+        if (step_.several()) step_.several()->expire();
+        else (void)step_.one_segment()->expire();
+    }
+    const runtime::step_plan::lease& step_;
     deadlines& all_;
     bool is_added_ = false;
 };

@@ -318,13 +318,13 @@ TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const a
     const runtime::run_environment e{&in, tracing.get(), measuring.get()};
     std::optional<denormal_scope> flushed;
     if (options.flush_denormals) flushed.emplace(flushed_denormals);
-    if (!p.several()) p.run(fed, fetched, e, in_flight_);
-    else try {
-            const step_limit limit(*p.several(), in, limits());
-            p.run(fed, fetched, e, in_flight_);
-        } catch (const deadline_exceeded_error& late) {
-            throw deadline_exceeded_error(late.what() + idle_runners(*p.several()));
-        }
+    try {
+        const step_limit limit(p, in, limits());
+        p.run(fed, fetched, e, in_flight_);
+    } catch (const deadline_exceeded_error& late) {
+        if (!p.several()) throw;
+        throw deadline_exceeded_error(late.what() + idle_runners(*p.several()));
+    }
 }
 
 // What to do, where a step has waited for queues that nobody fills. A queue has as many handles in a graph as were made for its

@@ -69,14 +69,19 @@ TEST_CASE("a gradient is divided into the fewest parts whose working memory is w
     l.heads = l.key_heads = 16;
     l.queries = l.keys = 1024;
     l.size = l.value_size = 64;
+    l.lie_densely();
     cuda::attention_layout part = cuda::dnn::gradient_part(l, false); // 2.4 MB a head
-    CHECK(part.batch == 64);
+    CHECK(part.batch == 4);
+    CHECK(part.heads == 16);
+    CHECK(part.key_heads == 16);
+    part = cuda::dnn::gradient_part(l, true); // one head of one sequence
+    CHECK(part.batch == 1);
     CHECK(part.heads == 1);
-    CHECK(part.key_heads == 1);
     l.key_heads = 2; // of eight heads of queries each: 19 MB
     part = cuda::dnn::gradient_part(l, false);
-    CHECK(part.batch == 8);
-    CHECK(part.heads == 8);
+    CHECK(part.batch == 4);
+    CHECK(part.heads == 16);
+    CHECK(part.key_heads == 2);
     l.queries = l.keys = 8192; // 1.1 GB
     CHECK(cuda::dnn::gradient_part(l, false).batch == 0);
 }

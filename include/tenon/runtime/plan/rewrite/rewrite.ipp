@@ -454,6 +454,7 @@ TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
 #include <tenon/runtime/plan/rewrite/rewrite_products.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_rows.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_parts.inl>
+#include <tenon/runtime/plan/rewrite/rewrite_orders.inl>
 
 namespace tenon::runtime {
 
@@ -478,6 +479,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::fuse_elementwise(p);
     detail::fuse_row_sums(p, o);
     detail::join_made_and_read(p, o);
+    detail::take_orders(p);
     detail::read_parts_in_place(p, o);
 }
 
