@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/order.hpp>
 
 #include "runtime/plan/handmade.hpp"
@@ -140,6 +141,28 @@ TEST_CASE("order: items that wait for each other are an error of the library, no
     m.fetch(a);
     m.fetch(b);
     CHECK_THROWS_AS(places(m, {}), tn::internal_error);
+}
+
+TEST_CASE("order: on streams, what the first sum over devices needs comes first, and who reads a sum last") {
+    static const tn::op_definition sum = [] {
+        tn::op_definition d = tn::identity_definition;
+        d.name = "summed_by_order_test";
+        d.flags = tn::op_flags::sums;
+        return d;
+    }();
+    const auto order = [](int device) {
+        maker m(1, tn::simulated_gpu(1, std::size_t{1} << 20));
+        const handmade::with there{.device = device};
+        const int x = m.feed(), other = m.fused(opcode::exp, {x}, there), of_second = m.fused(opcode::sin, {x}, there),
+                  of_first = m.fused(opcode::cos, {x}, there), first = m.item(sum, {}, {of_first}, there),
+                  reads_first = m.fused(opcode::tanh, {first}, there), second = m.item(sum, {}, {of_second}, there),
+                  reads_other = m.fused(opcode::sin, {other}, there);
+        for (const int f : {reads_first, second, reads_other}) m.fetch(f);
+        return places(m, {of_first, first, of_second, second, other, reads_other, reads_first});
+    };
+    const std::vector<int> on_streams = order(1);
+    for (int k = 0; k < 7; ++k) CHECK(on_streams[static_cast<std::size_t>(k)] == k);
+    CHECK(order(0) == std::vector{2, 3, 1, 5, 0, 6, 4}); // without streams: as they were made
 }
 
 TEST_CASE("edges: each once, in order, with all that it is there for; reversed, too") {

@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/body.hpp>
+#include <tenon/op/ends_when_told.hpp>
 #include <tenon/runtime/body/plan_body.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/run/executable.hpp>
