@@ -40,7 +40,30 @@ launched_kernel about(const cudaKernelNodeParams& p, int threads_there) {
     return k;
 }
 
+// Of the recording of launches_of() that this thread is at; nullptr: nobody asks.
+thread_local std::vector<cudaGraph_t>* noted_parts = nullptr;
+
+class notes_parts {
+public:
+    explicit notes_parts(std::vector<cudaGraph_t>& to) { noted_parts = &to; }
+    ~notes_parts() { noted_parts = nullptr; }
+    notes_parts(const notes_parts&) = delete;
+    notes_parts& operator=(const notes_parts&) = delete;
+};
+
+std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+    std::size_t count = 0;
+    check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
+    std::vector<cudaGraphNode_t> nodes(count);
+    if (count > 0) check(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+    return nodes;
+}
+
 } // namespace
+
+void note_part(cudaGraph_t part) {
+    if (noted_parts) noted_parts->push_back(part);
+}
 
 std::vector<launched_kernel> launches_of(gpu_context& on, kernel& k, const kernel_run& r) {
     on.use();
@@ -51,7 +74,9 @@ std::vector<launched_kernel> launches_of(gpu_context& on, kernel& k, const kerne
     kernel_run here = r;
     here.stream = native;
     std::exception_ptr failure;
+    std::vector<cudaGraph_t> graphs;
     try {
+        const notes_parts noted(graphs);
         k.run(here);
     } catch (...) {
         failure = std::current_exception();
@@ -64,10 +89,12 @@ std::vector<launched_kernel> launches_of(gpu_context& on, kernel& k, const kerne
         std::rethrow_exception(failure);
     }
     check(ended, "cudaStreamEndCapture");
-    std::size_t count = 0;
-    check(cudaGraphGetNodes(made, nullptr, &count), "cudaGraphGetNodes");
-    std::vector<cudaGraphNode_t> nodes(count);
-    if (count > 0) check(cudaGraphGetNodes(made, nodes.data(), &count), "cudaGraphGetNodes");
+    graphs.insert(graphs.begin(), made);
+    std::vector<cudaGraphNode_t> nodes;
+    for (const cudaGraph_t g : graphs) {
+        const std::vector<cudaGraphNode_t> own = nodes_of(g);
+        nodes.insert(nodes.end(), own.begin(), own.end());
+    }
     int threads_there = 0;
     check(cudaDeviceGetAttribute(&threads_there, cudaDevAttrMaxThreadsPerMultiProcessor, on.card),
           "cudaDeviceGetAttribute");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <cuda/device/error.hpp>
+#include <cuda/device/launches.hpp>
 #include <cuda/kernels/flow/backwards.hpp>
 #include <cuda/kernels/flow/condition.hpp>
 #include <tenon/core/error.hpp>
@@ -221,6 +222,7 @@ private:
               "cudaStreamUpdateCaptureDependencies");
         for (std::size_t p = 0; p < parts.size(); ++p) {
             recorded_part own(streams_, of.conditional.phGraph_out[p]);
+            note_part(of.conditional.phGraph_out[p]);
             kernel_run in_node = r;
             in_node.stream = own.stream();
             parts.begin()[p](in_node);

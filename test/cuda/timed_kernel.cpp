@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <tuple>
 #include <vector>
 
 #include <tenon/debug/benchmark.hpp>
@@ -71,4 +72,30 @@ TEST_CASE("an index that a card's kernel refuses is told of a kernel by itself, 
         s.kernel_of(tn::feed(x, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}), tn::feed(at, {3, 0, 1}), tn::gather(x, at));
     CHECK(k->run(2) > 0);
     CHECK(k->result(0).data<float>()[0] == 7);
+}
+
+TEST_CASE("what a loop's or a condition's body launches is among what its node does, once") {
+    const environment tapes("TENON_CUDA_TAPES", "interpreted");
+    const machine m;
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<6, 100>>("x");
+    const auto values = tn::any_array::zeros(tn::element_type::float32, {6, 100});
+    const auto launches = [&](const auto& then) {
+        const auto [n, y] =
+            tn::while_loop([](const auto& i, const auto&) { return i < 3; },
+                           [&](const auto& i, const auto& v) {
+                               const auto next = tn::cond(
+                                   i < 1, [&] { return then(tn::softmax(v)); }, [&] { return v + 0.0F; });
+                               return std::tuple(i + 1, next);
+                           },
+                           tn::constant(0), x);
+        tn::session s(g);
+        return s.kernel_of(tn::feed(x, values.share()), y)->launches().size();
+    };
+    const std::size_t once = launches([](const auto&v) { return v; }),
+                      twice = launches([](const auto&v) { return tn::softmax(v); });
+    CHECK(once > 2);
+    CHECK(twice == once + 1);
+    CHECK(machine::is_clean());
 }

@@ -161,7 +161,7 @@ TEST_CASE("order: on streams, what the first sum over devices needs comes first,
         return places(m, {of_first, first, of_second, second, other, reads_other, reads_first});
     };
     const std::vector<int> on_streams = order(1);
-    for (int k = 0; k < 7; ++k) CHECK(on_streams[static_cast<std::size_t>(k)] == k);
+    CHECK(std::is_sorted(on_streams.begin(), on_streams.end()));
     CHECK(order(0) == std::vector{2, 3, 1, 5, 0, 6, 4}); // without streams: as they were made
 }
 

@@ -244,8 +244,9 @@ TENON_INLINE void executor::tell_to_end(bool at_deadline) noexcept {
     const locked lock(guard_);
     if (!endless_in_ || !(at_deadline ? endless_in_->late() && endless_in_->stop() : endless_in_->stopped())) return;
     failed(nowhere, at_deadline ? failure_of([&]() -> deadline_exceeded_error {
-        exceed_limit(*endless_in_, "it was computing");
-    }) : failure_of([] { return detail::stopped_error(); }));
+               exceed_limit(*endless_in_, "it was computing");
+           })
+                                : failure_of([] { return detail::stopped_error(); }));
     for (const auto& [kernel, told] : endless_) kernel->tell_to_end(told);
 }
 

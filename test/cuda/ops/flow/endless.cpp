@@ -65,15 +65,15 @@ TEST_CASE("a loop in a loop, and its gradient, end too") {
     const auto there = tn::on("/gpu:0");
     const auto most = tn::placeholder<int, tn::shape<>>("most");
     const auto x = tn::placeholder<double, tn::shape<>>("x");
-    const auto [i, y] = tn::while_loop(
-        [](const auto& k, const auto&) { return k < 2; },
-        [&](const auto& k, const auto& v) {
-            const auto [inner, w] = tn::while_loop([&](const auto& j, const auto&) { return j != most; },
-                                                   [](const auto& j, const auto& u) { return std::tuple(j + 1, u * 0.5); },
-                                                   tn::constant(0), v);
-            return std::tuple(k + 1, w + tn::cast<double>(inner) * 0.0);
-        },
-        tn::constant(0), x);
+    const auto [i, y] = tn::while_loop([](const auto& k, const auto&) { return k < 2; },
+                                       [&](const auto& k, const auto& v) {
+                                           const auto [inner, w] = tn::while_loop(
+                                               [&](const auto& j, const auto&) { return j != most; },
+                                               [](const auto& j, const auto& u) { return std::tuple(j + 1, u * 0.5); },
+                                               tn::constant(0), v);
+                                           return std::tuple(k + 1, w + tn::cast<double>(inner) * 0.0);
+                                       },
+                                       tn::constant(0), x);
     const auto [dx] = tn::gradients(y, x);
     tn::session s(g);
     CHECK(s.run(dx, tn::feed(x, 1.0), tn::feed(most, 3)).item() == 0x1p-6);
