@@ -42,10 +42,20 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$logs"
 touch "$rows"
-if [ -f "$build" ]; then
-    tar -xf "$build" -C "$root/build/cuda" --skip-old-files || exit
+if [ -f "$build" ]; then # unpacked once: that takes a good part of a minute
+    packed=$build
     build=$root/build/cuda/programs
+    stamp=$(stat -c '%s %Y' "$packed")
+    if [ "$(cat "$build.unpacked" 2>/dev/null)" != "$stamp" ]; then
+        rm -rf "$build"
+        tar -xf "$packed" -C "$root/build/cuda" && echo "$stamp" >"$build.unpacked" || exit
+    fi
 fi
+[ -n "$pack$list" ] || [ -z "${TENON_CHECK_PROGRAMS:-}" ] || [ -d "$build" ] || { echo "TENON_CHECK_PROGRAMS is neither a file nor a folder: $build"; exit 2; }
+# Libraries that only Python's wheels have.
+wheels=$(python3 -c 'import glob, nvidia
+print(":".join(d for p in nvidia.__path__ for d in sorted(glob.glob(p + "/*/lib"))))' 2>/dev/null)
+[ -z "$wheels" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$wheels
 status=0
 
 # Each file of test/cuda is a run of its own, so that a GPU that is lost in one is there for the next. Those that ask the emulated GPU for
@@ -65,10 +75,11 @@ names() {
     [ $built = no ] || echo build/benchmarks
     printf '%s\n' benchmarks/transformer benchmarks/bandwidth benchmarks/matmul
     test_files | grep '^tests/ops/'
+    echo sanitizer/memcheck/session
     test_files | grep -vE '^tests/(ops/.*|session|recorded|op_table)$'
-    printf '%s\n' sanitizer/memcheck/session tests/op_table benchmarks/{steps,kernel_time}
+    printf '%s\n' tests/op_table benchmarks/{steps,kernel_time}
     [ $built = no ] || printf '%s\n' build/rest resources
-    printf '%s\n' sanitizer/memcheck/{recorded,strided_copy} graphs peers tests/plans
+    printf '%s\n' sanitizer/memcheck/{recorded,strided_copy,ops/flow/flow,ops/rows/attention} graphs peers tests/plans
     printf 'tour/%s\n' 02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory \
         08_control_dependencies 24_mirrored
     printf '%s\n' training/dense training/conv sanitizer/memcheck/op_table \
@@ -87,15 +98,29 @@ row() {
     printf '%-44s %-40s %s s\n' "$@"
 }
 
+# Where the loader finds a library.
+place_of() {
+    local folder
+    IFS=: read -ra folders <<<"${LD_LIBRARY_PATH:-}"
+    for folder in "${folders[@]}"; do
+        [ ! -e "$folder/$1" ] || { echo "$folder/$1"; return; }
+    done
+    ldconfig -p 2>/dev/null | awk -v name="$1" '$1 == name { print $NF; found = 1; exit } END { if (!found) print "not found: what it does is left out, or done by our own kernels" }'
+}
 facts() {
     command -v nvidia-smi || { echo "no nvidia-smi: no driver"; return 77; }
     nvidia-smi
     nvcc --version | tail -2
     cmake --version | head -1
     g++ --version | head -1
-    command -v ninja compute-sanitizer
+    command -v ninja || echo "no ninja: built with make"
+    command -v compute-sanitizer || echo "no compute-sanitizer: its checks are left out"
     uname -rm
     nproc
+    local library
+    for library in libcuda.so.1 libcublasLt.so.13 libcudnn.so.9 libnvrtc.so.13 libcufft.so.12 libcusolver.so.12 libnccl.so.2; do
+        printf '%-20s %s\n' $library "$(place_of $library)"
+    done
 }
 configure() {
     if [ ! -d third_party/include/Eigen ]; then
@@ -136,11 +161,21 @@ of_training() {
     done
     "$build/examples/fashion_mnist" --data "$data" "$@"
 }
+# Whether the program has tests of a file: one that has none would pass.
+has_tests() {
+    local said
+    said=$("$build/test/cuda/test_cuda_gpu" --count "--source-file=*/test/cuda/$1.cpp") || return 1
+    grep -qE 'current filters: [1-9]' <<<"$said" && return
+    echo "the program has no tests of test/cuda/$1.cpp"
+    return 77
+}
+gpu_tests() { has_tests "$1" && "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/$1.cpp"; }
 # Of Tenon's own kernels: products and convolutions by NVIDIA's are left out, which order what they share in ways that racecheck does not
 # know of.
 sanitizer() {
+    has_tests "${1#*/}" || return
     command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
-    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own TENON_CUDA_TRANSFORMS=own TENON_CUDA_MATRICES=own compute-sanitizer --tool "${1%/*}" --error-exitcode 1 \
+    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own TENON_CUDA_TRANSFORMS=own TENON_CUDA_MATRICES=own compute-sanitizer --tool "${1%%/*}" --error-exitcode 1 \
         "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/${1#*/}.cpp"
 }
 peers() {
@@ -165,8 +200,8 @@ run() {
         [ -x "$build/test/cuda/cuda_plans" ] || { echo "no cuDNN when this was built"; return 77; }
         "$build/test/cuda/cuda_plans"
         ;;
-    tests/*) "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/$what.cpp" ;;
-    compiled/*) TENON_CUDA_TAPES=compiled "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/$what.cpp" ;;
+    tests/*) gpu_tests "$what" ;;
+    compiled/*) TENON_CUDA_TAPES=compiled gpu_tests "$what" ;;
     benchmarks/*) "$build/benchmarks/cuda/$what" "--benchmark_repetitions=${TENON_CHECK_REPETITIONS:-9}" ;;
     graphs) "$build/test/random_graphs_gpu" --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)" ;;
     tour/*) "$build/examples/tour/$what" ;;
