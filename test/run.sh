@@ -18,9 +18,9 @@ targets=()
 if [ "${1:-}" = quick ]; then
     shift
     folders=(core expr graph nn op_table)
-    echo "== quick: ${folders[*]}, layout, pages, ops_page and twins alone; all the others: test/run.sh"
+    echo "== quick: ${folders[*]}, layout, pages, ops_page, one_definition and twins alone; all the others: test/run.sh"
     targets=(--target test_static "${folders[@]/#/test_}")
-    set -- -R "^($(IFS='|' && echo "${folders[*]}")|layout|pages|ops_page|twins)\$" "$@"
+    set -- -R "^($(IFS='|' && echo "${folders[*]}")|layout|pages|ops_page|one_definition|twins)\$" "$@"
 fi
 echo "== configuring (build/release)"
 python=$(own_python build/python-environment nanobind numpy)
