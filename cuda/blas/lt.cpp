@@ -16,59 +16,30 @@ namespace tenon::cuda {
 
 namespace {
 
-// The library's functions.
-struct functions {
-    explicit functions(library& from) :
-#define TENON_FUNCTION(name) name(from.get<decltype(::name)>(#name))
-        TENON_FUNCTION(cublasLtCreate),
-        TENON_FUNCTION(cublasLtDestroy),
-        TENON_FUNCTION(cublasLtGetStatusString),
-        TENON_FUNCTION(cublasLtMatmulDescCreate),
-        TENON_FUNCTION(cublasLtMatmulDescDestroy),
-        TENON_FUNCTION(cublasLtMatmulDescSetAttribute),
-        TENON_FUNCTION(cublasLtMatrixLayoutCreate),
-        TENON_FUNCTION(cublasLtMatrixLayoutDestroy),
-        TENON_FUNCTION(cublasLtMatrixLayoutSetAttribute),
-        TENON_FUNCTION(cublasLtMatmulPreferenceCreate),
-        TENON_FUNCTION(cublasLtMatmulPreferenceDestroy),
-        TENON_FUNCTION(cublasLtMatmulPreferenceSetAttribute),
-        TENON_FUNCTION(cublasLtMatmulAlgoGetHeuristic),
-        TENON_FUNCTION(cublasLtMatmul) {
-    }
-#undef TENON_FUNCTION
-    decltype(&::cublasLtCreate) cublasLtCreate;
-    decltype(&::cublasLtDestroy) cublasLtDestroy;
-    decltype(&::cublasLtGetStatusString) cublasLtGetStatusString;
-    decltype(&::cublasLtMatmulDescCreate) cublasLtMatmulDescCreate;
-    decltype(&::cublasLtMatmulDescDestroy) cublasLtMatmulDescDestroy;
-    decltype(&::cublasLtMatmulDescSetAttribute) cublasLtMatmulDescSetAttribute;
-    decltype(&::cublasLtMatrixLayoutCreate) cublasLtMatrixLayoutCreate;
-    decltype(&::cublasLtMatrixLayoutDestroy) cublasLtMatrixLayoutDestroy;
-    decltype(&::cublasLtMatrixLayoutSetAttribute) cublasLtMatrixLayoutSetAttribute;
-    decltype(&::cublasLtMatmulPreferenceCreate) cublasLtMatmulPreferenceCreate;
-    decltype(&::cublasLtMatmulPreferenceDestroy) cublasLtMatmulPreferenceDestroy;
-    decltype(&::cublasLtMatmulPreferenceSetAttribute) cublasLtMatmulPreferenceSetAttribute;
-    decltype(&::cublasLtMatmulAlgoGetHeuristic) cublasLtMatmulAlgoGetHeuristic;
-    decltype(&::cublasLtMatmul) cublasLtMatmul;
-};
+// clang-format off
+#define TENON_FUNCTIONS(F) \
+    F(cublasLtCreate) F(cublasLtDestroy) F(cublasLtGetStatusString) F(cublasLtMatmulDescCreate) \
+    F(cublasLtMatmulDescDestroy) F(cublasLtMatmulDescSetAttribute) F(cublasLtMatrixLayoutCreate) \
+    F(cublasLtMatrixLayoutDestroy) F(cublasLtMatrixLayoutSetAttribute) \
+    F(cublasLtMatmulPreferenceCreate) F(cublasLtMatmulPreferenceDestroy) \
+    F(cublasLtMatmulPreferenceSetAttribute) F(cublasLtMatmulAlgoGetHeuristic) F(cublasLtMatmul)
+// clang-format on
+TENON_LIBRARY_FUNCTIONS(functions, TENON_FUNCTIONS);
+#undef TENON_FUNCTIONS
 
-// Found when first asked for; nullptr where there is none, of which the user is told once, for products are slower then. Kept for ever:
-// sessions that end with the process ask it to destroy what they have.
+// nullptr where there is none: products are slower then.
 const functions* lt_functions() {
-    static const functions* const found = []() -> const functions* {
-        try {
-            static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, library_folders::cublaslt);
-            const auto version = static_cast<int>(opened.get<decltype(::cublasLtGetVersion)>("cublasLtGetVersion")());
-            opened.require_version(version / 10000, version / 100 % 100, CUBLAS_VER_MAJOR, false);
-            return new functions(opened);
-        } catch (const unavailable_error& e) {
-            std::fprintf(stderr,
-                         "tenon: products of matrices on GPUs are made by Tenon's own kernels, which are slower: %s\n",
-                         e.what());
-            return nullptr;
-        }
-    }();
-    return found;
+    const auto version = [](library& l) { // 130200 of 13.2.0
+        const auto v = static_cast<int>(l.get<decltype(::cublasLtGetVersion)>("cublasLtGetVersion")());
+        return std::pair(v / 10000, v / 100 % 100);
+    };
+    const auto say = [](const std::string& why) {
+        std::fprintf(stderr,
+                     "tenon: products of matrices on GPUs are made by Tenon's own kernels, which are slower: %s\n",
+                     why.c_str());
+    };
+    return toolkit_functions<functions>("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, library_folders::cublaslt,
+                                        version, CUBLAS_VER_MAJOR, say);
 }
 
 // "own" in TENON_CUDA_PRODUCTS: cuBLASLt is not asked.

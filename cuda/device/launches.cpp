@@ -1,21 +1,11 @@
 #include <cuda/device/launches.hpp>
 
-#include <memory>
-#include <type_traits>
-
-#include <cuda_runtime_api.h>
-
 #include <cuda/device/error.hpp>
+#include <cuda/device/owned.hpp>
 
 namespace tenon::cuda {
 
 namespace {
-
-template <class T, cudaError_t (*Destroy)(T)> struct destroy {
-    void operator()(T t) const noexcept { (void)Destroy(t); }
-};
-template <class T, cudaError_t (*Destroy)(T)>
-using owned = std::unique_ptr<std::remove_pointer_t<T>, destroy<T, Destroy>>;
 
 // Of a kernel of another library it may not be told which it is.
 launched_kernel about(const cudaKernelNodeParams& p, int threads_there) {

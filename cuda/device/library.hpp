@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 
@@ -42,18 +44,26 @@ private:
     std::string opened_, why_not_;
 };
 
+/// Struct NAME of a library's functions, from a list of them: `#define LIST(F) F(cufftCreate) F(cufftDestroy)`.
+#define TENON_LIBRARY_FUNCTIONS(NAME, LIST)                                                            \
+    struct NAME {                                                                                      \
+        explicit NAME(tenon::cuda::library& from){LIST(TENON_LIBRARY_FIND)} LIST(TENON_LIBRARY_MEMBER) \
+    }
+#define TENON_LIBRARY_MEMBER(name) decltype(&::name) name;
+#define TENON_LIBRARY_FIND(name) name = from.get<std::remove_pointer_t<decltype(name)>>(#name);
+
 /// The functions of a library of the toolkit, found when they are first asked for and kept for ever: what uses them ends with the process.
-/// nullptr where there is none of major version `wanted`: `say` is told why. `version_of`: its function of type Version, which writes 12004
-/// of 12.0.4. Each library has a struct Functions of its own.
-template <class Functions, class Version>
+/// nullptr where there is none of major version `wanted`: `say` is told why, once. `version_of`: the library's version, major and minor.
+/// Each library has a struct Functions of its own.
+template <class Functions>
 const Functions* toolkit_functions(const char* what, std::initializer_list<const char*> files, const char* folder,
-                                   const char* version_of, int wanted, void (*say)(const std::string& why)) {
+                                   std::pair<int, int> (*version_of)(library&), int wanted,
+                                   void (*say)(const std::string& why)) {
     static const Functions* const found = [&]() -> const Functions* {
         try {
             static library opened(what, files, folder);
-            int version = 0;
-            (void)opened.get<Version>(version_of)(&version);
-            opened.require_version(version / 1000, version / 100 % 10, wanted, false);
+            const auto [major, minor] = version_of(opened);
+            opened.require_version(major, minor, wanted, false);
             return new Functions(opened);
         } catch (const unavailable_error& e) {
             say(e.what());
@@ -61,6 +71,12 @@ const Functions* toolkit_functions(const char* what, std::initializer_list<const
         }
     }();
     return found;
+}
+/// Where the function called `symbol` writes 12004 of 12.0.4.
+template <class Version> std::pair<int, int> toolkit_version(library& of, const char* symbol) {
+    int version = 0;
+    (void)of.get<Version>(symbol)(&version);
+    return {version / 1000, version / 100 % 10};
 }
 
 } // namespace tenon::cuda

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <cuda/device/error.hpp>
+#include <cuda/device/owned.hpp>
 #include <cuda/device/wish.hpp>
 
 namespace tenon::cuda {
@@ -38,10 +39,6 @@ public:
 
 private:
     const int card_;
-};
-
-struct destroy_graph {
-    void operator()(cudaGraph_t g) const noexcept { (void)cudaGraphDestroy(g); }
 };
 
 } // namespace
@@ -114,7 +111,7 @@ public:
         records_ = false; // whatever the answer is
         cudaGraph_t native = nullptr;
         check(cudaStreamEndCapture(stream_at(origin), &native), "cudaStreamEndCapture");
-        const std::unique_ptr<CUgraph_st, destroy_graph> graph(native);
+        const owned<cudaGraph_t, cudaGraphDestroy> graph(native);
         if (other && static_cast<recorded_graph&>(*other).make_over(graph.get())) return other;
         other.reset(); // its memory first
         return std::make_unique<recorded_graph>(of_[0]->on_, graph.get());

@@ -28,41 +28,18 @@ void say_once(const std::string& why) {
 
 #if defined(TENON_WITH_CUFFT)
 
-struct functions {
-    explicit functions(library& from) :
-#define TENON_FUNCTION(name) name(from.get<decltype(::name)>(#name))
-        TENON_FUNCTION(cufftCreate),
-        TENON_FUNCTION(cufftDestroy),
-        TENON_FUNCTION(cufftSetAutoAllocation),
-        TENON_FUNCTION(cufftMakePlanMany64),
-        TENON_FUNCTION(cufftSetWorkArea),
-        TENON_FUNCTION(cufftSetStream),
-        TENON_FUNCTION(cufftExecC2C),
-        TENON_FUNCTION(cufftExecR2C),
-        TENON_FUNCTION(cufftExecC2R),
-        TENON_FUNCTION(cufftExecZ2Z),
-        TENON_FUNCTION(cufftExecD2Z),
-        TENON_FUNCTION(cufftExecZ2D) {
-    }
-#undef TENON_FUNCTION
-    decltype(&::cufftCreate) cufftCreate;
-    decltype(&::cufftDestroy) cufftDestroy;
-    decltype(&::cufftSetAutoAllocation) cufftSetAutoAllocation;
-    decltype(&::cufftMakePlanMany64) cufftMakePlanMany64;
-    decltype(&::cufftSetWorkArea) cufftSetWorkArea;
-    decltype(&::cufftSetStream) cufftSetStream;
-    decltype(&::cufftExecC2C) cufftExecC2C;
-    decltype(&::cufftExecR2C) cufftExecR2C;
-    decltype(&::cufftExecC2R) cufftExecC2R;
-    decltype(&::cufftExecZ2Z) cufftExecZ2Z;
-    decltype(&::cufftExecD2Z) cufftExecD2Z;
-    decltype(&::cufftExecZ2D) cufftExecZ2D;
-};
+// clang-format off
+#define TENON_FUNCTIONS(F) \
+    F(cufftCreate) F(cufftDestroy) F(cufftSetAutoAllocation) F(cufftMakePlanMany64) F(cufftSetWorkArea) \
+    F(cufftSetStream) F(cufftExecC2C) F(cufftExecR2C) F(cufftExecC2R) F(cufftExecZ2Z) F(cufftExecD2Z) F(cufftExecZ2D)
+// clang-format on
+TENON_LIBRARY_FUNCTIONS(functions, TENON_FUNCTIONS);
+#undef TENON_FUNCTIONS
 
 const functions* found_functions() {
-    return toolkit_functions<functions, decltype(::cufftGetVersion)>("cuFFT", {"libcufft.so.12", "libcufft.so"},
-                                                                     library_folders::cufft, "cufftGetVersion",
-                                                                     CUFFT_VER_MAJOR, say_once);
+    const auto version = [](library& l) { return toolkit_version<decltype(::cufftGetVersion)>(l, "cufftGetVersion"); };
+    return toolkit_functions<functions>("cuFFT", {"libcufft.so.12", "libcufft.so"}, library_folders::cufft, version,
+                                        CUFFT_VER_MAJOR, say_once);
 }
 
 // "[16, 256] of float".

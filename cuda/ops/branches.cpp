@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <initializer_list>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/launches.hpp>
+#include <cuda/device/owned.hpp>
 #include <cuda/kernels/flow/backwards.hpp>
 #include <cuda/kernels/flow/condition.hpp>
 #include <tenon/core/error.hpp>
@@ -56,11 +56,6 @@ private:
     std::vector<cudaStream_t> idle_; // under the guard
 };
 
-template <class T, cudaError_t (*Destroy)(T)> struct destroy {
-    void operator()(T t) const noexcept { (void)Destroy(t); }
-};
-template <class T, cudaError_t (*Destroy)(T)>
-using owned = std::unique_ptr<std::remove_pointer_t<T>, destroy<T, Destroy>>;
 using owned_graph = owned<cudaGraph_t, cudaGraphDestroy>;
 
 // What a stream is given between here and end(). Where that is not reached nothing is left of it.

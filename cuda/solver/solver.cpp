@@ -31,7 +31,7 @@ void say_once(const std::string& why) {
 #if defined(TENON_WITH_CUSOLVER)
 
 // clang-format off
-#define TENON_SOLVER_FUNCTIONS(F) \
+#define TENON_FUNCTIONS(F) \
     F(cusolverDnCreate) F(cusolverDnDestroy) F(cusolverDnSetStream) F(cusolverDnSpotrf_bufferSize) \
     F(cusolverDnDpotrf_bufferSize) F(cusolverDnSpotrf) F(cusolverDnDpotrf) F(cusolverDnSgetrf_bufferSize) \
     F(cusolverDnDgetrf_bufferSize) F(cusolverDnSgetrf) F(cusolverDnDgetrf) F(cusolverDnSgetrs) \
@@ -40,22 +40,15 @@ void say_once(const std::string& why) {
     F(cusolverDnDgesvd)
 // clang-format on
 
-struct functions {
-#define TENON_FUNCTION(name) decltype(&::name) name;
-    TENON_SOLVER_FUNCTIONS(TENON_FUNCTION)
-#undef TENON_FUNCTION
-    explicit functions(library& from) {
-#define TENON_FUNCTION(name) name = from.get<std::remove_pointer_t<decltype(name)>>(#name);
-        TENON_SOLVER_FUNCTIONS(TENON_FUNCTION)
-#undef TENON_FUNCTION
-    }
-};
-#undef TENON_SOLVER_FUNCTIONS
+TENON_LIBRARY_FUNCTIONS(functions, TENON_FUNCTIONS);
+#undef TENON_FUNCTIONS
 
 const functions* found_functions() {
-    return toolkit_functions<functions, decltype(::cusolverGetVersion)>(
-        "cuSOLVER", {"libcusolver.so.12", "libcusolver.so"}, library_folders::cusolver, "cusolverGetVersion",
-        CUSOLVER_VER_MAJOR, say_once);
+    const auto version = [](library& l) {
+        return toolkit_version<decltype(::cusolverGetVersion)>(l, "cusolverGetVersion");
+    };
+    return toolkit_functions<functions>("cuSOLVER", {"libcusolver.so.12", "libcusolver.so"}, library_folders::cusolver,
+                                        version, CUSOLVER_VER_MAJOR, say_once);
 }
 
 void require(cusolverStatus_t answer, const char* call) {

@@ -7,7 +7,6 @@
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/shape/indices.hpp>
 #include <tenon/ops/rows/attention.hpp>
-#include <tenon/ops/rows/attention_sizes.hpp>
 
 namespace tenon::cuda {
 

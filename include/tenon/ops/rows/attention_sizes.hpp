@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// The sizes of attention as its kernels have them, and where its tensors lie.
+/// The sizes of attention as its kernels have them, and where its tensors lie. Device code reads this.
 
 namespace tenon {
 struct kernel_setup;
