@@ -29,7 +29,7 @@ constexpr float rounded_to(float8_format f, float x) noexcept {
     const auto [fraction, least] = detail::layout_of(f);
     const std::uint32_t exponent = std::bit_cast<std::uint32_t>(within) >> 23 & 0xFF;
     const std::uint32_t at_least = static_cast<std::uint32_t>(127 + least);
-    // Beside this the last bit of a float is worth as much as that of the format.
+    // 1.5 times a power of 2, so large that the last bit of a float there is worth as much as the format's: a sum with it is rounded to that.
     const std::uint32_t shift =
         (exponent > at_least ? exponent : at_least) + 23U - static_cast<std::uint32_t>(fraction);
     const float beside = std::bit_cast<float>((shift & 0xFF) << 23 | 0x400000U);
@@ -52,8 +52,8 @@ constexpr std::uint8_t bits_of(float8_format f, float rounded) noexcept {
     return static_cast<std::uint8_t>(sign | ((magnitude >> (23 - fraction)) - ((lowest - 1) << fraction)));
 }
 
-/// What a tensor whose largest magnitude is `most` is multiplied by before it is rounded, so that the format's range is used. Of 0 it is a number;
-/// of what is not finite the products of all elements are NaN.
+/// What a tensor whose largest magnitude is `most` is multiplied by before it is rounded, so that the format's range is used. Of 0 it is 2^126;
+/// of what is not finite it is 0 or NaN, and the products of all elements are NaN.
 constexpr float scale_of(float8_format f, float most) noexcept {
     const float scale = largest_of(f) / most;
     return scale > 0x1p126F ? 0x1p126F : scale;

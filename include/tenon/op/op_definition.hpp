@@ -172,7 +172,9 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires { Op::with_gelu(); }) d.with_gelu = &Op::with_gelu;
     if constexpr (requires { Op::of_sum(); }) d.of_sum = &Op::of_sum;
     if constexpr (requires { Op::plus(); }) d.plus = &Op::plus;
-    if constexpr (requires(const A& a, const attributes& m, type_list t) { Op::of_made(a, *find_op(""), m, t); })
+    if constexpr (requires(const A& a, const op_definition& maker, const attributes& m, type_list t) {
+                      Op::of_made(a, maker, m, t);
+                  })
         d.of_made = [](const attributes& a, const op_definition& maker, const attributes& of_maker,
                        type_list inputs) -> op_and_attributes {
             return Op::of_made(decode<A>(a), maker, of_maker, inputs);

@@ -92,22 +92,17 @@ inline std::byte* begin_of_dlpack(const dlpack::tensor& t) {
     return t.data ? static_cast<std::byte*>(t.data) + t.byte_offset : nullptr;
 }
 
-// The dimension along which it does not lie as an array does; -1: there is none. `step` is what the stride there would be.
-inline int other_stride(const dlpack::tensor& t, const tensor_type& type, std::int64_t& step) {
-    step = 1;
-    if (!t.strides || checked_elements(type.element, type.extents) <= 1) return -1;
-    for (int i = t.ndim; i-- > 0; step *= t.shape[i])
-        if (t.shape[i] != 1 && t.strides[i] != step) return i;
-    return -1;
-}
-
-inline void require_dense(const dlpack::tensor& t, const tensor_type& type) {
+// The dimension along which it does not lie as an array does, and what the stride there would be; -1: there is none.
+struct odd_stride {
+    int dimension = -1;
+    std::int64_t wanted = 1;
+};
+inline odd_stride odd_stride_of(const dlpack::tensor& t, const tensor_type& type) {
     std::int64_t step = 1;
-    if (const int i = other_stride(t, type, step); i >= 0)
-        throw invalid_argument_error("from_dlpack: the strides of " + to_string(type) +
-                                     " are not those of a dense array by rows (" + std::to_string(t.strides[i]) +
-                                     " elements along dimension " + std::to_string(i) + ", not " +
-                                     std::to_string(step) + "); copy it there first, as .contiguous() does in PyTorch");
+    if (t.strides && checked_elements(type.element, type.extents) > 1)
+        for (int i = t.ndim; i-- > 0; step *= t.shape[i])
+            if (t.shape[i] != 1 && t.strides[i] != step) return {i, step};
+    return {};
 }
 
 // The elements from dimension `axis` on, one after another.
@@ -122,17 +117,20 @@ inline void copy_strided_dlpack(const dlpack::tensor& t, int axis, const std::by
     for (std::int64_t i = 0; i < t.shape[axis]; ++i) copy_strided_dlpack(t, axis + 1, from + i * step, bytes, to);
 }
 
-inline any_array copied_dlpack(const dlpack::tensor& t, const tensor_type& type) {
-    any_array copy(type.element, type.extents);
-    auto* to = static_cast<std::byte*>(copy.data());
-    std::int64_t step = 1;
-    if (other_stride(t, type, step) >= 0) copy_strided_dlpack(t, 0, begin_of_dlpack(t), size_of(type.element), to);
-    else if (copy.elements() > 0) std::memcpy(to, begin_of_dlpack(t), copy.bytes());
-    return copy;
+inline void require_dense(const dlpack::tensor& t, const tensor_type& type, const odd_stride& odd) {
+    if (const int i = odd.dimension; i >= 0)
+        throw invalid_argument_error(
+            "from_dlpack: the strides of " + to_string(type) + " are not those of a dense array by rows (" +
+            std::to_string(t.strides[i]) + " elements along dimension " + std::to_string(i) + ", not " +
+            std::to_string(odd.wanted) + "); copy it there first, as .contiguous() does in PyTorch");
 }
 
-template <class M> any_array copied_and_ended(M* m, const tensor_type& type) {
-    any_array copy = copied_dlpack(m->dl_tensor, type);
+template <class M> any_array copied_and_ended(M* m, const tensor_type& type, const odd_stride& odd) {
+    const dlpack::tensor& t = m->dl_tensor;
+    any_array copy(type.element, type.extents);
+    auto* to = static_cast<std::byte*>(copy.data());
+    if (odd.dimension >= 0) copy_strided_dlpack(t, 0, begin_of_dlpack(t), size_of(type.element), to);
+    else if (copy.elements() > 0) std::memcpy(to, begin_of_dlpack(t), copy.bytes());
     if (m->deleter) m->deleter(m);
     return copy;
 }
@@ -142,11 +140,10 @@ template <class M> any_array imported(M* m, bool may_copy) {
     const dlpack::tensor& t = m->dl_tensor;
     const tensor_type type = type_of_dlpack(t);
     std::byte* const data = begin_of_dlpack(t);
-    std::int64_t step = 1;
-    if (may_copy &&
-        (other_stride(t, type, step) >= 0 || reinterpret_cast<std::uintptr_t>(data) % size_of(type.element) != 0))
-        return copied_and_ended(m, type);
-    require_dense(t, type);
+    const odd_stride odd = odd_stride_of(t, type);
+    if (may_copy && (odd.dimension >= 0 || reinterpret_cast<std::uintptr_t>(data) % size_of(type.element) != 0))
+        return copied_and_ended(m, type, odd);
+    require_dense(t, type, odd);
     const auto end = [](void* context, void*) {
         M* const ended = static_cast<M*>(context);
         if (ended->deleter) ended->deleter(ended);
@@ -161,8 +158,9 @@ TENON_INLINE any_array import_dlpack(dlpack::managed_tensor_versioned* m, bool m
                                   std::to_string(m->version.minor) + "; 1 is read");
     if (!m || (m->flags & 1) == 0) return imported(m, may_copy);
     const tensor_type type = type_of_dlpack(m->dl_tensor); // nobody may write
-    if (!may_copy) require_dense(m->dl_tensor, type);
-    return copied_and_ended(m, type);
+    const odd_stride odd = odd_stride_of(m->dl_tensor, type);
+    if (!may_copy) require_dense(m->dl_tensor, type, odd);
+    return copied_and_ended(m, type, odd);
 }
 
 } // namespace tenon::detail

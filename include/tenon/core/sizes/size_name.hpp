@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-/// A name for a size (extent::named). Equal texts give the same pointer while any of its holders is there. A graph holds
+/// A name for a size (extent::named): the text, up to a zero byte. Equal ones give the same pointer while any of its holders is there. A graph holds
 /// the names of its nodes' sizes; who keeps such extents beyond the graph keeps their names too.
 std::shared_ptr<const char> share_size_name(const std::string& text);
 

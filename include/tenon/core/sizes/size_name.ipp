@@ -46,7 +46,8 @@ TENON_INLINE std::size_t shared_size_names() {
 
 } // namespace detail
 
-TENON_INLINE std::shared_ptr<const char> share_size_name(const std::string& text) {
+TENON_INLINE std::shared_ptr<const char> share_size_name(const std::string& given) {
+    const std::string text = given.c_str(); // as whoever reads the name sees it
     detail::size_name_deleter deleter{text};
     detail::size_name_table& table = detail::table_of_size_names();
     std::shared_ptr<const char> held; // ends, where it is not handed out, after the lock does

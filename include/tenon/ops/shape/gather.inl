@@ -49,11 +49,11 @@ public:
         l_.check(r.in[1]);
         if (!r.out[0] || l_.inner == 0 || l_.count == 0) return;
         if (texts_) {
-            for (std::int64_t i = 0; i < l_.outer * l_.count; ++i) {
-                const std::int64_t from = i / l_.count * l_.size + l_.index(r.in[1], i % l_.count);
-                std::copy_n(r.input<std::string>(0) + from * l_.inner, l_.inner,
-                            r.output<std::string>(0) + i * l_.inner);
-            }
+            std::string* to = r.output<std::string>(0);
+            for (std::int64_t o = 0; o < l_.outer; ++o)
+                for (std::int64_t i = 0; i < l_.count; ++i)
+                    to = std::copy_n(r.input<std::string>(0) + (o * l_.size + l_.index(r.in[1], i)) * l_.inner,
+                                     l_.inner, to);
             return;
         }
         const std::byte* x = r.input<std::byte>(0);
