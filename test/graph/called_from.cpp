@@ -4,6 +4,7 @@
 #include <thread>
 #include <tuple>
 
+#include <tenon/input.hpp>
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
@@ -57,11 +58,84 @@ TEST_CASE_FIXTURE(in_graph, "what a body of control flow makes was made at the l
     (void)y;
 }
 
-TEST_CASE_FIXTURE(in_graph, "an expression that is only written is no node, and one that is used alone has no line") {
+TEST_CASE_FIXTURE(in_graph, "an expression has the line on which a function of it stands, whenever it becomes a node") {
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const auto y = tn::log(x) * 2.0f + 1.0f;
+    const unsigned written = __LINE__ - 1;
+    const auto rounded = tn::cast<int>(x / 2.0f);
+    const unsigned cast = __LINE__ - 1;
+    const auto chosen = tn::select(x > 0.0f, x,
+                                   tn::silu(x)); // of an operator's operands, and of what is composed of functions
+    const unsigned selected = __LINE__ - 2;
+    const auto halved = y / 2.0f; // y is a node of its own
+    CHECK(line_of(tn::sum(y * 1.0f)) == __LINE__);
+    CHECK(line_of(tn::detail::as_tensor(y)) == written);
+    CHECK(line_of(tn::detail::as_tensor(rounded)) == cast);
+    CHECK(line_of(tn::detail::as_tensor(chosen)) == selected);
+    CHECK(line_of(tn::detail::as_tensor(halved)) == 0);
+    CHECK(line_of(tn::detail::as_tensor(tn::identity(x) + tn::exp(x))) == __LINE__);
+}
+
+TEST_CASE_FIXTURE(in_graph, "operators alone have no line of their own: what takes them gives them its own") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto doubled = x * 2.0f;
     CHECK(line_of(tn::detail::as_tensor(doubled)) == 0);
-    std::thread([&] { CHECK(line_of(tn::detail::as_tensor(x * 3.0f)) == 0); }).join(); // nor of another thread's calls
+    const auto tripled = x * 3.0f;
+    const auto total = tn::sum(tripled);
+    CHECK(line_of(tn::any_tensor(total.node()->inputs[0])) == __LINE__ - 1);
+    std::thread([&] { CHECK(line_of(tn::detail::as_tensor(x * 4.0f)) == 0); }).join(); // nor of another thread's calls
+}
+
+TEST_CASE_FIXTURE(in_graph, "functions of one to four tensors know their line; of more it is that of the tensors") {
+    const auto x = tn::placeholder<float, tn::shape<2, 2>>("x");
+    const auto y = tn::exp(x);
+    CHECK(line_of(tn::concat<0>(x)) == __LINE__);
+    CHECK(line_of(tn::concat<0>(x, y)) == __LINE__);
+    CHECK(line_of(tn::concat<1>(x, y, x, x)) == __LINE__);
+    CHECK(line_of(tn::stack<0>(x, y, x)) == __LINE__);
+    CHECK(line_of(tn::add_n(x, y, x)) == __LINE__);
+    CHECK(line_of(tn::einsum<"ij,jk->ik">(x, y)) == __LINE__);
+    CHECK(line_of(tn::einsum<"ij,jk,kl->il">(x, y, x)) == __LINE__);
+    const auto many = tn::concat<0>(x, y, x, x, y);
+    CHECK(many.type().extents == tn::extents{10, 2});
+    CHECK(line_of(many) == 0);
+    const auto last =
+        tn::while_loop([](const auto& i, const auto&) { return i < 3; },
+                       [](const auto& i, const auto& v) { return std::tuple(i + 1, v + v); }, tn::constant(0), y);
+    CHECK(line_of(std::get<1>(last)) >= __LINE__ - 3);
+    CHECK(line_of(std::get<1>(last)) < __LINE__);
+    CHECK(line_of(tn::scan([](const auto& c, const auto& s) { return std::pair(c + s, s); }, y, y).second) == __LINE__);
+}
+
+TEST_CASE_FIXTURE(in_graph, "members know their line: of variables, queues, iterators, readers and accumulators") {
+    const auto v = tn::variable("v", tn::constant({1.0f, 2.0f}));
+    CHECK(line_of(v.assign(tn::exp(v))) == __LINE__);
+    CHECK(line_of(v.assign_add(v * 2.0f)) == __LINE__);
+    CHECK(line_of(v.scatter_sub(tn::constant({1}), 2.0f)) == __LINE__);
+    const tn::fifo_queue<float, std::string> q(4);
+    CHECK(q.enqueue(1, "one").node()->made_at.line == __LINE__);
+    CHECK(line_of(std::get<0>(q.dequeue())) == __LINE__);
+    CHECK(line_of(std::get<1>(q.dequeue_many<2>())) == __LINE__);
+    CHECK(line_of(std::get<1>(q.dequeue_up_to(2))) == __LINE__);
+    CHECK(q.close().node()->made_at.line == __LINE__);
+    const auto it = tn::make_one_shot_iterator(tn::data::range(3));
+    CHECK(line_of(it.get_next()) == __LINE__);
+    const tn::accumulator<float, tn::shape<2>> sums;
+    CHECK(line_of(sums.apply(v, 0)) == __LINE__);
+    CHECK(line_of(sums.take(1)) == __LINE__);
+}
+
+TEST_CASE_FIXTURE(in_graph, "what a step asserts and prints says its line") {
+    const auto x = tn::placeholder<float, tn::shape<2>>("x");
+    CHECK(line_of(tn::print(x, "x is", x + 1.0f)) == __LINE__);
+    CHECK(line_of(tn::string_join("-", tn::constant("a"), tn::constant("b"))) == __LINE__);
+    const auto positive = tn::assert_true(x > 0.0f, "x must be positive", x);
+    const std::string here = place(__LINE__ - 1);
+    tn::session s(g);
+    const std::string words = message_of<tn::invalid_argument_error>([&] {
+        s.run(tn::feed(x, tn::array<float>({1, -1})), positive);
+    });
+    CHECK_MESSAGE(contains(words, here + "]"), words);
 }
 
 TEST_CASE_FIXTURE(in_graph, "an error of a step says the line where its node was made") {
@@ -101,6 +175,17 @@ TEST_CASE_FIXTURE(in_graph, "of a node without a line those of what it is comput
         (void)s.run(tn::feed(x, tn::array<float>({1, 2})), tn::feed(y, tn::array<float>({1, 2, 3})), x + y);
     });
     CHECK_MESSAGE(contains(words, ", which is computed of x" + place(first) + ", and of y" + place(first + 2)), words);
+}
+
+TEST_CASE_FIXTURE(in_graph, "of a node without a line the nearest that has one is told, named or not") {
+    const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
+    const auto y = tn::reverse<0>(x);
+    const unsigned reversed = __LINE__ - 1;
+    tn::session s(g);
+    const std::string words = message_of<tn::invalid_argument_error>([&] {
+        (void)s.run(tn::feed(x, tn::array<float>({1, 2})), y + tn::constant({1.0f, 2.0f, 3.0f}));
+    });
+    CHECK_MESSAGE(contains(words, ", which is computed of reverse" + place(reversed) + "]"), words);
 }
 
 TEST_CASE("a graph that is read, and one whose text has gone, has no lines") {

@@ -115,6 +115,8 @@ awk '
     }
     # A declaration in a namespace, whole, with the comment before it.
     function chunk(text, comment,   head, template_, end, name, parameters, key, at) {
+        if (text ~ /= detail::not_given/) return # of the operands of a pack, where they are few
+        sub(/ const making made\((here|[a-z]+\.at)\);/, "", text)
         if (match(text, /^(template <.*> )?struct [a-z_0-9]+(_op|_rule)[ :]/)) {
             if (text !~ /\{/) return
             name = substr(text, RSTART, RLENGTH); sub(/^.*struct /, "", name); sub(/.$/, "", name)

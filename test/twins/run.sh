@@ -47,17 +47,17 @@ awk '
         if (space == "/tenon" || space == "/tenon/nn") kind = "typed"
         if (space == "/tenon/untyped" || space == "/tenon/nn/untyped") kind = "untyped"
         line = $0
-        if (member && kind == "typed" && /^    (template <class.*> auto|operation|tensor<T, S>) [a-z_]+\(/) sub(/^    /, "", line)
+        if (member && kind == "typed" && /^    ((template <class.*> )?auto|operation|tensor<T, S>) [a-z_]+\(/) sub(/^    /, "", line)
         if (kind != "" && line ~ /^[a-z]/ && (name = name_in(line)) != "") print kind, name, FILENAME
     }' $headers >"$work/functions"
 # The instructions are twins that a macro declares.
 sed -nE 's|^TENON_(UNARY\|BINARY\|TERNARY)\(([a-z_0-9]+),.*|untyped \2 include/tenon/tape/instructions.inl|p' \
     include/tenon/tape/instructions.inl >>"$work/functions"
 # So are the operators.
-sed -nE 's|^TENON_OPERATOR\(([^,]+),.*|untyped operator\1 include/tenon/ops/elementwise/elementwise.hpp|p' \
-    include/tenon/ops/elementwise/elementwise.hpp >>"$work/functions"
-sed -nE 's|^template <detail::UntypedTensor X> any_tensor (operator.)\(.*|untyped \1 include/tenon/ops/elementwise/elementwise.hpp|p' \
-    include/tenon/ops/elementwise/elementwise.hpp >>"$work/functions"
+sed -nE 's|^TENON_OPERATOR\(([^,]+),.*|untyped operator\1 include/tenon/ops/elementwise/untyped_elementwise.hpp|p' \
+    include/tenon/ops/elementwise/untyped_elementwise.hpp >>"$work/functions"
+sed -nE 's|^template <detail::UntypedTensor X> any_tensor (operator.)\(.*|untyped \1 include/tenon/ops/elementwise/untyped_elementwise.hpp|p' \
+    include/tenon/ops/elementwise/untyped_elementwise.hpp >>"$work/functions"
 
 for kind in typed untyped; do
     sed -nE "s/^$kind ([^ ]+) .*/\1/p" "$work/functions" | sort -u >"$work/$kind"

@@ -56,7 +56,10 @@ public:
 
     /// The next element: a tensor for each component, of one that, of several a tuple. The same tensors each time, so that what
     /// a step computes of them is computed of one element.
-    auto get_next() const { return detail::next_tensors<operands>::of(iterator_.get_next()); }
+    auto get_next(called_from here = caller()) const {
+        const making made(here);
+        return detail::next_tensors<operands>::of(iterator_.get_next());
+    }
     /// An operation after which it goes through `s`, whose components are the same, from its beginning.
     template <class... D> operation make_initializer(const data_set<D...>& s) const {
         static_assert(std::is_same_v<typename detail::schema<D...>::operands, operands>,
@@ -99,11 +102,16 @@ private:
 };
 
 /// From the beginning of the data set to its end.
-template <class... C> iterator<C...> make_one_shot_iterator(const data_set<C...>& s, const iterator_options& o = {}) {
+template <class... C>
+iterator<C...> make_one_shot_iterator(const data_set<C...>& s, const iterator_options& o = {},
+                                      called_from here = caller()) {
+    const making made(here);
     return iterator<C...>(untyped::iterator(s.types(), s.untyped().source(), o));
 }
 template <class... C>
-initializable_iterator<C...> make_initializable_iterator(const data_set<C...>& s, const iterator_options& o = {}) {
+initializable_iterator<C...> make_initializable_iterator(const data_set<C...>& s, const iterator_options& o = {},
+                                                         called_from here = caller()) {
+    const making made(here);
     return initializable_iterator<C...>(s, o);
 }
 

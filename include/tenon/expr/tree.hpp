@@ -222,16 +222,29 @@ template <class Tree> struct forward_program {
 
 namespace tenon {
 
+namespace detail {
+/// Of an expression: whose node it becomes, and where in the program it was written.
+struct written_operand : operand {
+    explicit written_operand(std::initializer_list<source_place> parts) : written(parts) {}
+    written_scopes written;
+};
+inline source_place place_of(written_operand&& taken) noexcept { return taken.written.at(); }
+inline source_place place_of(const operand&) noexcept { return {}; } // a node, which has its own
+inline source_place place_of(...) noexcept { return {}; }            // a number
+} // namespace detail
+
 /// An elementwise expression that is not a node yet: element type T, sizes S, and what to compute. It holds its
 /// operands by value. Used as a temporary it is taken into the expression around it; used by name it becomes a
 /// node of the graph, once, in the scopes in which it was written.
-template <class T, class S, class Tree> class expr : public detail::operand {
+template <class T, class S, class Tree> class expr : public detail::written_operand {
 public:
     using element_type = T;
     using shape_type = S;
     using tree_type = Tree;
 
-    explicit expr(Tree tree) : tree_(static_cast<Tree&&>(tree)) {}
+    /// `parts`: where the temporaries were written that it is made of.
+    explicit expr(Tree tree, std::initializer_list<source_place> parts = {}) :
+        detail::written_operand(parts), tree_(static_cast<Tree&&>(tree)) {}
 
     /// The node of this expression.
     tensor<T, S> materialize() const {
@@ -242,7 +255,7 @@ public:
         detail::compile<forward, detail::gradient_program<forward>>();
 #endif
         return tensor<T, S>::unchecked(
-            detail::add_expression(detail::forward_program<Tree>::code, std::move(parts), scopes_));
+            detail::add_expression(detail::forward_program<Tree>::code, std::move(parts), this->written));
     }
     operator tensor<T, S>() const { return materialize(); } // NOLINT: an expression is a tensor
     template <class S2>
@@ -261,7 +274,6 @@ public:
 
 private:
     Tree tree_;
-    detail::written_scopes scopes_; // whose node it becomes
 };
 
 /// What it is, as text: "expression: float[batch, 784]". It becomes no node by that.
@@ -347,7 +359,8 @@ template <class F, class T, std::size_t... I, class... X> auto bind_values(F f, 
         constexpr temporaries parts = temporaries_of<result::tree_type::size, tree_of_t<T, X>...>;
         using tree = let<typename result::tree_type, tree_of_t<T, X, parts>...>;
         return expr<typename result::element_type, typename result::shape_type, tree>(
-            tree{static_cast<result&&>(body).tree(), tree_of<T, parts>(static_cast<X&&>(x))...});
+            tree{static_cast<result&&>(body).tree(), tree_of<T, parts>(static_cast<X&&>(x))...},
+            {place_of(static_cast<X&&>(x))...});
     }
 }
 
@@ -374,7 +387,8 @@ template <opcode Op, class... X> auto elementwise(X&&... x) {
         using R = typename result::element_type;
         constexpr detail::temporaries parts = detail::temporaries_of<detail::tree_size{}, detail::tree_of_t<T, X>...>;
         using tree = detail::apply<Op, R, detail::tree_of_t<T, X, parts>...>;
-        return expr<R, typename result::shape_type, tree>(tree{detail::tree_of<T, parts>(static_cast<X&&>(x))...});
+        return expr<R, typename result::shape_type, tree>(tree{detail::tree_of<T, parts>(static_cast<X&&>(x))...},
+                                                          {detail::place_of(static_cast<X&&>(x))...});
     }
 }
 template <opcode Op, class P, class A, class B>
@@ -393,9 +407,11 @@ auto elementwise(P&& p, A&& a, B&& b) {
                                                                      detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
         using tree = detail::apply<Op, T, detail::tree_of_t<bool, P, parts>, detail::tree_of_t<T, A, parts>,
                                    detail::tree_of_t<T, B, parts>>;
-        return expr<T, typename result::shape_type, tree>(tree{detail::tree_of<bool, parts>(static_cast<P&&>(p)),
-                                                               detail::tree_of<T, parts>(static_cast<A&&>(a)),
-                                                               detail::tree_of<T, parts>(static_cast<B&&>(b))});
+        return expr<T, typename result::shape_type, tree>(
+            tree{detail::tree_of<bool, parts>(static_cast<P&&>(p)), detail::tree_of<T, parts>(static_cast<A&&>(a)),
+                 detail::tree_of<T, parts>(static_cast<B&&>(b))},
+            {detail::place_of(static_cast<P&&>(p)), detail::place_of(static_cast<A&&>(a)),
+             detail::place_of(static_cast<B&&>(b))});
     }
 }
 
@@ -412,7 +428,8 @@ template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&..
 }
 
 /// Conversion of each element to To, as static_cast does it.
-template <Element To, class X> auto cast(X&& x) {
+template <Element To, class X> auto cast(X&& x, called_from here = caller()) {
+    const making made(here);
     if constexpr (std::is_same_v<std::remove_cvref_t<X>, ill_shaped>) return ill_shaped{};
     else {
         using from = typename std::remove_cvref_t<X>::element_type;
@@ -421,7 +438,7 @@ template <Element To, class X> auto cast(X&& x) {
         constexpr detail::temporaries parts = detail::temporaries_of<detail::tree_size{}, detail::tree_of_t<from, X>>;
         using tree = detail::apply<opcode::cast, To, detail::tree_of_t<from, X, parts>>;
         return expr<To, typename std::remove_cvref_t<X>::shape_type, tree>(
-            tree{detail::tree_of<from, parts>(static_cast<X&&>(x))});
+            tree{detail::tree_of<from, parts>(static_cast<X&&>(x))}, {detail::place_of(static_cast<X&&>(x))});
     }
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <concepts>
 #include <string_view>
+#include <type_traits>
 
 #include <tenon/core/config.hpp>
 
@@ -47,13 +48,22 @@ public:
     ~making() { detail::place_in_force() = before_; }
 
 private:
-    making(source_place here, std::string_view own) noexcept : before_(detail::place_in_force()) {
-        constexpr std::string_view in_headers = "graph/called_from.hpp";
-        own.remove_suffix(in_headers.size());
-        if (!before_.file && here.file && !std::string_view(here.file).starts_with(own))
-            detail::place_in_force() = here;
-    }
+    making(source_place here, std::string_view this_header) noexcept; // scope.ipp
     source_place before_;
 };
+
+/// What a function is given before a pack of operands, behind which no default argument can stand: with where it is called.
+template <class T> struct located {
+    template <std::convertible_to<T> V>
+    located(const V& v, called_from here = caller()) : value(v), at(here) {} // NOLINT
+    T value;
+    source_place at;
+};
+
+namespace detail {
+/// In place of an operand that is not given: a function of up to four operands knows where it is called, which one of a pack does not.
+struct not_given {};
+template <class X> inline constexpr bool is_given = !std::is_same_v<X, not_given>;
+} // namespace detail
 
 } // namespace tenon

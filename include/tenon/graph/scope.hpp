@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/shared_function.hpp>
 #include <tenon/core/sizes/extents.hpp>
+#include <tenon/graph/called_from.hpp>
 #include <tenon/graph/partitioned.hpp>
 
 /// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
@@ -59,30 +61,34 @@ class variable_policy; // of ops/state/state.hpp
 void retain(const scope_state*) noexcept;
 void release(const scope_state*) noexcept;
 
-// The scopes that were in force in this thread when it was made: null where none was open.
+// The scopes that were in force in this thread when it was made, null where none was open; and where in the program that was: in the
+// call of a function that knows its place, else at the first of `parts` that is known.
 class written_scopes {
 public:
-    written_scopes() noexcept;
-    written_scopes(const written_scopes& o) noexcept : state_(o.state_) {
+    written_scopes(std::initializer_list<source_place> parts = {}) noexcept;
+    written_scopes(const written_scopes& o) noexcept : state_(o.state_), at_(o.at_) {
         if (state_) retain(state_);
     }
-    written_scopes(written_scopes&& o) noexcept : state_(o.state_) { o.state_ = nullptr; }
+    written_scopes(written_scopes&& o) noexcept : state_(o.state_), at_(o.at_) { o.state_ = nullptr; }
     written_scopes& operator=(written_scopes o) noexcept {
         const scope_state* s = state_;
         state_ = o.state_;
         o.state_ = s;
+        at_ = o.at_;
         return *this;
     }
     ~written_scopes() {
         if (state_) release(state_);
     }
     const scope_state* get() const noexcept { return state_; }
+    source_place at() const noexcept { return at_; }
 
 private:
     const scope_state* state_;
+    source_place at_;
 };
 
-// While it lives, those scopes are in force in this thread instead of its own.
+// While it lives, those scopes are in force in this thread instead of its own, and what it makes is made there, where that is known.
 class as_written {
 public:
     explicit as_written(const written_scopes& scopes) noexcept;
@@ -93,6 +99,7 @@ public:
 private:
     open_scope* interrupted_;
     const scope_state* written_before_;
+    source_place made_before_;
 };
 
 // A scope: what the scopes around it say, changed by the constructor that derives from it; or none, where it changes

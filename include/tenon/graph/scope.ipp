@@ -84,13 +84,21 @@ TENON_INLINE void release(const scope_state* s) noexcept {
     if (s && s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete s;
 }
 
-TENON_INLINE written_scopes::written_scopes() noexcept : state_(innermost()) { retain(state_); }
+TENON_INLINE written_scopes::written_scopes(std::initializer_list<source_place> parts) noexcept :
+    state_(innermost()), at_(place_in_force()) {
+    retain(state_);
+    for (auto part = parts.begin(); !at_.file && part != parts.end(); ++part) at_ = *part;
+}
 
 TENON_INLINE as_written::as_written(const written_scopes& scopes) noexcept :
-    interrupted_(in_force().top), written_before_(in_force().written) {
+    interrupted_(in_force().top), written_before_(in_force().written), made_before_(place_in_force()) {
     in_force() = {nullptr, scopes.get()};
+    if (scopes.at().file) place_in_force() = scopes.at();
 }
-TENON_INLINE as_written::~as_written() { in_force() = {interrupted_, written_before_}; }
+TENON_INLINE as_written::~as_written() {
+    in_force() = {interrupted_, written_before_};
+    place_in_force() = made_before_;
+}
 
 TENON_INLINE scope_base::scope_base(bool changes) : open_(nullptr) {
     if (!changes) return;
@@ -175,6 +183,14 @@ TENON_INLINE detail::no_controls::no_controls() { state().controls.clear(); }
 
 TENON_INLINE detail::follow_scope::follow_scope(node* n) : scope_base(detail::is_of_this_graph(n)) {
     if (detail::is_of_this_graph(n)) state().follows = n;
+}
+
+TENON_INLINE making::making(source_place here, std::string_view this_header) noexcept :
+    before_(detail::place_in_force()) {
+    constexpr std::string_view in_headers = "graph/called_from.hpp";
+    this_header.remove_suffix(in_headers.size());
+    if (!before_.file && here.file && !std::string_view(here.file).starts_with(this_header))
+        detail::place_in_force() = here;
 }
 
 TENON_INLINE detail::owned_scope::owned_scope(const any_tensor& owner, part of) :

@@ -148,6 +148,10 @@ concept Operand = detail::Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill
     detail::is_tuple_of_tensors<std::remove_cvref_t<X>>;
 template <class X>
 concept OperandOrIllShaped = Operand<X>;
+namespace detail {
+template <class X>
+concept OperandIfGiven = Operand<X> || !is_given<X>;
+}
 
 /// Adds a node of op struct Op on typed operands, its rule checked by the compiler. Static gives the
 /// attributes that shapes depend on (Static::value); `a` are the attributes stored.

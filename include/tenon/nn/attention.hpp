@@ -25,7 +25,8 @@ namespace nn {
 /// Scaled dot-product attention (ops/rows/attention.hpp), also with `causal` as a plain bool.
 using tenon::attention;
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V>
-auto attention(const Q& queries, const K& keys, const V& values, bool causal) {
+auto attention(const Q& queries, const K& keys, const V& values, bool causal, called_from here = caller()) {
+    const making made(here);
     return tenon::attention(queries, keys, values, attention_op::attributes{causal});
 }
 

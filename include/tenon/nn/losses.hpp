@@ -308,7 +308,9 @@ auto log_loss(const P& probabilities, const Y& targets, called_from here = calle
 }
 
 /// The class with the largest logit: [..., classes] -> [...].
-template <Element Label = std::int32_t, OperandOrIllShaped L> auto predicted_class(const L& logits) {
+template <Element Label = std::int32_t, OperandOrIllShaped L>
+auto predicted_class(const L& logits, called_from here = caller()) {
+    const making made(here);
     if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
     else return detail::as_tensor(cast<Label>(argmax<-1>(logits)));
 }

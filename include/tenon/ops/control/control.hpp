@@ -180,8 +180,12 @@ auto placeholder_with_default(const X& x, const std::string& name = {}, called_f
 }
 
 /// x itself, as a node of its own: made inside scopes, with another name.
-template <OperandOrIllShaped X> auto identity(const X& x) { return apply_op<identity_op, no_attributes{}>(x); }
-template <OperandOrIllShaped X> auto identity(const X& x, const std::string& name) {
+template <OperandOrIllShaped X> auto identity(const X& x, called_from here = caller()) {
+    const making made(here);
+    return apply_op<identity_op, no_attributes{}>(x);
+}
+template <OperandOrIllShaped X> auto identity(const X& x, const std::string& name, called_from here = caller()) {
+    const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
         const auto t = detail::as_tensor(x);
@@ -190,16 +194,19 @@ template <OperandOrIllShaped X> auto identity(const X& x, const std::string& nam
 }
 
 /// x, seen as a constant by gradients.
-template <OperandOrIllShaped X> auto stop_gradient(const X& x) {
+template <OperandOrIllShaped X> auto stop_gradient(const X& x, called_from here = caller()) {
+    const making made(here);
     return apply_op<stop_gradient_op, no_attributes{}>(x);
 }
 
 /// Zeros of x's element type and sizes.
-template <OperandOrIllShaped X> auto zeros_like(const X& x) {
+template <OperandOrIllShaped X> auto zeros_like(const X& x, called_from here = caller()) {
+    const making made(here);
     return apply_op<fill_like_op, detail::default_attributes<fill_like_op>>(fill_like_op::attributes{0}, x);
 }
 /// Ones of x's element type and sizes.
-template <OperandOrIllShaped X> auto ones_like(const X& x) {
+template <OperandOrIllShaped X> auto ones_like(const X& x, called_from here = caller()) {
+    const making made(here);
     return apply_op<fill_like_op, detail::default_attributes<fill_like_op>>(fill_like_op::attributes{1}, x);
 }
 
@@ -239,23 +246,26 @@ operation group(const std::vector<any_tensor>& members, const std::string& name 
 
 /// x; prints "message" and the values of x and of more when it runs.
 template <OperandOrIllShaped X, OperandOrIllShaped... More>
-auto print(const X& x, const std::string& message, const More&... more) {
+auto print(const X& x, const located<std::string>& message, const More&... more) {
+    const making made(message.at);
     if constexpr (detail::any_ill_shaped<X, More...>) return ill_shaped{};
     else {
         const auto t = detail::as_tensor(x);
         return std::remove_cvref_t<decltype(t)>::unchecked(
-            untyped::print(t, message, {any_tensor(detail::as_tensor(more))...}));
+            untyped::print(t, message.value, {any_tensor(detail::as_tensor(more))...}));
     }
 }
 
 /// An operation that fails the step unless every element of `condition` is true. Run it, or make what it guards
 /// under control_dependencies of it.
 template <OperandOrIllShaped C, OperandOrIllShaped... Shown>
-operation assert_true(const C& condition, const std::string& message, const Shown&... shown) {
+operation assert_true(const C& condition, const located<std::string>& message, const Shown&... shown) {
+    const making made(message.at);
     if constexpr (detail::any_ill_shaped<C, Shown...>) return {};
     else {
         static_assert(std::is_same_v<typename C::element_type, bool>, "tenon::assert_true: the condition must be bool");
-        return untyped::assert_true(detail::as_tensor(condition), message, {any_tensor(detail::as_tensor(shown))...});
+        return untyped::assert_true(detail::as_tensor(condition), message.value,
+                                    {any_tensor(detail::as_tensor(shown))...});
     }
 }
 

@@ -52,6 +52,15 @@ template <OperandOrIllShaped... Xs> auto add_n(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::add_n: at least one tensor is needed");
     return apply_op<add_n_op, no_attributes{}>(xs...);
 }
+template <OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
+          detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
+auto add_n(const A& a, const B& b = {}, const C& c = {}, const D& d = {}, called_from here = caller()) {
+    const making made(here);
+    if constexpr (!detail::is_given<B>) return apply_op<add_n_op, no_attributes{}>(a);
+    else if constexpr (!detail::is_given<C>) return apply_op<add_n_op, no_attributes{}>(a, b);
+    else if constexpr (!detail::is_given<D>) return apply_op<add_n_op, no_attributes{}>(a, b, c);
+    else return apply_op<add_n_op, no_attributes{}>(a, b, c, d);
+}
 /// The sum of the tensors of a std::vector, std::array, std::span or the like; one is its own sum. Throws
 /// invalid_argument_error where there are none, or where the graph knows that their sizes differ.
 template <detail::ListOfTensors List> typename List::value_type add_n(const List& xs) {

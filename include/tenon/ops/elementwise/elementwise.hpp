@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/expr/tree.hpp>
-#include <tenon/graph/tensor_or_number.hpp>
+#include <tenon/ops/elementwise/untyped_elementwise.hpp>
 
 /// Functions of each element. They are lazy expressions: what is written in one expression runs as one pass over
 /// memory, forward and backward, and an operand with a name becomes a node of the graph, once.
@@ -13,8 +13,7 @@
 /// repeated. Element types must be equal; cast<T>(x) converts. half and bfloat16 are computed in float. Integers wrap
 /// around; division by zero gives 0. The gradient of a step (sign, floor, comparisons) is zero.
 ///
-/// For tensors whose types are known at run time only there are the same operators, and the same functions in namespace
-/// tenon::untyped. Each adds a node; the planner fuses chains of them.
+/// For tensors whose types are known at run time only: untyped_elementwise.hpp.
 
 namespace tenon {
 
@@ -58,52 +57,85 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator%(A&& a, B&& b) 
 /// -x; of unsigned integers 2^bits - x.
 template <OperandOrIllShaped X> auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 
-template <class A, detail::ElementwiseBeside<A> B> auto add(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto add(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto subtract(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto subtract(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto multiply(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto multiply(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto divide(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto divide(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto mod(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto mod(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::mod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// What is left of a / b rounded towards zero, as C has it: it has a's sign.
-template <class A, detail::ElementwiseBeside<A> B> auto fmod(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto fmod(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::fmod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <OperandOrIllShaped X> auto negative(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto negative(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::negative>(static_cast<X&&>(x));
+}
 /// |x|. The least signed integer stays what it is.
-template <OperandOrIllShaped X> auto abs(X&& x) { return elementwise<opcode::abs>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto abs(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::abs>(static_cast<X&&>(x));
+}
 /// -1, 0 or 1; NaN stays.
-template <OperandOrIllShaped X> auto sign(X&& x) { return elementwise<opcode::sign>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sign(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::sign>(static_cast<X&&>(x));
+}
 /// The largest integer that is not above x.
-template <OperandOrIllShaped X> auto floor(X&& x) { return elementwise<opcode::floor>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto floor(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::floor>(static_cast<X&&>(x));
+}
 /// The least integer that is not below x.
-template <OperandOrIllShaped X> auto ceil(X&& x) { return elementwise<opcode::ceil>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto ceil(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::ceil>(static_cast<X&&>(x));
+}
 /// To the nearest integer, halves to the even one.
-template <OperandOrIllShaped X> auto round(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto round(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::round>(static_cast<X&&>(x));
+}
 /// Another name of round.
-template <OperandOrIllShaped X> auto rint(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto rint(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::round>(static_cast<X&&>(x));
+}
 /// x rounded towards zero.
-template <OperandOrIllShaped X> auto trunc(X&& x) { return elementwise<opcode::trunc>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto trunc(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::trunc>(static_cast<X&&>(x));
+}
 /// The smaller one; NaN where either is NaN.
-template <class A, detail::ElementwiseBeside<A> B> auto minimum(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto minimum(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::minimum>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// The larger one; NaN where either is NaN.
-template <class A, detail::ElementwiseBeside<A> B> auto maximum(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto maximum(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::maximum>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// a * b + c, rounded once where the processor can.
 template <class A, class B, class C>
     requires detail::ElementwiseOperands<A, B, C>
-auto fma(A&& a, B&& b, C&& c) {
+auto fma(A&& a, B&& b, C&& c, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::fma>(static_cast<A&&>(a), static_cast<B&&>(b), static_cast<C&&>(c));
 }
 
@@ -133,31 +165,46 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator>(A&& a, B&& b) 
 template <class A, detail::ElementwiseBeside<A> B> auto operator>=(A&& a, B&& b) {
     return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto equal(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto equal(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto not_equal(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto not_equal(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto less(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto less(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto less_equal(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto less_equal(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto greater(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto greater(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto greater_equal(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto greater_equal(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
 /// True where x is NaN.
-template <OperandOrIllShaped X> auto is_nan(X&& x) { return elementwise<opcode::is_nan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto is_nan(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::is_nan>(static_cast<X&&>(x));
+}
 /// True where x is infinite, of either sign.
-template <OperandOrIllShaped X> auto is_inf(X&& x) { return elementwise<opcode::is_inf>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto is_inf(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::is_inf>(static_cast<X&&>(x));
+}
 /// True where x is neither infinite nor NaN.
-template <OperandOrIllShaped X> auto is_finite(X&& x) { return elementwise<opcode::is_finite>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto is_finite(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::is_finite>(static_cast<X&&>(x));
+}
 
 // Truth values. Both operands are always computed.
 
@@ -171,17 +218,21 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator||(A&& a, B&& b)
 }
 /// True where x is false.
 template <OperandOrIllShaped X> auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
-template <class A, detail::ElementwiseBeside<A> B> auto logical_and(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto logical_and(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto logical_or(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto logical_or(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// True where one is, and not both.
-template <class A, detail::ElementwiseBeside<A> B> auto logical_xor(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto logical_xor(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::logical_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <OperandOrIllShaped X> auto logical_not(X&& x) {
+template <OperandOrIllShaped X> auto logical_not(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::logical_not>(static_cast<X&&>(x));
 }
 
@@ -209,196 +260,229 @@ template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto ope
 template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto operator>>(A&& a, B&& b) {
     return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto bit_and(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto bit_and(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto bit_or(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto bit_or(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto bit_xor(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto bit_xor(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <OperandOrIllShaped X> auto bit_not(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
-template <class A, detail::ElementwiseBeside<A> B> auto shift_left(A&& a, B&& b) {
+template <OperandOrIllShaped X> auto bit_not(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::bit_not>(static_cast<X&&>(x));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto shift_left(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <class A, detail::ElementwiseBeside<A> B> auto shift_right(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto shift_right(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
 /// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value.
 template <OperandOrIllShaped P, class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto select(P&& condition, A&& a, B&& b) {
+auto select(P&& condition, A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::select>(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// NumPy's name for select.
 template <OperandOrIllShaped P, class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto where(P&& condition, A&& a, B&& b) {
+auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return select(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
 // Real functions.
 
 /// e^x.
-template <OperandOrIllShaped X> auto exp(X&& x) { return elementwise<opcode::exp>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto exp(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::exp>(static_cast<X&&>(x));
+}
 /// 2^x.
-template <OperandOrIllShaped X> auto exp2(X&& x) { return elementwise<opcode::exp2>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto exp2(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::exp2>(static_cast<X&&>(x));
+}
 /// e^x - 1, exact near 0.
-template <OperandOrIllShaped X> auto expm1(X&& x) { return elementwise<opcode::expm1>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto expm1(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::expm1>(static_cast<X&&>(x));
+}
 /// The natural logarithm: -infinity at 0, NaN below.
-template <OperandOrIllShaped X> auto log(X&& x) { return elementwise<opcode::log>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::log>(static_cast<X&&>(x));
+}
 /// The logarithm of base 2, as log.
-template <OperandOrIllShaped X> auto log2(X&& x) { return elementwise<opcode::log2>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log2(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::log2>(static_cast<X&&>(x));
+}
 /// The logarithm of base 10, as log.
-template <OperandOrIllShaped X> auto log10(X&& x) { return elementwise<opcode::log10>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log10(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::log10>(static_cast<X&&>(x));
+}
 /// log(1 + x), exact near 0.
-template <OperandOrIllShaped X> auto log1p(X&& x) { return elementwise<opcode::log1p>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log1p(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::log1p>(static_cast<X&&>(x));
+}
 /// The square root; NaN below 0.
-template <OperandOrIllShaped X> auto sqrt(X&& x) { return elementwise<opcode::sqrt>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sqrt(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::sqrt>(static_cast<X&&>(x));
+}
 /// 1 / sqrt(x).
-template <OperandOrIllShaped X> auto rsqrt(X&& x) { return elementwise<opcode::rsqrt>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto rsqrt(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::rsqrt>(static_cast<X&&>(x));
+}
 /// The cube root, of either sign.
-template <OperandOrIllShaped X> auto cbrt(X&& x) { return elementwise<opcode::cbrt>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto cbrt(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::cbrt>(static_cast<X&&>(x));
+}
 /// 1 / x.
-template <OperandOrIllShaped X> auto reciprocal(X&& x) { return elementwise<opcode::reciprocal>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto reciprocal(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::reciprocal>(static_cast<X&&>(x));
+}
 /// The sine of x radians.
-template <OperandOrIllShaped X> auto sin(X&& x) { return elementwise<opcode::sin>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sin(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::sin>(static_cast<X&&>(x));
+}
 /// The cosine of x radians.
-template <OperandOrIllShaped X> auto cos(X&& x) { return elementwise<opcode::cos>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto cos(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::cos>(static_cast<X&&>(x));
+}
 /// The tangent of x radians.
-template <OperandOrIllShaped X> auto tan(X&& x) { return elementwise<opcode::tan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto tan(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::tan>(static_cast<X&&>(x));
+}
 /// The angle in [-pi/2, pi/2] whose sine is x; NaN beyond -1 and 1.
-template <OperandOrIllShaped X> auto asin(X&& x) { return elementwise<opcode::asin>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto asin(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::asin>(static_cast<X&&>(x));
+}
 /// The angle in [0, pi] whose cosine is x; NaN beyond -1 and 1.
-template <OperandOrIllShaped X> auto acos(X&& x) { return elementwise<opcode::acos>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto acos(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::acos>(static_cast<X&&>(x));
+}
 /// The angle in (-pi/2, pi/2) whose tangent is x.
-template <OperandOrIllShaped X> auto atan(X&& x) { return elementwise<opcode::atan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto atan(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::atan>(static_cast<X&&>(x));
+}
 /// (e^x - e^-x) / 2.
-template <OperandOrIllShaped X> auto sinh(X&& x) { return elementwise<opcode::sinh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sinh(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::sinh>(static_cast<X&&>(x));
+}
 /// (e^x + e^-x) / 2.
-template <OperandOrIllShaped X> auto cosh(X&& x) { return elementwise<opcode::cosh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto cosh(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::cosh>(static_cast<X&&>(x));
+}
 /// (e^x - e^-x) / (e^x + e^-x).
-template <OperandOrIllShaped X> auto tanh(X&& x) { return elementwise<opcode::tanh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto tanh(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::tanh>(static_cast<X&&>(x));
+}
 /// The y whose sinh is x.
-template <OperandOrIllShaped X> auto asinh(X&& x) { return elementwise<opcode::asinh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto asinh(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::asinh>(static_cast<X&&>(x));
+}
 /// The y >= 0 whose cosh is x; NaN below 1.
-template <OperandOrIllShaped X> auto acosh(X&& x) { return elementwise<opcode::acosh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto acosh(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::acosh>(static_cast<X&&>(x));
+}
 /// The y whose tanh is x; NaN beyond -1 and 1.
-template <OperandOrIllShaped X> auto atanh(X&& x) { return elementwise<opcode::atanh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto atanh(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::atanh>(static_cast<X&&>(x));
+}
 /// The angle of the point (x = b, y = a), in (-pi, pi].
-template <class A, detail::ElementwiseBeside<A> B> auto atan2(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto atan2(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::atan2>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// sqrt(a^2 + b^2) without overflow.
-template <class A, detail::ElementwiseBeside<A> B> auto hypot(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto hypot(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::hypot>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0. Of integers by multiplications, which wrap
 /// around; where b is below 0 what is left of 1 / a^-b: 1 of 1, 1 or -1 of -1, and 0 of all others, also of 0.
-template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b) {
+template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::pow>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
-template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto erf(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::erf>(static_cast<X&&>(x));
+}
 /// 1 - erf(x), exact for large x.
-template <OperandOrIllShaped X> auto erfc(X&& x) { return elementwise<opcode::erfc>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto erfc(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::erfc>(static_cast<X&&>(x));
+}
 /// The x whose erf is y: infinite at -1 and 1, NaN beyond.
-template <OperandOrIllShaped X> auto erfinv(X&& y) { return elementwise<opcode::erfinv>(static_cast<X&&>(y)); }
+template <OperandOrIllShaped X> auto erfinv(X&& y, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::erfinv>(static_cast<X&&>(y));
+}
 /// The x whose erfc is y, exact for small y: infinite at 0 and 2, NaN beyond.
-template <OperandOrIllShaped X> auto erfcinv(X&& y) { return elementwise<opcode::erfcinv>(static_cast<X&&>(y)); }
+template <OperandOrIllShaped X> auto erfcinv(X&& y, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::erfcinv>(static_cast<X&&>(y));
+}
 /// log |gamma(x)|.
-template <OperandOrIllShaped X> auto lgamma(X&& x) { return elementwise<opcode::lgamma>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto lgamma(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::lgamma>(static_cast<X&&>(x));
+}
 /// The slope of lgamma.
-template <OperandOrIllShaped X> auto digamma(X&& x) { return elementwise<opcode::digamma>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto digamma(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::digamma>(static_cast<X&&>(x));
+}
 /// The n-th derivative of digamma at x, itself for n = 0; NaN where n is not 0, 1, 2, ... At 0, -1, -2, ... it is
 /// infinity for odd n; for even n NaN, but at 0 the limit from the side of its sign. No gradient flows to n.
-template <class N, detail::ElementwiseBeside<N> X> auto polygamma(N&& n, X&& x) {
+template <class N, detail::ElementwiseBeside<N> X> auto polygamma(N&& n, X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise<opcode::polygamma>(static_cast<N&&>(n), static_cast<X&&>(x));
 }
 /// 1 / (1 + e^-x).
-template <OperandOrIllShaped X> auto sigmoid(X&& x) { return elementwise<opcode::sigmoid>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sigmoid(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::sigmoid>(static_cast<X&&>(x));
+}
 /// log(1 + e^x), exact for all x.
-template <OperandOrIllShaped X> auto softplus(X&& x) { return elementwise<opcode::softplus>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto softplus(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::softplus>(static_cast<X&&>(x));
+}
 /// max(x, 0); NaN stays.
-template <OperandOrIllShaped X> auto relu(X&& x) { return elementwise<opcode::relu>(static_cast<X&&>(x)); }
-
-/// The instructions on tensors whose types are known at run time only. A mistake throws invalid_argument_error with
-/// the rule's words. A number beside a tensor becomes one of its element type, exactly: 300 beside uint8 is a mistake.
-namespace untyped {
-
-/// A number as a scalar tensor of that element type; invalid_argument_error where it does not hold the number: 300 for
-/// uint8, 0.5 for integers.
-inline any_tensor scalar(const number& value, element_type type) { return detail::scalar_constant(value, type); }
-/// Each element converted as static_cast does it.
-inline any_tensor cast(const any_tensor& x, element_type to) {
-    return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to);
+template <OperandOrIllShaped X> auto relu(X&& x, called_from here = caller()) {
+    const making made(here);
+    return elementwise<opcode::relu>(static_cast<X&&>(x));
 }
-
-#define TENON_UNARY(NAME, ...) \
-    inline any_tensor NAME(const any_tensor& x) { return detail::add_instruction(opcode::NAME, {x}); }
-#define TENON_BINARY(NAME, ...)                                                                              \
-    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                       \
-        return detail::add_instruction(opcode::NAME, {a, b});                                                \
-    }                                                                                                        \
-    inline any_tensor NAME(const any_tensor& a, const number& b) { return NAME(a, scalar(b, a.element())); } \
-    inline any_tensor NAME(const number& a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
-#define TENON_TERNARY(NAME, ...)                                                            \
-    inline any_tensor NAME(const any_tensor& a, const any_tensor& b, const any_tensor& c) { \
-        return detail::add_instruction(opcode::NAME, {a, b, c});                            \
-    }
-#include <tenon/tape/instructions.inl>
-
-/// One of a, b and c at least is a tensor; of a and b, the values that are chosen from.
-any_tensor fma(const tensor_or_number& a, const tensor_or_number& b, const tensor_or_number& c);
-any_tensor select(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b);
-
-inline any_tensor rint(const any_tensor& x) { return round(x); }
-inline any_tensor where(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
-    return select(condition, a, b);
-}
-inline any_tensor where(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b) {
-    return select(condition, a, b);
-}
-inline any_tensor square(const any_tensor& x) { return multiply(x, x); }
-
-} // namespace untyped
-
-namespace detail {
-template <class X>
-concept BesideUntyped = UntypedTensor<X> || Typed<X> || AsNumber<X>;
-/// An untyped tensor and what may stand beside it. Tensors of known types alone are none: their mistakes are the compiler's.
-template <class B, class A>
-concept UntypedBeside = (UntypedTensor<A> && BesideUntyped<B>) || (UntypedTensor<B> && BesideUntyped<A>);
-} // namespace detail
-
-// The operators, where one operand at least is a tensor whose type is known at run time only.
-#define TENON_OPERATOR(SIGN, NAME)                                                                    \
-    template <class A, detail::UntypedBeside<A> B> any_tensor operator SIGN(const A& a, const B& b) { \
-        return untyped::NAME(a, b);                                                                   \
-    }
-TENON_OPERATOR(+, add)
-TENON_OPERATOR(-, subtract)
-TENON_OPERATOR(*, multiply)
-TENON_OPERATOR(/, divide)
-TENON_OPERATOR(%, mod)
-TENON_OPERATOR(==, equal)
-TENON_OPERATOR(!=, not_equal)
-TENON_OPERATOR(<, less)
-TENON_OPERATOR(<=, less_equal)
-TENON_OPERATOR(>, greater)
-TENON_OPERATOR(>=, greater_equal)
-TENON_OPERATOR(&&, logical_and)
-TENON_OPERATOR(||, logical_or)
-TENON_OPERATOR(&, bit_and)
-TENON_OPERATOR(|, bit_or)
-TENON_OPERATOR(^, bit_xor)
-TENON_OPERATOR(<<, shift_left)
-TENON_OPERATOR(>>, shift_right)
-#undef TENON_OPERATOR
-template <detail::UntypedTensor X> any_tensor operator-(const X& x) { return untyped::negative(x); }
-template <detail::UntypedTensor X> any_tensor operator!(const X& x) { return untyped::logical_not(x); }
-template <detail::UntypedTensor X> any_tensor operator~(const X& x) { return untyped::bit_not(x); }
 
 } // namespace tenon

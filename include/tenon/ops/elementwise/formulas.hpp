@@ -152,161 +152,192 @@ template <int N> struct power_of {
 } // namespace detail
 
 /// x * x.
-template <OperandOrIllShaped X> auto square(X&& x) {
+template <OperandOrIllShaped X> auto square(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::square_rule>(detail::square_of, static_cast<X&&>(x));
 }
 /// x^N for a whole number N, by multiplications; for N below 0 one divided by x^-N. Also of integers, which wrap around.
-template <int N, OperandOrIllShaped X> auto pow(X&& x) {
+template <int N, OperandOrIllShaped X> auto pow(X&& x, called_from here = caller()) {
+    const making made(here);
     static_assert(N != 0, "tenon::pow<N>(x): N is not 0; ones_like(x) is x^0");
     return elementwise_composite<detail::pow_rule>(detail::power_of<N>{}, static_cast<X&&>(x));
 }
 /// (a - b)^2.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto squared_difference(A&& a, B&& b) {
+auto squared_difference(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::squared_difference_rule>(detail::squared_difference_of, static_cast<A&&>(a),
                                                                   static_cast<B&&>(b));
 }
 /// a / b rounded down, so that b * floor_divide(a, b) + a % b is a.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto floor_divide(A&& a, B&& b) {
+auto floor_divide(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::floor_divide_rule>(detail::floor_divide_of, static_cast<A&&>(a),
                                                             static_cast<B&&>(b));
 }
 /// a / b, but 0 where b is 0.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto divide_no_nan(A&& a, B&& b) {
+auto divide_no_nan(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::divide_no_nan_rule>(detail::divide_no_nan_of, static_cast<A&&>(a),
                                                              static_cast<B&&>(b));
 }
 /// 1 / x, but 0 where x is 0.
-template <OperandOrIllShaped X> auto reciprocal_no_nan(X&& x) {
+template <OperandOrIllShaped X> auto reciprocal_no_nan(X&& x, called_from here = caller()) {
+    const making made(here);
     return divide_no_nan(detail::one, static_cast<X&&>(x));
 }
 /// a * b, but 0 where b is 0, also of an infinity or NaN.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto multiply_no_nan(A&& a, B&& b) {
+auto multiply_no_nan(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::multiply_no_nan_rule>(detail::multiply_no_nan_of, static_cast<A&&>(a),
                                                                static_cast<B&&>(b));
 }
 /// x, but at least low and at most high: numbers or tensors.
 template <class X, class L, class H>
     requires detail::ElementwiseOperands<X, L, H>
-auto clip(X&& x, L&& low, H&& high) {
+auto clip(X&& x, L&& low, H&& high, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::clip_rule>(detail::clip_of, static_cast<X&&>(x), static_cast<L&&>(low),
                                                     static_cast<H&&>(high));
 }
 /// a + t * (b - a): a at t = 0, b at t = 1.
 template <class A, class B, class T>
     requires detail::ElementwiseOperands<A, B, T>
-auto lerp(A&& a, B&& b, T&& t) {
+auto lerp(A&& a, B&& b, T&& t, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::lerp_rule>(detail::lerp_of, static_cast<A&&>(a), static_cast<B&&>(b),
                                                     static_cast<T&&>(t));
 }
 /// x log(y), but 0 where x is 0.
 template <class X, class Y>
     requires detail::ElementwiseOperands<X, Y>
-auto xlogy(X&& x, Y&& y) {
+auto xlogy(X&& x, Y&& y, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::xlogy_rule>(detail::xlogy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
 /// x log(1 + y), but 0 where x is 0.
 template <class X, class Y>
     requires detail::ElementwiseOperands<X, Y>
-auto xlog1py(X&& x, Y&& y) {
+auto xlog1py(X&& x, Y&& y, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::xlog1py_rule>(detail::xlog1py_of, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
 /// x / y, but 0 where x is 0.
 template <class X, class Y>
     requires detail::ElementwiseOperands<X, Y>
-auto xdivy(X&& x, Y&& y) {
+auto xdivy(X&& x, Y&& y, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::xdivy_rule>(detail::xdivy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
 /// log(e^a + e^b) without overflow.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto logaddexp(A&& a, B&& b) {
+auto logaddexp(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::logaddexp_rule>(detail::logaddexp_of, static_cast<A&&>(a),
                                                          static_cast<B&&>(b));
 }
 /// log2(2^a + 2^b) without overflow.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto logaddexp2(A&& a, B&& b) {
+auto logaddexp2(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::logaddexp2_rule>(detail::logaddexp2_of, static_cast<A&&>(a),
                                                           static_cast<B&&>(b));
 }
 /// The magnitude of a with the sign of b, also that of -0. No gradient flows to b.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto copysign(A&& a, B&& b) {
+auto copysign(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::copysign_rule>(detail::copysign_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// 0 where x is negative, 1 where it is positive, `at_zero` where it is 0; NaN stays.
 template <class X, class H>
     requires detail::ElementwiseOperands<X, H>
-auto heaviside(X&& x, H&& at_zero) {
+auto heaviside(X&& x, H&& at_zero, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::heaviside_rule>(detail::heaviside_of, static_cast<X&&>(x),
                                                          static_cast<H&&>(at_zero));
 }
 /// The lesser of two numbers; where one is NaN the other, as C has it.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto fmin(A&& a, B&& b) {
+auto fmin(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::fmin_rule>(detail::fmin_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// The larger of two numbers; where one is NaN the other, as C has it.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto fmax(A&& a, B&& b) {
+auto fmax(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::fmax_rule>(detail::fmax_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// x, but `nan` where it is NaN, and the largest finite numbers in place of infinities.
-template <OperandOrIllShaped X> auto nan_to_num(X&& x, double nan = 0) {
+template <OperandOrIllShaped X> auto nan_to_num(X&& x, double nan = 0, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::nan_to_num_rule>(detail::nan_to_num_of{nan}, static_cast<X&&>(x));
 }
 /// sin(pi x) / (pi x), 1 at 0.
-template <OperandOrIllShaped X> auto sinc(X&& x) {
+template <OperandOrIllShaped X> auto sinc(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::sinc_rule>(detail::sinc_of, static_cast<X&&>(x));
 }
 /// Degrees as radians.
-template <OperandOrIllShaped X> auto deg2rad(X&& x) {
+template <OperandOrIllShaped X> auto deg2rad(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::deg2rad_rule>(detail::deg2rad_of, static_cast<X&&>(x));
 }
 /// Radians as degrees.
-template <OperandOrIllShaped X> auto rad2deg(X&& x) {
+template <OperandOrIllShaped X> auto rad2deg(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::rad2deg_rule>(detail::rad2deg_of, static_cast<X&&>(x));
 }
 /// log(p / (1 - p)), the inverse of sigmoid.
-template <OperandOrIllShaped X> auto logit(X&& p) {
+template <OperandOrIllShaped X> auto logit(X&& p, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::logit_rule>(detail::logit_of, static_cast<X&&>(p));
 }
 /// The normal distribution's probability of less than x, exact where it is small.
-template <OperandOrIllShaped X> auto ndtr(X&& x) {
+template <OperandOrIllShaped X> auto ndtr(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::ndtr_rule>(detail::ndtr_of, static_cast<X&&>(x));
 }
 /// The inverse of ndtr: infinite at 0 and 1, NaN beyond.
-template <OperandOrIllShaped X> auto ndtri(X&& p) {
+template <OperandOrIllShaped X> auto ndtri(X&& p, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::ndtri_rule>(detail::ndtri_of, static_cast<X&&>(p));
 }
 /// The slope of digamma.
-template <OperandOrIllShaped X> auto trigamma(X&& x) { return polygamma(detail::one, static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto trigamma(X&& x, called_from here = caller()) {
+    const making made(here);
+    return polygamma(detail::one, static_cast<X&&>(x));
+}
 /// log |beta(a, b)|, as exact as the largest of the three lgamma that it is the sum of.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto betaln(A&& a, B&& b) {
+auto betaln(A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::betaln_rule>(detail::betaln_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// True where x is negative, or -0.
-template <OperandOrIllShaped X> auto signbit(X&& x) {
+template <OperandOrIllShaped X> auto signbit(X&& x, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::signbit_rule>(detail::signbit_of, static_cast<X&&>(x));
 }
 /// True where |a - b| <= atol + rtol |b|; equal infinities are close, NaN to nothing.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto is_close(A&& a, B&& b, double rtol = 1e-5, double atol = 1e-8) {
+auto is_close(A&& a, B&& b, double rtol = 1e-5, double atol = 1e-8, called_from here = caller()) {
+    const making made(here);
     return elementwise_composite<detail::is_close_rule>(detail::is_close_of{rtol, atol}, static_cast<A&&>(a),
                                                         static_cast<B&&>(b));
 }

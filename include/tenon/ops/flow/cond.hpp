@@ -73,7 +73,8 @@ template <class P, class... A, class... B> struct cond_results<P, std::tuple<A..
 ///
 ///     const auto step = tn::cond(norm > 1.0f, [&] { return g / norm; }, [&] { return g; });
 template <OperandOrIllShaped P, class Then, class Else>
-auto cond(const P& condition, const Then& then, const Else& otherwise) {
+auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
+    const making made(here);
     using given = std::remove_cvref_t<decltype(then())>;
     if constexpr (std::is_same_v<P, ill_shaped> || detail::any_mistake<given> ||
                   detail::any_mistake<std::remove_cvref_t<decltype(otherwise())>>)
@@ -90,10 +91,10 @@ auto cond(const P& condition, const Then& then, const Else& otherwise) {
             if constexpr (!verdict::fits) return ill_shaped{};
             else {
                 using results = typename detail::cond_results<P, yes, no>::type;
-                const std::vector<any_tensor> made = untyped::cond(
+                const std::vector<any_tensor> tensors = untyped::cond(
                     detail::as_tensor(condition), [&] { return detail::untyped_of(detail::tensors_of(then())); },
                     [&] { return detail::untyped_of(detail::tensors_of(otherwise())); });
-                return detail::as_given<given>(detail::typed_from<results>(made));
+                return detail::as_given<given>(detail::typed_from<results>(tensors));
             }
         }
     }

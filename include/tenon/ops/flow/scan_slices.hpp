@@ -126,7 +126,9 @@ using given_as_t = std::conditional_t<is_several<R>, Tuple, std::tuple_element_t
 ///
 /// Gradients flow through all steps, second ones too. They are a scan backwards, which computes each step again from the carry
 /// that it was given: what is kept is a carry a slice.
-template <class F, class C, class X> auto scan(const F& f, const C& first, const X& xs, slice_order o = {}) {
+template <class F, class C, class X>
+auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_from here = caller()) {
+    const making made(here);
     if constexpr (detail::any_mistake<C> || detail::any_mistake<X>) return std::pair<ill_shaped, ill_shaped>{};
     else {
         using carried = detail::tensors_of_t<C>;
@@ -153,7 +155,7 @@ template <class F, class C, class X> auto scan(const F& f, const C& first, const
                 else {
                     using stacks =
                         typename detail::stacks_of<std::tuple_element_t<0, sliced>, detail::tensors_of_t<y>>::type;
-                    const std::vector<any_tensor> made = untyped::scan(
+                    const std::vector<any_tensor> tensors = untyped::scan(
                         [&](const std::vector<any_tensor>& c, const std::vector<any_tensor>& x) {
                             const auto both = f(detail::as_given<C>(detail::typed_from<carried>(c)),
                                                 detail::as_given<X>(detail::typed_from<slice>(x)));
@@ -161,8 +163,9 @@ template <class F, class C, class X> auto scan(const F& f, const C& first, const
                                                              detail::untyped_of(detail::tensors_of(both.second))};
                         },
                         detail::untyped_of(detail::tensors_of(first)), detail::untyped_of(detail::tensors_of(xs)), o);
-                    return std::pair(detail::as_given<C>(detail::typed_from<carried>(made)),
-                                     detail::as_given<y>(detail::typed_from<stacks>(made, std::tuple_size_v<carried>)));
+                    return std::pair(
+                        detail::as_given<C>(detail::typed_from<carried>(tensors)),
+                        detail::as_given<y>(detail::typed_from<stacks>(tensors, std::tuple_size_v<carried>)));
                 }
             }
         }

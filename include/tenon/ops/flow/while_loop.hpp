@@ -65,19 +65,9 @@ struct condition_rule {
         return in[0];
     }
 };
-} // namespace detail
 
-/// x = first...; while condition(x...), one bool, is true: x... = f(x...). f gives a tensor, or as many as it is given as std::tuple, of the types
-/// of the first. The result is the last x, as a tuple where there are several. Both functions are called once, now, and build bodies; these
-/// compute and nothing else (variables they use; they are made, and random numbers drawn, outside). A step with a deadline, or that is
-/// stopped, ends between two runs; on a GPU, where the host waits for no condition, a loop goes on to its end.
-///
-/// Gradients flow through all runs that there were, how many being known in the step only: in memory that is planned before, some
-/// carries are kept and those between computed again (treeverse: Griewank, Achieving logarithmic growth of temporal and spatial complexity
-/// in reverse automatic differentiation, 1992). Up to 64 MiB of carries each run is computed again once. Second gradients: write a scan.
-template <class Condition, class F, OperandOrIllShaped... Xs>
-    requires(sizeof...(Xs) > 0)
-auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
+template <class Condition, class F, class... Xs>
+auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
     if constexpr ((detail::any_mistake<Xs> || ...)) return ill_shaped{};
     else {
         using carried = std::tuple<std::remove_cvref_t<decltype(detail::as_tensor(first))>...>;
@@ -110,6 +100,31 @@ auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
             }
         }
     }
+}
+} // namespace detail
+
+/// x = first...; while condition(x...), one bool, is true: x... = f(x...). f gives a tensor, or as many as it is given as std::tuple, of the types
+/// of the first. The result is the last x, as a tuple where there are several. Both functions are called once, now, and build bodies; these
+/// compute and nothing else (variables they use; they are made, and random numbers drawn, outside). A step with a deadline, or that is
+/// stopped, ends between two runs; on a GPU, where the host waits for no condition, a loop goes on to its end.
+///
+/// Gradients flow through all runs that there were, how many being known in the step only: in memory that is planned before, some
+/// carries are kept and those between computed again (treeverse: Griewank, Achieving logarithmic growth of temporal and spatial complexity
+/// in reverse automatic differentiation, 1992). Up to 64 MiB of carries each run is computed again once. Second gradients: write a scan.
+template <class Condition, class F, OperandOrIllShaped... Xs>
+    requires(sizeof...(Xs) > 0)
+auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
+    return detail::while_loop_of(condition, f, first...);
+}
+template <class Condition, class F, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
+          detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
+auto while_loop(const Condition& condition, const F& f, const A& first, const B& second = {}, const C& third = {},
+                const D& fourth = {}, called_from here = caller()) {
+    const making made(here);
+    if constexpr (!detail::is_given<B>) return detail::while_loop_of(condition, f, first);
+    else if constexpr (!detail::is_given<C>) return detail::while_loop_of(condition, f, first, second);
+    else if constexpr (!detail::is_given<D>) return detail::while_loop_of(condition, f, first, second, third);
+    else return detail::while_loop_of(condition, f, first, second, third, fourth);
 }
 
 } // namespace tenon

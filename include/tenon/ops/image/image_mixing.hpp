@@ -138,7 +138,9 @@ std::pair<any_tensor, any_tensor> cutmix(const any_tensor& images, const any_ten
 
 /// True in a box for each image: bool [batch, height, width, 1]. A row of `boxes`, float [batch, 4], is the middle of the box
 /// down and across, its height and its width, all as parts of the image's; what lies outside is cut off.
-template <OperandOrIllShaped X, OperandOrIllShaped B> auto box_mask(const X& images, const B& boxes) {
+template <OperandOrIllShaped X, OperandOrIllShaped B>
+auto box_mask(const X& images, const B& boxes, called_from here = caller()) {
+    const making made(here);
     return apply_op<box_mask_op, box_mask_op::attributes{}>(images, boxes);
 }
 /// Height x Width pixels about a pixel of each image that is drawn for it are o.value; what would lie outside the image is

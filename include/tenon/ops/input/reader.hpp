@@ -183,12 +183,15 @@ public:
     explicit reader(const untyped::reader& r) : reader_(r) {}
 
     /// Key and value of the next record, of the files whose names the queue gives.
-    template <class... C> record read(const queue<C...>& names) const {
+    template <class... C> record read(const queue<C...>& names, called_from here = caller()) const {
+        const making made(here);
         if constexpr (!of_names<C...>()) return {};
         else return pair<shape<>>(reader_.read(names.untyped()));
     }
     /// Keys and values of n records, or of what is left, but 1 at least, once the queue is closed and empty.
-    template <auto Size = dyn, class... C> auto read_up_to(const queue<C...>& names, std::int64_t n) const {
+    template <auto Size = dyn, class... C>
+    auto read_up_to(const queue<C...>& names, std::int64_t n, called_from here = caller()) const {
+        const making made(here);
         static_assert(!detail::is_count<Size>, "tenon::read_up_to: how many it gives is known in the step; write "
                                                "read_up_to(names, 32), or read_up_to<batch>(names, 32)");
         using sizes = typename detail::stacked_shape<Size, shape<>>::type;

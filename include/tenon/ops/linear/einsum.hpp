@@ -237,10 +237,8 @@ namespace untyped {
 any_tensor einsum(const std::string& text, const std::vector<any_tensor>& operands);
 } // namespace untyped
 
-/// The sum of products that Text says of the operands: einsum<"bij,jk->bik">(a, w). Element type: that of all operands, a number.
-template <fixed_string Text, OperandOrIllShaped... X>
-    requires(sizeof...(X) > 0)
-auto einsum(const X&... x) {
+namespace detail {
+template <fixed_string Text, class... X> auto einsum_of(const X&... x) {
     using rule = detail::einsum_rule<Text>;
     using verdict = detail::verdict_on_operands<rule, X...>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -250,6 +248,21 @@ auto einsum(const X&... x) {
         return as<typename result::element_type, typename result::shape_type>(
             untyped::einsum(Text.text, {detail::as_tensor(x)...}));
     }
+}
+} // namespace detail
+
+/// The sum of products that Text says of the operands: einsum<"bij,jk->bik">(a, w). Element type: that of all operands, a number.
+template <fixed_string Text, OperandOrIllShaped... X>
+    requires(sizeof...(X) > 0)
+auto einsum(const X&... x) { return detail::einsum_of<Text>(x...); }
+template <fixed_string Text, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
+          detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
+auto einsum(const A& a, const B& b = {}, const C& c = {}, const D& d = {}, called_from here = caller()) {
+    const making made(here);
+    if constexpr (!detail::is_given<B>) return detail::einsum_of<Text>(a);
+    else if constexpr (!detail::is_given<C>) return detail::einsum_of<Text>(a, b);
+    else if constexpr (!detail::is_given<D>) return detail::einsum_of<Text>(a, b, c);
+    else return detail::einsum_of<Text>(a, b, c, d);
 }
 
 } // namespace tenon

@@ -179,26 +179,50 @@ public:
     template <class... X> operation enqueue(const X&... values) const {
         return put<detail::enqueue_rule>(&untyped::queue::enqueue, values...);
     }
+    template <class V, class V2 = detail::not_given, class V3 = detail::not_given, class V4 = detail::not_given>
+    operation enqueue(const V& value, const V2& second = {}, const V3& third = {}, const V4& fourth = {},
+                      called_from here = caller()) const {
+        const making made(here);
+        constexpr auto how = &untyped::queue::enqueue;
+        if constexpr (!detail::is_given<V2>) return put<detail::enqueue_rule>(how, value);
+        else if constexpr (!detail::is_given<V3>) return put<detail::enqueue_rule>(how, value, second);
+        else if constexpr (!detail::is_given<V4>) return put<detail::enqueue_rule>(how, value, second, third);
+        else return put<detail::enqueue_rule>(how, value, second, third, fourth);
+    }
     /// An operation that adds the elements along dimension 0 of the tensors, which is as long in all of them.
     template <class... X> operation enqueue_many(const X&... values) const {
         return put<detail::enqueue_many_rule>(&untyped::queue::enqueue_many, values...);
     }
+    template <class V, class V2 = detail::not_given, class V3 = detail::not_given, class V4 = detail::not_given>
+    operation enqueue_many(const V& value, const V2& second = {}, const V3& third = {}, const V4& fourth = {},
+                           called_from here = caller()) const {
+        const making made(here);
+        constexpr auto how = &untyped::queue::enqueue_many;
+        if constexpr (!detail::is_given<V2>) return put<detail::enqueue_many_rule>(how, value);
+        else if constexpr (!detail::is_given<V3>) return put<detail::enqueue_many_rule>(how, value, second);
+        else if constexpr (!detail::is_given<V4>) return put<detail::enqueue_many_rule>(how, value, second, third);
+        else return put<detail::enqueue_many_rule>(how, value, second, third, fourth);
+    }
     /// An element, when there is one: a tensor, or a tuple of them.
-    auto dequeue() const {
+    auto dequeue(called_from here = caller()) const {
+        const making made(here);
         return detail::typed_tuple<detail::dequeued_t<detail::component_t<C>>...>(queue_.dequeue());
     }
     /// N elements, stacked along a dimension 0, when there are so many: of [3, 2] an [N, 3, 2].
-    template <auto N> auto dequeue_many() const {
+    template <auto N> auto dequeue_many(called_from here = caller()) const {
+        const making made(here);
         static_assert(detail::is_count<N>, "tenon::dequeue_many: a named size needs a number: dequeue_many<batch>(32)");
         return stacked<N>(queue_.dequeue_many(N));
     }
     /// n of them, of which the types say what Size says: dyn, or a named size.
-    template <auto Size = dyn> auto dequeue_many(std::int64_t n) const {
+    template <auto Size = dyn> auto dequeue_many(std::int64_t n, called_from here = caller()) const {
+        const making made(here);
         static_assert(!detail::is_count<Size>, "tenon::dequeue_many: write the number once: dequeue_many<32>()");
         return stacked<Size>(queue_.dequeue_many(n, size_of<Size>(n)));
     }
     /// n of them, or what is left, but 1 at least, once the queue is closed.
-    template <auto Size = dyn> auto dequeue_up_to(std::int64_t n) const {
+    template <auto Size = dyn> auto dequeue_up_to(std::int64_t n, called_from here = caller()) const {
+        const making made(here);
         static_assert(!detail::is_count<Size>, "tenon::dequeue_up_to: how many it gives is known in the step; write "
                                                "dequeue_up_to(32), or dequeue_up_to<batch>(32)");
         return stacked<Size>(queue_.dequeue_up_to(n, size_of<Size>(-1)));
@@ -210,7 +234,9 @@ public:
     }
     /// As many as are there, but at_most, once they are at_least: of those that ask, who need not wait for a full batch. Once the
     /// queue is closed also fewer, but 1 at least. With at_least 0 it never waits, and may give none.
-    template <auto Size = dyn> auto dequeue_some(std::int64_t at_least, std::int64_t at_most) const {
+    template <auto Size = dyn>
+    auto dequeue_some(std::int64_t at_least, std::int64_t at_most, called_from here = caller()) const {
+        const making made(here);
         static_assert(!detail::is_count<Size>, "tenon::dequeue_some: how many it gives is known in the step; write "
                                                "dequeue_some(1, 32), or dequeue_some<batch>(1, 32)");
         return stacked<Size>(queue_.dequeue_some(at_least, at_most, size_of<Size>(-1)));
@@ -221,7 +247,10 @@ public:
     tensor<bool, shape<>> is_closed() const { return tensor<bool, shape<>>::unchecked(queue_.is_closed()); }
     /// An operation after which nothing more is enqueued. Who waits to enqueue goes on, or is cancelled too. Closed twice
     /// it is an aborted_error, and who waits is cancelled where the second asks for that.
-    operation close(bool cancel_pending_enqueues = false) const { return queue_.close(cancel_pending_enqueues); }
+    operation close(bool cancel_pending_enqueues = false, called_from here = caller()) const {
+        const making made(here);
+        return queue_.close(cancel_pending_enqueues);
+    }
 
     const std::string& name() const { return queue_.name(); }
     const untyped::queue& untyped() const noexcept { return queue_; }

@@ -6,7 +6,7 @@
 
 namespace tenon {
 struct kernel_setup;
-}
+} // namespace tenon
 
 namespace tenon::detail {
 

@@ -220,6 +220,15 @@ template <int Axis, OperandOrIllShaped... Xs> auto concat(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::concat: at least one tensor is needed");
     return apply_op<concat_op, axis_attributes{Axis}>(xs...);
 }
+template <int Axis, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
+          detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
+auto concat(const A& a, const B& b = {}, const C& c = {}, const D& d = {}, called_from here = caller()) {
+    const making made(here);
+    if constexpr (!detail::is_given<B>) return apply_op<concat_op, axis_attributes{Axis}>(a);
+    else if constexpr (!detail::is_given<C>) return apply_op<concat_op, axis_attributes{Axis}>(a, b);
+    else if constexpr (!detail::is_given<D>) return apply_op<concat_op, axis_attributes{Axis}>(a, b, c);
+    else return apply_op<concat_op, axis_attributes{Axis}>(a, b, c, d);
+}
 /// x in N equal parts along Axis, as a std::array.
 template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x, called_from here = caller()) {
     const making made(here);
@@ -247,6 +256,15 @@ template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X
 template <int Axis, OperandOrIllShaped... Xs> auto stack(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::stack: at least one tensor is needed");
     return apply_op<stack_op, axis_attributes{Axis}>(xs...);
+}
+template <int Axis, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
+          detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
+auto stack(const A& a, const B& b = {}, const C& c = {}, const D& d = {}, called_from here = caller()) {
+    const making made(here);
+    if constexpr (!detail::is_given<B>) return apply_op<stack_op, axis_attributes{Axis}>(a);
+    else if constexpr (!detail::is_given<C>) return apply_op<stack_op, axis_attributes{Axis}>(a, b);
+    else if constexpr (!detail::is_given<D>) return apply_op<stack_op, axis_attributes{Axis}>(a, b, c);
+    else return apply_op<stack_op, axis_attributes{Axis}>(a, b, c, d);
 }
 /// The N tensors that x has along Axis, as a std::array.
 template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x, called_from here = caller()) {

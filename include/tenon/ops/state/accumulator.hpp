@@ -331,11 +331,14 @@ template <Element T, Shape S> class accumulator : public detail::accumulator_of<
 public:
     using base::base;
     /// Adds a gradient that was computed in step local_step, a number or a scalar int64. A tensor: whether it is not stale.
-    template <OperandOrIllShaped X, class I> auto apply(const X& gradient, const I& local_step) const {
+    template <OperandOrIllShaped X, class I>
+    auto apply(const X& gradient, const I& local_step, called_from here = caller()) const {
+        const making made(here);
         return base::template add<detail::apply_rule>(local_step, gradient);
     }
     /// The average, once there are `least` gradients or more. invalid_argument_error unless that is 1 or more.
-    tensor<T, canonical_t<S>> take(std::int64_t least) const {
+    tensor<T, canonical_t<S>> take(std::int64_t least, called_from here = caller()) const {
+        const making made(here);
         return tensor<T, canonical_t<S>>::unchecked(this->accumulator_.take(least)[0]);
     }
 };
@@ -349,11 +352,13 @@ public:
     using base::base;
     /// Adds rows of these indices, int32 or int64. An index may occur again.
     template <OperandOrIllShaped Indices, OperandOrIllShaped Rows, class I>
-    auto apply(const Indices& indices, const Rows& rows, const I& local_step) const {
+    auto apply(const Indices& indices, const Rows& rows, const I& local_step, called_from here = caller()) const {
+        const making made(here);
         return base::template add<detail::apply_rows_rule>(local_step, indices, rows);
     }
     /// The indices that occur, each once, in order, and the averages of their rows.
-    auto take(std::int64_t least) const {
+    auto take(std::int64_t least, called_from here = caller()) const {
+        const making made(here);
         const std::vector<any_tensor> parts = this->accumulator_.take(least);
         using rows = tensor<T, typename detail::averaged_rows<canonical_t<S>>::type>;
         return std::tuple(tensor<std::int64_t, shape<dyn>>::unchecked(parts[0]), rows::unchecked(parts[1]));

@@ -192,7 +192,8 @@ public:
 
     /// The rows that indices (int32 or int64) name: what tn::gather(table, indices) is. An index outside 0 .. rows - 1 is an
     /// invalid_argument_error.
-    template <OperandOrIllShaped I> auto gather(const I& indices) const {
+    template <OperandOrIllShaped I> auto gather(const I& indices, called_from here = caller()) const {
+        const making made(here);
         using axis = detail::constant_attributes<gather_op::attributes{0}>;
         using verdict =
             detail::verdict_of<gather_op, axis, detail::operand_of_t<tensor<T, S>>, detail::operand_of_t<I>>;

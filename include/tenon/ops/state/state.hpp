@@ -172,12 +172,17 @@ public:
     /// variable is; a scope may put the sum elsewhere. Several updates in one step are applied one after another, in the
     /// order in which they were made: assign_add and assign_sub change what those before left. What is given to them is
     /// computed from the values before the step, the variable's own too: v.assign(v + 1) twice adds 1.
-    template <class V> auto assign(const V& value) const { return update(value_of(value), "assign"); }
-    template <class V> auto assign_add(const V& value) const {
+    template <class V> auto assign(const V& value, called_from here = caller()) const {
+        const making made(here);
+        return update(value_of(value), "assign");
+    }
+    template <class V> auto assign_add(const V& value, called_from here = caller()) const {
+        const making made(here);
         const detail::owned_scope there(*this);
         return update(elementwise<opcode::add>(current(), value), "assign_add", opcode::add, &value);
     }
-    template <class V> auto assign_sub(const V& value) const {
+    template <class V> auto assign_sub(const V& value, called_from here = caller()) const {
+        const making made(here);
         const detail::owned_scope there(*this);
         return update(elementwise<opcode::subtract>(current(), value), "assign_sub", opcode::subtract, &value);
     }
@@ -186,25 +191,39 @@ public:
     /// of any sizes I, updates of sizes I and those of a row, or one number. Rows that are not named are not touched,
     /// and take no time. Where an index occurs again, update keeps the last, the others change what the first left. An
     /// index outside 0 .. size - 1 is an invalid_argument_error, and nothing is written.
-    template <class I, class U> auto scatter_update(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_update(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::update>(indices, value_of(updates));
     }
-    template <class I, class U> auto scatter_add(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_add(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::add>(indices, value_of(updates));
     }
-    template <class I, class U> auto scatter_sub(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_sub(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::subtract>(indices, value_of(updates));
     }
-    template <class I, class U> auto scatter_mul(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_mul(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::multiply>(indices, value_of(updates));
     }
-    template <class I, class U> auto scatter_div(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_div(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::divide>(indices, value_of(updates));
     }
-    template <class I, class U> auto scatter_min(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_min(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::minimum>(indices, value_of(updates));
     }
-    template <class I, class U> auto scatter_max(const I& indices, const U& updates) const {
+    template <class I, class U>
+    auto scatter_max(const I& indices, const U& updates, called_from here = caller()) const {
+        const making made(here);
         return scatter<scatter_op::way::maximum>(indices, value_of(updates));
     }
 

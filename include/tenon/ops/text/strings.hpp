@@ -296,14 +296,15 @@ template <Element T, OperandOrIllShaped X> auto to_number(const X& x, called_fro
     else return detail::like_texts<T, X>::unchecked(untyped::to_number(detail::as_tensor(x), element_type_of<T>));
 }
 /// Texts of the same sizes, or scalars, which go with each element: one after another, with a separator between.
-template <OperandOrIllShaped... X> auto string_join(const std::string& separator, const X&... texts) {
+template <OperandOrIllShaped... X> auto string_join(const located<std::string>& separator, const X&... texts) {
+    const making made(separator.at);
     using rule = detail::text_rule<string_join_op>;
     using verdict = detail::verdict_on_operands<rule, X...>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
     else
         return detail::op_result_t<rule, detail::without_attributes, 0, void, detail::operand_of_t<X>...>::unchecked(
-            untyped::string_join(separator, {detail::as_tensor(texts)...}));
+            untyped::string_join(separator.value, {detail::as_tensor(texts)...}));
 }
 /// The pieces of each text between separators, behind x's sizes, Size of them: dyn or a named size, as many as the text with
 /// most has, or a number, which no text's may exceed. Shorter rows are padded. An empty separator: between spaces, tabs and line

@@ -33,8 +33,8 @@ private:
 };
 
 /// "gather_3 (gather) on /device:CPU:0, made at model.cpp:42". Where nobody knows where, it may be that what it is a gradient of
-/// was made somewhere; and where the program has not named it either, the nearest of what it is computed of that has a name are told: ", which
-/// is computed of x, made at model.cpp:12, and of w1". `device`: empty where that is not known.
+/// was made somewhere; and where the program has not named it either, the nearest of what it is computed of are told that have a name or
+/// a line: ", which is computed of x, made at model.cpp:12, and of w1". `device`: empty where that is not known.
 std::string described(const node& n, const std::string& device = {});
 /// An error's words of a step that another process ran, with the places of the nodes that they name: those are known here alone.
 std::string with_places(const graph& g, std::string message);

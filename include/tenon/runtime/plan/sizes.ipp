@@ -74,16 +74,18 @@ TENON_INLINE std::string described(const node& n, const std::string& device) {
     if (!device.empty()) text += " on " + device;
     const std::string place = detail::made_at(n);
     if (!place.empty() || detail::is_named_by_program(n)) return text + place;
-    constexpr std::size_t most_named = 2, most_seen = 64;
-    std::vector<const node*> seen{&n}, named;
-    for (std::size_t at = 0; at < seen.size() && named.size() < most_named; ++at)
-        for (const node_output& i : seen[at]->inputs) {
-            if (seen.size() == most_seen || std::find(seen.begin(), seen.end(), i.node) != seen.end()) continue;
-            seen.push_back(i.node);
-            if (detail::is_named_by_program(*i.node) && named.size() < most_named) named.push_back(i.node);
+    constexpr std::size_t most_told = 2, most_seen = 64;
+    std::vector<const node*> seen{&n}, told;
+    const auto has = [](const std::vector<const node*>& nodes, const node* i) {
+        return std::find(nodes.begin(), nodes.end(), i) != nodes.end();
+    };
+    for (std::size_t at = 0; at < seen.size() && told.size() < most_told; ++at)
+        for (const auto& [in, output] : seen[at]->inputs) {
+            if (seen.size() == most_seen || told.size() == most_told || has(seen, in) || has(told, in)) continue;
+            (in->made_at.file || detail::is_named_by_program(*in) ? told : seen).push_back(in);
         }
-    for (std::size_t k = 0; k < named.size(); ++k)
-        text += (k == 0 ? ", which is computed of " : ", and of ") + named[k]->name + detail::made_at(*named[k]);
+    for (std::size_t k = 0; k < told.size(); ++k)
+        text += (k == 0 ? ", which is computed of " : ", and of ") + told[k]->name + detail::made_at(*told[k]);
     return text;
 }
 
