@@ -54,7 +54,7 @@ struct work {
     std::int64_t rows, classes;
     tn::thread_pool* pool;
     std::vector<std::int32_t> labels;
-    std::vector<float> loss, mean, factor, gamma, beta, dgamma, dbeta, partial;
+    std::vector<float> loss, mean, factor, gamma, beta, dgamma, dbeta, partial, terms;
 
     work(std::int64_t r, std::int64_t c, tn::thread_pool* p) :
         rows(r),
@@ -68,21 +68,25 @@ struct work {
         beta(gamma),
         dgamma(gamma),
         dbeta(gamma),
-        partial(static_cast<std::size_t>(td::layer_norm_partials(r) * 2 * c)) {
+        partial(static_cast<std::size_t>(td::layer_norm_partials(r) * 2 * c)),
+        terms(static_cast<std::size_t>(td::softmax_terms<float>({1, c, r}, p->size()))) {
         for (std::size_t i = 0; i < labels.size(); ++i)
             labels[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % c);
     }
 };
 using step = std::function<void(work&, const float* x, const float* y, const float* g, float* out)>;
 
+void softmax_along(work& w, const float* x, float* out, const td::axis_view& v, bool logarithm) {
+    td::softmax_along(x, out, v, logarithm, w.terms.data(), w.pool->size(), w.pool);
+}
 void softmax(work& w, const float* x, const float*, const float*, float* out) {
-    td::softmax_along(x, out, {w.rows, w.classes, 1}, false, w.pool);
+    softmax_along(w, x, out, {w.rows, w.classes, 1}, false);
 }
 void log_softmax(work& w, const float* x, const float*, const float*, float* out) {
-    td::softmax_along(x, out, {w.rows, w.classes, 1}, true, w.pool);
+    softmax_along(w, x, out, {w.rows, w.classes, 1}, true);
 }
 void softmax_columns(work& w, const float* x, const float*, const float*, float* out) {
-    td::softmax_along(x, out, {1, w.classes, w.rows}, false, w.pool);
+    softmax_along(w, x, out, {1, w.classes, w.rows}, false);
 }
 void softmax_backward(work& w, const float*, const float* y, const float* g, float* out) {
     td::softmax_backward_along(y, g, out, {w.rows, w.classes, 1}, false, w.pool);

@@ -2,13 +2,13 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-// Lambdas are inlined like everything else, and what is done four times is written out four times: g++ at -O2 would
-// keep arrays of accumulators in memory.
-template <class F> TENON_SIMD_INLINE void four_times(const F& f) {
-    f(std::integral_constant<int, 0>{});
-    f(std::integral_constant<int, 1>{});
-    f(std::integral_constant<int, 2>{});
-    f(std::integral_constant<int, 3>{});
+// Lambdas are inlined like everything else, and what is done several times is written out: g++ at -O2 would keep arrays of
+// accumulators in memory.
+template <class F, int... K> TENON_SIMD_INLINE void for_each_of(const F& f, std::integer_sequence<int, K...>) {
+    (f(std::integral_constant<int, K>{}), ...);
+}
+template <int N, class F> TENON_SIMD_INLINE void unrolled(const F& f) {
+    for_each_of(f, std::make_integer_sequence<int, N>{});
 }
 
 /// Calls f(index, count) for the packs of a row: count is `lanes` but for the last.

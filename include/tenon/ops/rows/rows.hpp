@@ -18,8 +18,15 @@ struct axis_view {
 /// Columns that are worked on together where the axis is not the last.
 inline constexpr std::int64_t most_columns = 1024;
 
-/// y = softmax(x), or its logarithm, along the axis. A slice that holds NaN or +inf, or nothing but -inf, gives NaN.
-template <class T> void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, thread_pool* pool);
+/// Rows that are worked on together.
+inline constexpr std::int64_t most_rows = 64;
+
+/// y = softmax(x), or its logarithm, along the axis. A slice that holds NaN or +inf, or nothing but -inf, gives NaN. `terms` has room for
+/// softmax_terms() of so many threads, and is used by no more.
+template <class T>
+void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* terms, int threads, thread_pool* pool);
+/// Numbers of T.
+template <class T> std::int64_t softmax_terms(const axis_view& v, int threads) noexcept;
 /// dx from y and dy: y (dy - sum dy y), or dy - e^y sum dy for the logarithm.
 template <class T>
 void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, bool logarithm, thread_pool* pool);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <type_traits>
 
+#include <tenon/op/streamed.hpp>
 #include <tenon/ops/rows/row_packs.hpp>
 #include <tenon/ops/rows/rows.hpp>
 
@@ -21,45 +23,115 @@ template <class F> void for_rows(thread_pool* pool, std::int64_t rows, std::int6
     if (pool) pool->parallel_for(rows, grain, f);
     else if (rows > 0) f(0, rows);
 }
-// The same for slices of columns: pieces of as many as stay in the second-level cache, within one outer slice.
-template <class F> void for_columns(thread_pool* pool, const axis_view& v, std::int64_t cost, F f) {
-    constexpr std::int64_t in_cache = 1 << 16; // elements
-    const std::int64_t width = std::clamp<std::int64_t>(in_cache / v.size / 16 * 16, 64, most_columns);
-    const std::int64_t pieces = (v.inner + width - 1) / width;
-    for_rows(pool, v.outer * pieces, row_grain(v.size * width, cost), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t k = begin; k < end; ++k) {
-            const std::int64_t column = k % pieces * width, left = v.inner - column;
-            f(k / pieces * v.size * v.inner + column, left < width ? left : width);
-        }
-    });
-}
 
-template <class T> void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, thread_pool* pool) {
+/// Rows of n elements in blocks that stay in the first-level cache with what is made of them.
+template <class T> class row_blocks {
+    static constexpr std::int64_t block = 8192 / sizeof(T), longest = 32768 / sizeof(T);
+
+public:
+    /// Rows of n go to `out`, which may be null, from operands at `from`.
+    row_blocks(std::int64_t rows, std::int64_t n, T* out, std::initializer_list<const T*> from) :
+        n_(n), together_(std::clamp<std::int64_t>(n > 0 ? block / n : most_rows, 1, most_rows)), out_(out) {
+        streamed_ = out && n <= longest && is_streamed(rows * n * static_cast<std::int64_t>(sizeof(T)));
+        for (const T* f : from) streamed_ = streamed_ && f != out; // whose lines are in the cache
+    }
+    /// f(first row, their number, where results go) for blocks that cover rows begin .. end-1.
+    template <class F> void run(std::int64_t begin, std::int64_t end, const F& f) const {
+        alignas(64) T buffer[longest + 64 / sizeof(T)];
+        for (std::int64_t r = begin; r < end; r += together_) {
+            const std::int64_t rows = std::min(together_, end - r);
+            T* const place = out_ ? out_ + r * n_ : nullptr;
+            T* const to = streamed_ ? aligned_like(static_cast<T*>(buffer), place) : place;
+            f(r, rows, to);
+            if (streamed_) stream(place, to, static_cast<std::size_t>(rows * n_) * sizeof(T));
+        }
+        if (streamed_) finish_streams();
+    }
+    template <class F> void run(thread_pool* pool, std::int64_t rows, std::int64_t cost, const F& f) const {
+        for_rows(pool, rows, row_grain(n_, cost), [&](std::int64_t begin, std::int64_t end) { run(begin, end, f); });
+    }
+
+private:
+    std::int64_t n_, together_;
+    T* out_;
+    bool streamed_;
+};
+
+/// Slices of columns: pieces of as many as stay in the second-level cache, within one outer slice.
+struct column_pieces {
+    static constexpr std::int64_t in_cache = 1 << 16; // elements
+
+    explicit column_pieces(const axis_view& view) :
+        v(view),
+        width(std::clamp<std::int64_t>(in_cache / v.size / 16 * 16, 64, most_columns)),
+        in_slice((v.inner + width - 1) / width) {}
+    /// f(first element, columns) of pieces begin .. end-1.
+    template <class F> void run(std::int64_t begin, std::int64_t end, const F& f) const {
+        for (std::int64_t k = begin; k < end; ++k) {
+            const std::int64_t column = k % in_slice * width, left = v.inner - column;
+            f(k / in_slice * v.size * v.inner + column, left < width ? left : width);
+        }
+    }
+    std::int64_t count() const noexcept { return v.outer * in_slice; }
+
+    const axis_view v;
+    const std::int64_t width, in_slice;
+};
+
+template <class T> std::int64_t softmax_terms(const axis_view& v, int threads) noexcept {
+    if (v.inner == 1 || !is_streamed(v.elements() * static_cast<std::int64_t>(sizeof(T)))) return 0;
+    const column_pieces pieces(v);
+    return pieces.width * v.size * threads;
+}
+template <class T>
+void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* terms, int threads, thread_pool* pool) {
     if (v.elements() == 0) return;
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_rows<T>);
-        for_rows(pool, v.outer, row_grain(v.size, 5),
-                 [&](std::int64_t begin, std::int64_t end) { f(x, y, begin, end, v.size, logarithm); });
-    } else {
-        const auto f = TENON_SIMD_BEST(softmax_columns<T>);
-        for_columns(pool, v, 5, [&](std::int64_t at, std::int64_t columns) {
-            f(x + at, y + at, columns, v.size, v.inner, logarithm);
-        });
+        row_blocks<T>(v.outer, v.size, y, {x})
+            .run(pool, v.outer, 5, [&](std::int64_t r, std::int64_t rows, T* to) {
+                f(x + r * v.size, to, rows, v.size, logarithm);
+            });
+        return;
     }
+    const auto f = TENON_SIMD_BEST(softmax_columns<T>);
+    const column_pieces pieces(v);
+    const std::int64_t each = x == y ? 0 : softmax_terms<T>(v, 1);
+    if (each == 0) {
+        for_rows(pool, pieces.count(), row_grain(v.size * pieces.width, 5), [&](std::int64_t begin, std::int64_t end) {
+            pieces.run(begin, end, [&](std::int64_t at, std::int64_t columns) {
+                f(x + at, y + at, nullptr, columns, v.size, v.inner, logarithm);
+            });
+        });
+        return;
+    }
+    for_rows(pool, threads, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t t = first; t < last; ++t)
+            pieces.run(pieces.count() * t / threads, pieces.count() * (t + 1) / threads,
+                       [&](std::int64_t at, std::int64_t columns) {
+                           f(x + at, y + at, terms + t * each, columns, v.size, v.inner, logarithm);
+                       });
+        finish_streams();
+    });
 }
 template <class T>
 void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, bool logarithm, thread_pool* pool) {
     if (v.elements() == 0) return;
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_backward_rows<T>);
-        for_rows(pool, v.outer, row_grain(v.size, 3),
-                 [&](std::int64_t begin, std::int64_t end) { f(y, dy, dx, begin, end, v.size, logarithm); });
-    } else {
-        const auto f = TENON_SIMD_BEST(softmax_backward_columns<T>);
-        for_columns(pool, v, 3, [&](std::int64_t at, std::int64_t columns) {
+        row_blocks<T>(v.outer, v.size, dx, {y, dy})
+            .run(pool, v.outer, 3, [&](std::int64_t r, std::int64_t rows, T* to) {
+                f(y + r * v.size, dy + r * v.size, to, rows, v.size, logarithm);
+            });
+        return;
+    }
+    const auto f = TENON_SIMD_BEST(softmax_backward_columns<T>);
+    const column_pieces pieces(v);
+    for_rows(pool, pieces.count(), row_grain(v.size * pieces.width, 3), [&](std::int64_t begin, std::int64_t end) {
+        pieces.run(begin, end, [&](std::int64_t at, std::int64_t columns) {
             f(y + at, dy + at, dx + at, columns, v.size, v.inner, logarithm);
         });
-    }
+    });
 }
 
 template <class T>
@@ -68,22 +140,26 @@ std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, 
     for (std::int64_t r = 0; r < rows; ++r)
         if (label[r] < 0 || label[r] >= classes) return r;
     const auto f = TENON_SIMD_BEST(sparse_cross_entropy_rows<T>);
-    for_rows(pool, rows, row_grain(classes, 5),
-             [&](std::int64_t begin, std::int64_t end) { f(x, label, loss, dx, begin, end, classes); });
+    row_blocks<T>(rows, classes, dx, {x}).run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to) {
+        f(x + r * classes, label, r, loss ? loss + r : nullptr, to, count, classes);
+    });
     return -1;
 }
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(cross_entropy_rows<T>);
-    for_rows(pool, rows, row_grain(classes, 6),
-             [&](std::int64_t begin, std::int64_t end) { f(x, p, loss, dx, begin, end, classes); });
+    row_blocks<T>(rows, classes, dx, {x, p}).run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to) {
+        f(x + r * classes, p + r * classes, loss ? loss + r : nullptr, to, count, classes);
+    });
 }
 template <class T>
 void layer_norm(const T* x, const row_sum<T>& sum, const T* gamma, const T* beta, T* y, T* mean, T* factor,
                 std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_rows<T>);
-    for_rows(pool, rows, row_grain(n, 3), [&](std::int64_t begin, std::int64_t end) {
-        f(x, sum, gamma, beta, y, mean, factor, begin, end, n, static_cast<T>(epsilon));
+    row_blocks<T>(rows, n, y, {x, sum.y}).run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to) {
+        const row_sum<T> added{sum.y ? sum.y + r * n : nullptr, sum.bias, sum.sum ? sum.sum + r * n : nullptr};
+        f(x + r * n, added, gamma, beta, to, mean ? mean + r : nullptr, factor ? factor + r : nullptr, count, n,
+          static_cast<T>(epsilon));
     });
 }
 template <class T>
@@ -91,13 +167,16 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
                          T* dgamma, T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_backward_rows<T>);
     const std::int64_t parts = layer_norm_partials(rows);
+    const row_blocks<T> blocks(rows, n, dx, {x, dy, more});
     // As many sums as there are parts, whatever the threads: they are added up in order below.
     for_rows(pool, parts, row_grain(n * (rows / parts + 1), 5), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
             T* sums = partial + k * 2 * n;
             for (std::int64_t i = 0; i < 2 * n; ++i) sums[i] = 0;
-            f(x, gamma, dy, mean, factor, more, dx, dgamma ? sums : nullptr, dbeta ? sums + n : nullptr,
-              rows * k / parts, rows * (k + 1) / parts, n);
+            blocks.run(rows * k / parts, rows * (k + 1) / parts, [&](std::int64_t r, std::int64_t count, T* to) {
+                f(x + r * n, gamma, dy + r * n, mean + r, factor + r, more ? more + r * n : nullptr, to,
+                  dgamma ? sums : nullptr, dbeta ? sums + n : nullptr, count, n);
+            });
         }
     });
     for (std::int64_t i = 0; i < n && (dgamma || dbeta); ++i) {
@@ -113,7 +192,8 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
 
 #if !TENON_HEADER_ONLY
 #define TENON_ROWS_INSTANCES(T)                                                                                      \
-    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                              \
+    template void softmax_along<T>(const T*, T*, const axis_view&, bool, T*, int, thread_pool*);                     \
+    template std::int64_t softmax_terms<T>(const axis_view&, int) noexcept;                                          \
     template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);           \
     template std::int64_t sparse_cross_entropy<T>(const T*, label_list, T*, T*, std::int64_t, std::int64_t,          \
                                                   thread_pool*);                                                     \

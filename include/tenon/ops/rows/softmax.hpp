@@ -302,14 +302,20 @@ inline axis_view view_along(const extents& sizes, int axis) {
 
 template <class T> struct softmax_kernel final : kernel {
     softmax_kernel(const kernel_setup& s, int axis, bool take_logarithm) :
-        view(view_along(s.inputs[0].extents, axis)), logarithm(take_logarithm) {}
-    void run(const kernel_run& r) override { softmax_along(r.input<T>(0), r.output<T>(0), view, logarithm, r.pool); }
+        view(view_along(s.inputs[0].extents, axis)), logarithm(take_logarithm), threads(s.threads) {}
+    void run(const kernel_run& r) override {
+        softmax_along(r.input<T>(0), r.output<T>(0), view, logarithm, reinterpret_cast<T*>(r.scratch), threads, r.pool);
+    }
+    std::size_t scratch_bytes() const override {
+        return static_cast<std::size_t>(softmax_terms<T>(view, threads)) * sizeof(T);
+    }
     double cost() const override {
         return 30 + 0.5 * static_cast<double>(view.elements()) + 10 * static_cast<double>(view.outer);
     }
     bool may_share(int, int) const override { return true; }
     axis_view view;
     bool logarithm;
+    int threads;
 };
 
 template <class T> struct softmax_gradient_kernel final : kernel {
