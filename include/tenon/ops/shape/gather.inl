@@ -85,7 +85,7 @@ private:
     bool texts_;
 };
 
-/// Rows are added in the order of their indices, some at once: each lies anywhere, and is waited for beside the others.
+/// Rows are added in the order of their indices, some at once. Each lies anywhere: those of the next sum are fetched meanwhile.
 template <class T> class gather_sum_kernel final : public kernel {
 public:
     explicit gather_sum_kernel(const kernel_setup& s) :
@@ -97,7 +97,8 @@ public:
         l_.check(r.in[1]);
         if (!r.out[0] || l_.inner == 0 || rows_ == 0) return;
         const auto sums = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t s = begin; s < end; ++s) sum(r, s * rows_, r.output<T>(0) + s * l_.inner);
+            for (std::int64_t s = begin; s < end; ++s)
+                sum(r, s * rows_, s + 1 < end, r.output<T>(0) + s * l_.inner);
         };
         const std::int64_t n = l_.count / rows_;
         if (r.pool) r.pool->parallel_for(n, 1 + 32768 / (rows_ * (l_.inner + 8)), sums);
@@ -108,13 +109,28 @@ public:
     }
 
 private:
-    void sum(const kernel_run& r, std::int64_t first, T* to) const {
+    void sum(const kernel_run& r, std::int64_t first, bool has_next, T* to) const {
         constexpr int most = 64;
+        constexpr std::int64_t line = 64 / sizeof(T), few = 16 * line; // more of a row is expected by the machine
+        const std::int64_t fetched = std::min(l_.inner, few);
+        const auto row = [&](std::int64_t i) { return r.input<T>(0) + l_.index(r.in[1], first + i) * l_.inner; };
         const T* rows[most];
         for (std::int64_t i = 0; i < rows_;) {
             int n = 0;
             if (i > 0) rows[n++] = to;
-            while (n < most && i < rows_) rows[n++] = r.input<T>(0) + l_.index(r.in[1], first + i++) * l_.inner;
+            for (; n < most && i < rows_; ++i) {
+                rows[n++] = row(i);
+                if (!has_next) continue;
+                const T* const next = row(rows_ + i);
+                std::int64_t k = 0;
+                for (; k + 4 * line <= fetched; k += 4 * line) { // a loop of few lines costs more than it saves
+                    __builtin_prefetch(next + k);
+                    __builtin_prefetch(next + k + line);
+                    __builtin_prefetch(next + k + 2 * line);
+                    __builtin_prefetch(next + k + 3 * line);
+                }
+                if (k < fetched) __builtin_prefetch(next + k);
+            }
             add_in_order(rows, n, to, l_.inner);
         }
         if (!a_.mean) return;

@@ -25,9 +25,8 @@ struct row_indices {
     }
     /// The place of the first that is not in 0 .. size - 1, or -1.
     std::int64_t first_outside(const void* indices, std::int64_t size) const {
-        for (std::int64_t i = 0; i < count; ++i)
-            if (const std::int64_t k = at(indices, i); k < 0 || k >= size) return i;
-        return -1;
+        if (element == element_type::int32) return first_outside(static_cast<const std::int32_t*>(indices), size);
+        return first_outside(static_cast<const std::int64_t*>(indices), size);
     }
     /// "7 at [2, 1]"
     std::string shown(const void* indices, std::int64_t i) const { return shown(at(indices, i), i); }
@@ -40,6 +39,13 @@ struct row_indices {
     }
     /// Bits that are spread evenly, the high ones best.
     static std::uint64_t hash(std::int64_t index) { return static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15u; }
+
+private:
+    template <class I> std::int64_t first_outside(const I* indices, std::int64_t size) const {
+        for (std::int64_t i = 0; i < count; ++i)
+            if (static_cast<std::uint64_t>(std::int64_t{indices[i]}) >= static_cast<std::uint64_t>(size)) return i;
+        return -1;
+    }
 };
 
 // What a step fails with that is given an index out of range, `shown` as above.
