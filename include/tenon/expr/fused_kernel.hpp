@@ -43,9 +43,10 @@ private:
         std::uint32_t bytes = 0; // of an element
         std::size_t buffer = 0;  // offset in a chunk's scratch
     };
-    // An output goes to its place, or to a buffer that is then summed up.
+    // An output goes to its place, or to a buffer that is then summed up or streamed.
     struct output {
         bool summed = false;
+        bool streamed = false; // by way of a buffer, unless it goes where an operand lies
         int target = 0; // output of the node
         int into = -1;  // output of the tape that it is added to
         int like = -1;
@@ -82,6 +83,7 @@ private:
     std::uint32_t wide_ = 0, added_ = 0;
     bool plain_ = true;      // all inputs and outputs lie densely: one stretch
     bool summed_ = false;    // some output is summed
+    bool streamed_ = false;  // some output is streamed
     bool has_parts_ = false; // some input is a part of a tensor
     bool by_rows_ = false;   // chunks are rows, else columns
     int chunks_ = 1;

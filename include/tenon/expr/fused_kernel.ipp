@@ -1,15 +1,19 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/expr/fused_kernel.hpp>
+#include <tenon/op/streamed.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 namespace tenon::detail {
 
 // Elements of a stretch that goes through buffers.
 inline constexpr std::int64_t stretch_elements = 1024;
+// Of one that is streamed: bytes of all outputs, and elements.
+inline constexpr std::int64_t streamed_at_once = 2048, least_streamed = 128;
 
 TENON_INLINE double fused_kernel::estimate(const tape& t) const {
     // Nanoseconds an element, as measured on an AVX-512 machine.
@@ -64,6 +68,8 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         out.elements = out.like < 0 ? l.elements() : l.operands[out.like].elements;
         out.summed = out.like >= 0 && !l.operands[out.like].full;
         out.bytes = static_cast<std::uint32_t>(size_of(out.summed ? compute_type(out.stored) : out.stored));
+        out.streamed = !out.summed && out.into < 0 && is_streamed(out.elements * out.bytes);
+        streamed_ = streamed_ || out.streamed;
         if (!out.summed) continue;
         plain_ = false;
         summed_ = true;
@@ -108,9 +114,9 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         chunk_bytes_ += rounded(in.bytes * static_cast<std::size_t>(buffered));
     }
     for (output& o : outputs_) {
-        if (o.into >= 0 || (!o.summed && !may_be_unwanted)) continue;
+        if (o.into >= 0 || (!o.summed && !o.streamed && !may_be_unwanted)) continue;
         o.buffer = chunk_bytes_;
-        chunk_bytes_ += rounded(o.bytes * static_cast<std::size_t>(buffered));
+        chunk_bytes_ += rounded(o.bytes * static_cast<std::size_t>(buffered)) + (o.streamed ? 64 : 0);
     }
 
     if (!function_) {
@@ -197,7 +203,7 @@ TENON_INLINE const step_program* fused_kernel::program_for(const kernel_run& r) 
 
 TENON_INLINE void fused_kernel::run(const kernel_run& r) {
     const step_program* program = program_for(r);
-    if (plain_ && chunks_ == 1 && layout_.cols > 0) {
+    if (plain_ && !streamed_ && chunks_ == 1 && layout_.cols > 0) {
         // Small nodes come here: little stands between them and their function.
         void* own[max_tape_outputs];
         void* const* out = r.out;
@@ -236,12 +242,26 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
     std::byte* const scratch = r.scratch + chunk_bytes_ * static_cast<std::size_t>(chunk);
     const void* in[max_tape_inputs];
     void* out[max_tape_outputs];
+    std::byte* places[max_tape_outputs];
     const int input_count = static_cast<int>(inputs_.size()), output_count = static_cast<int>(outputs_.size());
     fused_call call{in, out, constants_.data(), 0, wide_, added_, into_.data(), scratch + registers_, program};
 
     std::int64_t step = block_cols_;
-    for (const output& o : outputs_)
-        if (!r.out[o.target] && step * block_rows_ > stretch_elements) step = stretch_elements / block_rows_;
+    std::uint32_t streamed = 0; // outputs
+    std::int64_t streamed_bytes = 0;
+    for (int k = 0; k < output_count; ++k) {
+        const output& o = outputs_[static_cast<std::size_t>(k)];
+        void* const to = r.out[o.target];
+        if (!to && step * block_rows_ > stretch_elements) step = stretch_elements / block_rows_;
+        bool is_apart = to != nullptr; // what an operand has brought into the cache is stored there
+        for (int i = 0; i < input_count; ++i) is_apart = is_apart && r.in[i] != to;
+        if (!o.streamed || !is_apart) continue;
+        streamed |= std::uint32_t{1} << k;
+        streamed_bytes += o.bytes;
+    }
+    // As many lines at a time as wait for memory while the next stretch is computed.
+    if (streamed != 0 && block_rows_ == 1)
+        step = std::min(step, std::max(least_streamed, streamed_at_once / streamed_bytes / 16 * 16));
 
     bool first = true;
     for (std::int64_t row = all.row_begin; row < all.row_end; row += block_rows_) {
@@ -274,13 +294,20 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
             for (int o = 0; o < output_count; ++o) {
                 const output& y = outputs_[static_cast<std::size_t>(o)];
                 auto* to = static_cast<std::byte*>(r.out[y.target]);
-                out[o] = y.into >= 0       ? out[y.into]
-                         : to && !y.summed ? to + static_cast<std::size_t>(row * l.cols + col) * y.bytes
-                                           : scratch + y.buffer;
+                if (to && !y.summed) to += static_cast<std::size_t>(row * l.cols + col) * y.bytes;
+                places[o] = to;
+                out[o] = y.into >= 0                  ? out[y.into]
+                         : (streamed >> o & 1U) != 0  ? aligned_like(scratch + y.buffer, to)
+                         : to && !y.summed            ? to
+                                                      : scratch + y.buffer;
             }
             call.count = rows * cols;
             function_(call);
             first = false;
+            for (int o = 0; streamed >> o != 0; ++o)
+                if ((streamed >> o & 1U) != 0)
+                    stream(places[o], out[o],
+                           static_cast<std::size_t>(call.count) * outputs_[static_cast<std::size_t>(o)].bytes);
             if (!summed_) continue;
             for (const output& y : outputs_)
                 if (y.summed && y.into < 0 && r.out[y.target])
@@ -288,6 +315,7 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
                            scratch + y.buffer, row, rows, col, cols);
         }
     }
+    if (streamed != 0) finish_streams();
 }
 
 // Adds the values of a stretch to the sums of its output.

@@ -71,16 +71,22 @@ template <reducing::mapping M, class C> TENON_SIMD_INLINE pack<C> mapped(pack<C>
     else return -v;
 }
 
-/// One row of n elements, mapped and combined lane by lane.
+/// One row of n elements, mapped and combined lane by lane. A second pass fetches what lies `ahead` of it, which a first one is then given.
 template <reducing::combination How, reducing::mapping M, class C>
-TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n, pack<C> p) {
+TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n, pack<C> p,
+                                           [[maybe_unused]] std::int64_t ahead = 0) {
+    constexpr bool is_second = M == reducing::mapping::shifted_exp || M == reducing::mapping::squared_deviation;
     const pack<C> none = broadcast<C>(reducing::identity_of<How, C>());
     pack<C> a[8];
     for (int k = 0; k < 8; ++k) a[k] = none;
     std::int64_t i = 0;
-    for (; i + 8 * lanes <= n; i += 8 * lanes)
+    for (; i + 8 * lanes <= n; i += 8 * lanes) {
+        if constexpr (is_second)
+#pragma GCC unroll 16
+            for (int k = 0; k < 8 * lanes; k += 64 / static_cast<int>(sizeof(C))) __builtin_prefetch(x + i + ahead + k);
 #pragma GCC unroll 8
         for (int k = 0; k < 8; ++k) a[k] = combined<How>(a[k], mapped<M>(load(x + i + k * lanes), p));
+    }
     for (; i + lanes <= n; i += lanes) a[0] = combined<How>(a[0], mapped<M>(load(x + i), p));
     if (i < n) {
         const int left = static_cast<int>(n - i);
@@ -303,7 +309,7 @@ template <reducing::mapping M, reducing::combination How, class C>
 void map_rows(const C* x, std::int64_t count, std::int64_t n, const C* parameter, C* out) {
     for (std::int64_t i = 0; i < count; ++i) {
         const pack<C> p = broadcast<C>(parameter ? parameter[i] : C{});
-        out[i] = fold_one<How, lanes / 2>(combine_long_row<How, M>(x + i * n, n, p)).v[0][0];
+        out[i] = fold_one<How, lanes / 2>(combine_long_row<How, M>(x + i * n, n, p, count * n)).v[0][0];
     }
 }
 

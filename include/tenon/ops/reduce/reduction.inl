@@ -194,7 +194,8 @@ public:
         const std::int64_t elements = l.outputs() * l.reduced_count();
         if (l.outer_kept_count == 0) return;
         const std::int64_t unit_bytes = elements * static_cast<std::int64_t>(sizeof(T)) / l.outer_kept_count;
-        const std::int64_t together = 1 + (unit_bytes == 0 ? 511 : 131072 / unit_bytes);
+        // Those that come next are fetched into the first-level cache beside these.
+        const std::int64_t together = std::clamp<std::int64_t>(unit_bytes == 0 ? 512 : 16384 / unit_bytes, 1, 512);
         for_pieces(r.pool, l.outer_kept_count, elements, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; i += together) {
                 const std::int64_t stop = i + together < end ? i + together : end;

@@ -24,14 +24,19 @@ template <class F> void for_rows(thread_pool* pool, std::int64_t rows, std::int6
     else if (rows > 0) f(0, rows);
 }
 
+// Bytes of a block: as many lines as wait for memory while the next are computed; or rows enough not to wait for each other's ends.
+inline constexpr std::int64_t light_block = 4096, block_of_exponentials = 8192;
+
 /// Rows of n elements in blocks that stay in the first-level cache with what is made of them.
 template <class T> class row_blocks {
-    static constexpr std::int64_t block = 8192 / sizeof(T), longest = 32768 / sizeof(T);
+    static constexpr std::int64_t longest = 32768 / sizeof(T);
 
 public:
-    /// Rows of n go to `out`, which may be null, from operands at `from`.
-    row_blocks(std::int64_t rows, std::int64_t n, T* out, std::initializer_list<const T*> from) :
-        n_(n), together_(std::clamp<std::int64_t>(n > 0 ? block / n : most_rows, 1, most_rows)), out_(out) {
+    /// Rows of n go to `out`, which may be null, from operands at `from`; about so many bytes at a time.
+    row_blocks(std::int64_t rows, std::int64_t n, T* out, std::initializer_list<const T*> from, std::int64_t bytes) :
+        n_(n),
+        together_(std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(n * static_cast<std::int64_t>(sizeof(T)), 1), 1, most_rows)),
+        out_(out) {
         streamed_ = out && n <= longest && is_streamed(rows * n * static_cast<std::int64_t>(sizeof(T)));
         for (const T* f : from) streamed_ = streamed_ && f != out; // whose lines are in the cache
     }
@@ -88,7 +93,7 @@ void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* term
     if (v.elements() == 0) return;
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_rows<T>);
-        row_blocks<T>(v.outer, v.size, y, {x})
+        row_blocks<T>(v.outer, v.size, y, {x}, block_of_exponentials)
             .run(pool, v.outer, 5, [&](std::int64_t r, std::int64_t rows, T* to) {
                 f(x + r * v.size, to, rows, v.size, logarithm);
             });
@@ -119,7 +124,7 @@ void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, 
     if (v.elements() == 0) return;
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_backward_rows<T>);
-        row_blocks<T>(v.outer, v.size, dx, {y, dy})
+        row_blocks<T>(v.outer, v.size, dx, {y, dy}, light_block)
             .run(pool, v.outer, 3, [&](std::int64_t r, std::int64_t rows, T* to) {
                 f(y + r * v.size, dy + r * v.size, to, rows, v.size, logarithm);
             });
@@ -140,7 +145,7 @@ std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, 
     for (std::int64_t r = 0; r < rows; ++r)
         if (label[r] < 0 || label[r] >= classes) return r;
     const auto f = TENON_SIMD_BEST(sparse_cross_entropy_rows<T>);
-    row_blocks<T>(rows, classes, dx, {x}).run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to) {
+    row_blocks<T>(rows, classes, dx, {x}, block_of_exponentials).run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to) {
         f(x + r * classes, label, r, loss ? loss + r : nullptr, to, count, classes);
     });
     return -1;
@@ -148,7 +153,7 @@ std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, 
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(cross_entropy_rows<T>);
-    row_blocks<T>(rows, classes, dx, {x, p}).run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to) {
+    row_blocks<T>(rows, classes, dx, {x, p}, block_of_exponentials).run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to) {
         f(x + r * classes, p + r * classes, loss ? loss + r : nullptr, to, count, classes);
     });
 }
@@ -156,7 +161,7 @@ template <class T>
 void layer_norm(const T* x, const row_sum<T>& sum, const T* gamma, const T* beta, T* y, T* mean, T* factor,
                 std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_rows<T>);
-    row_blocks<T>(rows, n, y, {x, sum.y}).run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to) {
+    row_blocks<T>(rows, n, y, {x, sum.y}, light_block).run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to) {
         const row_sum<T> added{sum.y ? sum.y + r * n : nullptr, sum.bias, sum.sum ? sum.sum + r * n : nullptr};
         f(x + r * n, added, gamma, beta, to, mean ? mean + r : nullptr, factor ? factor + r : nullptr, count, n,
           static_cast<T>(epsilon));
@@ -167,7 +172,7 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
                          T* dgamma, T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_backward_rows<T>);
     const std::int64_t parts = layer_norm_partials(rows);
-    const row_blocks<T> blocks(rows, n, dx, {x, dy, more});
+    const row_blocks<T> blocks(rows, n, dx, {x, dy, more}, light_block);
     // As many sums as there are parts, whatever the threads: they are added up in order below.
     for_rows(pool, parts, row_grain(n * (rows / parts + 1), 5), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {

@@ -121,7 +121,7 @@ private:
                 __builtin_prefetch(from + rows * n);
                 if constexpr (k < whole) e[k] = exp_below_one(load(from) - shift);
                 else if (left[k] == 0) e[k] = pack<T>{};
-                else e[k] = keep_some(exp_below_one(load_tail(from, left[k]) - shift), left[k], T(0));
+                else e[k] = exp_below_one(load_or(from, left[k], -std::numeric_limits<T>::infinity()) - shift);
             });
             sum[r] = combine_all<combine_add, Packs>(static_cast<const pack<T>*>(e)).v[0][0];
             if constexpr (Kept == exponentials::none) continue;
