@@ -47,8 +47,8 @@ private:
     struct output {
         bool summed = false;
         bool streamed = false; // by way of a buffer, unless it goes where an operand lies
-        int target = 0; // output of the node
-        int into = -1;  // output of the tape that it is added to
+        int target = 0;        // output of the node
+        int into = -1;         // output of the tape that it is added to
         int like = -1;
         element_type stored = element_type::none;
         std::uint32_t bytes = 0; // of an element as the function writes it

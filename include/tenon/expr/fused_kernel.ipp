@@ -296,10 +296,10 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
                 auto* to = static_cast<std::byte*>(r.out[y.target]);
                 if (to && !y.summed) to += static_cast<std::size_t>(row * l.cols + col) * y.bytes;
                 places[o] = to;
-                out[o] = y.into >= 0                  ? out[y.into]
-                         : (streamed >> o & 1U) != 0  ? aligned_like(scratch + y.buffer, to)
-                         : to && !y.summed            ? to
-                                                      : scratch + y.buffer;
+                out[o] = y.into >= 0                 ? out[y.into]
+                         : (streamed >> o & 1U) != 0 ? aligned_like(scratch + y.buffer, to)
+                         : to && !y.summed           ? to
+                                                     : scratch + y.buffer;
             }
             call.count = rows * cols;
             function_(call);

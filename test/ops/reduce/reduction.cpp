@@ -325,6 +325,59 @@ TEST_CASE("reductions: NaN and infinities") {
     CHECK(element<std::int64_t>(run(untyped::argmax(x), x, of({-infinity, -infinity})), 0) == 0);
 }
 
+TEST_CASE_TEMPLATE("logsumexp of rows: wherever the largest element is, and however large", T, float, double) {
+    const double most = static_cast<double>(std::numeric_limits<T>::max());
+    const auto rows_of = [&](std::int64_t n) {
+        std::vector<std::vector<double>> rows;
+        const auto add = [&](auto f) {
+            std::vector<double>& row = rows.emplace_back();
+            for (std::int64_t i = 0; i < n; ++i) row.push_back(static_cast<double>(static_cast<T>(f(i))));
+        };
+        add([](std::int64_t i) { return 0.37 * static_cast<double>(i); }); // each chunk has larger ones
+        add([](std::int64_t i) { return -0.37 * static_cast<double>(i); });
+        add([](std::int64_t i) { return 0.003 * static_cast<double>(i); }); // hardly larger ones
+        add([](std::int64_t i) { return std::sin(static_cast<double>(i)) * 40 - 1000; });
+        add([&](std::int64_t i) { return i == n - 1 ? 500.0 : -500.0; });
+        add([&](std::int64_t i) { return i == n / 2 ? most : -most; });
+        add([&](std::int64_t i) { return i % 3 == 0 ? -infinity : 0.1 * static_cast<double>(i % 7); });
+        add([](std::int64_t) { return -infinity; });
+        add([&](std::int64_t i) { return i == n - 2 ? infinity : i % 2 == 0 ? -infinity : most; });
+        add([&](std::int64_t i) { return i == 3 ? not_a_number : static_cast<double>(i); });
+        return rows;
+    };
+    const simd::isa best = simd::best_isa();
+    for (const auto isa : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
+        if (!simd::has_isa(isa)) continue;
+        simd::set_isa_for_testing(isa);
+        CAPTURE(simd::name_of(isa));
+        for (const std::int64_t n : {63, 64, 100, 128, 1000, 4096, 20000}) {
+            CAPTURE(n);
+            const auto rows = rows_of(n);
+            const auto count = static_cast<std::int64_t>(rows.size());
+            any_array a(element_type_of<T>, {count, n});
+            for (std::int64_t i = 0; i < count * n; ++i)
+                a.data<T>()[i] = static_cast<T>(rows[static_cast<std::size_t>(i / n)][static_cast<std::size_t>(i % n)]);
+            const graph_scope scope{graph()};
+            const any_tensor x = untyped::placeholder(element_type_of<T>, {count, n});
+            const any_array found = run(untyped::logsumexp(x, {1}), x, a);
+            for (std::int64_t r = 0; r < count; ++r) {
+                CAPTURE(r);
+                const std::vector<double>& row = rows[static_cast<std::size_t>(r)];
+                long double top = -infinity, sum = 0;
+                for (const double v : row) top = v > top ? v : top;
+                for (const double v : row) sum += std::isinf(v) ? 0 : std::exp(static_cast<long double>(v) - top);
+                const double wanted =
+                    std::isinf(top) ? static_cast<double>(top) : static_cast<double>(top + std::log(sum));
+                const double value = element<T>(found, r);
+                if (r + 1 == count) CHECK(std::isnan(value));
+                else if (std::isinf(wanted)) CHECK(value == wanted);
+                else CHECK(std::fabs(value - wanted) <= 2 * rounding<T>() * (std::fabs(wanted) + 1));
+            }
+        }
+    }
+    simd::set_isa_for_testing(best);
+}
+
 TEST_CASE("argmax: the first of equal elements, also in another block and on another thread") {
     const graph_scope scope{graph()};
     any_array a = any_array::zeros(element_type::float32, extents(300000));

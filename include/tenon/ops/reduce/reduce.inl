@@ -81,9 +81,7 @@ TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n, pack<C> p
     for (int k = 0; k < 8; ++k) a[k] = none;
     std::int64_t i = 0;
     for (; i + 8 * lanes <= n; i += 8 * lanes) {
-        if constexpr (is_second)
-#pragma GCC unroll 16
-            for (int k = 0; k < 8 * lanes; k += 64 / static_cast<int>(sizeof(C))) __builtin_prefetch(x + i + ahead + k);
+        if constexpr (is_second) fetch_packs<8>(x + i + ahead);
 #pragma GCC unroll 8
         for (int k = 0; k < 8; ++k) a[k] = combined<How>(a[k], mapped<M>(load(x + i + k * lanes), p));
     }
@@ -312,6 +310,48 @@ void map_rows(const C* x, std::int64_t count, std::int64_t n, const C* parameter
         out[i] = fold_one<How, lanes / 2>(combine_long_row<How, M>(x + i * n, n, p, count * n)).v[0][0];
     }
 }
+
+/// Sums of e^(x - shift), lane by lane. A shift is at least the largest x so far less 1, and moves a few times in a row of many elements; it
+/// is finite, so that -inf adds 0 and inf gives inf.
+template <class C> struct running_exponentials {
+    static constexpr C most = std::numeric_limits<C>::max();
+    pack<C> shift, limit, sums[4];
+
+    template <int Packs> TENON_SIMD_INLINE void take(const pack<C>* x) {
+        pack<C> top = x[0]; // where that is NaN so is the sum
+        unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA { top = larger(x[k], top); });
+        if (any(top > limit)) [[unlikely]] {
+            const pack<C> to = min(larger(top, shift), broadcast<C>(most)), factor = exp_below_one(shift - to);
+            unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { sums[k] = sums[k] * factor; });
+            shift = to;
+            limit = to + broadcast<C>(1);
+        }
+        unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA { sums[k % 4] = sums[k % 4] + exp_below_one(x[k] - shift); });
+    }
+};
+
+/// Of each row the sum of e^(x - shift), with a shift that is near the largest element.
+template <class C> void exponential_rows(const C* x, std::int64_t count, std::int64_t n, C* shifts, C* sums) {
+    for (std::int64_t r = 0; r < count; ++r, x += n) {
+        const pack<C> none = broadcast<C>(-running_exponentials<C>::most);
+        running_exponentials<C> all{none, none, {}};
+        std::int64_t i = 0;
+        for (; i + 8 * lanes <= n; i += 8 * lanes) {
+            pack<C> v[8];
+            fetch_packs<8>(x + i + 4096 / sizeof(C)); // beyond the page too
+            unrolled<8>([&](auto k) TENON_ROWS_LAMBDA { v[k] = load(x + i + k * lanes); });
+            all.template take<8>(v);
+        }
+        for_packs(n - i, [&](std::int64_t j, auto left) TENON_ROWS_LAMBDA {
+            const pack<C> v = load_or(x + i + j, left, -std::numeric_limits<C>::infinity());
+            all.template take<1>(&v);
+        });
+        shifts[r] = combine_all<combine_larger, 1>(&all.shift).v[0][0];
+        const pack<C> sum = (all.sums[0] + all.sums[1]) + (all.sums[2] + all.sums[3]);
+        sums[r] = reduce_add(sum * exp_below_one(all.shift - broadcast<C>(shifts[r])));
+    }
+}
+template <class C> reducing::exponential_loop<C> exponential_loop_of() { return &exponential_rows<C>; }
 
 /// out[j] = elements x[r * stride + j], r < rows, mapped and combined, for j < width; a parameter for each
 /// column.

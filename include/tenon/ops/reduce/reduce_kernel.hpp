@@ -9,6 +9,7 @@
 #include <tenon/core/function_ref.hpp>
 #include <tenon/op/axes.hpp>
 #include <tenon/op/kernel.hpp>
+#include <tenon/ops/rows/row_packs.hpp>
 #include <tenon/simd/pack.hpp>
 
 /// How reductions run: what their axes look like in memory, how the work is divided, and which loops do it.
@@ -87,6 +88,9 @@ template <class C> struct mapped_loops {
     void (*columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, const C* parameter,
                     C* out) = nullptr;
 };
+/// Of each of `count` rows of n elements a shift near the largest one, and the sum of e^(x - shift), in one pass.
+template <class C>
+using exponential_loop = void (*)(const C* x, std::int64_t count, std::int64_t n, C* shifts, C* sums);
 
 } // namespace tenon::reducing
 

@@ -186,6 +186,8 @@ public:
             }
         };
         const reduction_layout& l = first_.layout();
+        if constexpr (std::is_same_v<T, C>)
+            if (kind_ == kind::log_sum_exp && has_long_rows()) return sum_exponentials(r, parameters, finish);
         if (!first_.is_local() || !second_.is_local()) {
             first_.run(r.in[0], nullptr, r.scratch, r.pool, keep);
             second_.run(r.in[0], parameters, r.scratch, r.pool, finish);
@@ -216,6 +218,27 @@ private:
         const std::size_t a = first_.scratch_bytes(), b = second_.scratch_bytes();
         return ((a > b ? a : b) + 63) / 64 * 64;
     }
+    // Each is folded by itself; a few of millions of elements are shared by threads, in two passes.
+    bool has_long_rows() const {
+        const reduction_layout& l = first_.layout();
+        return !l.inner_is_kept && l.outer_reduced_count == 1 && l.n >= 64 && first_.is_local();
+    }
+    template <class F> void sum_exponentials(const kernel_run& r, C* shifts, const F& finish) const {
+        const reduction_layout& l = first_.layout();
+        const auto loop = TENON_SIMD_BEST(exponential_loop_of<C>());
+        for_pieces(r.pool, l.outputs(), l.outputs() * l.n, [&](std::int64_t begin, std::int64_t end) {
+            constexpr std::int64_t most = 64;
+            C found[most];
+            double sums[most];
+            for (std::int64_t i = begin; i < end; i += most) {
+                const std::int64_t count = std::min(most, end - i);
+                loop(r.input<C>(0) + i * l.n, count, l.n, shifts + i, found);
+                std::copy_n(found, count, sums);
+                finish(i, count, static_cast<const double*>(sums), static_cast<const C*>(shifts + i));
+            }
+        });
+    }
+
     reduction_pass<C> first_, second_;
     kind kind_;
     double divisor_, count_;

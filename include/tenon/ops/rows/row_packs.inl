@@ -1,4 +1,4 @@
-// Packs of a row of elements, the larger of two and e^x of what is not above 0: read once per instruction set by row_packs.hpp.
+// Packs of a row of elements, the larger of two and e^x of what is hardly above 0: read once per instruction set by row_packs.hpp.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
@@ -37,39 +37,41 @@ template <class S, class N> TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, 
     else return a;
 }
 
+/// The first n lanes from memory, none of it beyond them; `other` in the rest.
+template <class T, class N> TENON_SIMD_INLINE pack<T> load_or(const T* from, N n, T other) {
+    return keep_some(load_some(from, n), n, other);
+}
+
+/// Asks memory for the lines of packs that are needed soon.
+template <int Packs, class T> TENON_SIMD_INLINE void fetch_packs(const T* at) {
+    constexpr int bytes = Packs * lanes * static_cast<int>(sizeof(T));
+#pragma GCC unroll 16
+    for (int b = 0; b < bytes; b += 64) __builtin_prefetch(reinterpret_cast<const std::byte*>(at) + b);
+}
+
 /// The larger one; b when either is NaN: one instruction.
-#if !defined(__x86_64__)
-template <class V> TENON_SIMD_INLINE V quick_max(V a, V b) { return choose(a > b, a, b); }
-#elif TENON_SIMD_LEVEL == 2
-#if defined(__clang__)
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps512(a, b, 4); }
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd512(a, b, 4); }
-#else
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) {
-    return __builtin_ia32_maxps512_mask(a, b, a, static_cast<unsigned short>(-1), 4);
-}
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) {
-    return __builtin_ia32_maxpd512_mask(a, b, a, static_cast<unsigned char>(-1), 4);
-}
-#endif
-#elif TENON_SIMD_LEVEL == 1
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps256(a, b); }
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd256(a, b); }
-#else
-TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps(a, b); }
-TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd(a, b); }
-#endif
-struct combine_quick_max {
+struct combine_larger {
     template <class S> TENON_SIMD_INLINE static pack<S> apply(pack<S> a, pack<S> b) {
-        TENON_SIMD_PARTS(pack<S>, quick_max(a.v[p], b.v[p]));
+        TENON_SIMD_PARTS(pack<S>, native_max(a.v[p], b.v[p]));
     }
 };
-template <class S> TENON_SIMD_INLINE pack<S> larger(pack<S> a, pack<S> b) { return combine_quick_max::apply(a, b); }
+template <class S> TENON_SIMD_INLINE pack<S> larger(pack<S> a, pack<S> b) { return combine_larger::apply(a, b); }
 
-/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
-/// less than e^-87 is zero: beside the largest term, which is 1, it does not count, and denormal numbers take a hundred times as long.
+/// What all lanes of a pack, or of several, come to, in lane 0.
+template <class Combine, int Packs, class T> TENON_SIMD_INLINE pack<T> combine_all(const pack<T>* x) {
+    if constexpr (Packs == 1) {
+        return fold<Combine, lanes / 2>(*x);
+    } else {
+        pack<T> half[Packs / 2];
+        unrolled<Packs / 2>([&](auto k) TENON_ROWS_LAMBDA { half[k] = Combine::apply(x[k], x[k + Packs / 2]); });
+        return combine_all<Combine, Packs / 2>(static_cast<const pack<T>*>(half));
+    }
+}
+
+/// e^x for x <= 1 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
+/// less than e^-87 is zero: beside the largest term, which is about 1, it does not count, and denormal numbers take a hundred times as long.
 TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
-    const f32 x = quick_max(fill<f32>(-87.0F), a.v[0]);
+    const f32 x = native_max(fill<f32>(-87.0F), a.v[0]);
     const f32 n = native_round<0>(x * 0x1.715476p0F);
     f32 r = native_fma(n, fill<f32>(-0x1.62e4p-1F), x); // 15 bits times at most 8: exact also without fma
     r = native_fma(n, fill<f32>(-0x1.7f7d1cp-20F), r);

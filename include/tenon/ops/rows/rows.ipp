@@ -35,7 +35,8 @@ public:
     /// Rows of n go to `out`, which may be null, from operands at `from`; about so many bytes at a time.
     row_blocks(std::int64_t rows, std::int64_t n, T* out, std::initializer_list<const T*> from, std::int64_t bytes) :
         n_(n),
-        together_(std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(n * static_cast<std::int64_t>(sizeof(T)), 1), 1, most_rows)),
+        together_(std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(n * static_cast<std::int64_t>(sizeof(T)), 1),
+                                           1, most_rows)),
         out_(out) {
         streamed_ = out && n <= longest && is_streamed(rows * n * static_cast<std::int64_t>(sizeof(T)));
         for (const T* f : from) streamed_ = streamed_ && f != out; // whose lines are in the cache
@@ -94,9 +95,8 @@ void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* term
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_rows<T>);
         row_blocks<T>(v.outer, v.size, y, {x}, block_of_exponentials)
-            .run(pool, v.outer, 5, [&](std::int64_t r, std::int64_t rows, T* to) {
-                f(x + r * v.size, to, rows, v.size, logarithm);
-            });
+            .run(pool, v.outer, 5,
+                 [&](std::int64_t r, std::int64_t rows, T* to) { f(x + r * v.size, to, rows, v.size, logarithm); });
         return;
     }
     const auto f = TENON_SIMD_BEST(softmax_columns<T>);
@@ -145,27 +145,30 @@ std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, 
     for (std::int64_t r = 0; r < rows; ++r)
         if (label[r] < 0 || label[r] >= classes) return r;
     const auto f = TENON_SIMD_BEST(sparse_cross_entropy_rows<T>);
-    row_blocks<T>(rows, classes, dx, {x}, block_of_exponentials).run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to) {
-        f(x + r * classes, label, r, loss ? loss + r : nullptr, to, count, classes);
-    });
+    row_blocks<T>(rows, classes, dx, {x}, block_of_exponentials)
+        .run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to) {
+            f(x + r * classes, label, r, loss ? loss + r : nullptr, to, count, classes);
+        });
     return -1;
 }
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(cross_entropy_rows<T>);
-    row_blocks<T>(rows, classes, dx, {x, p}, block_of_exponentials).run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to) {
-        f(x + r * classes, p + r * classes, loss ? loss + r : nullptr, to, count, classes);
-    });
+    row_blocks<T>(rows, classes, dx, {x, p}, block_of_exponentials)
+        .run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to) {
+            f(x + r * classes, p + r * classes, loss ? loss + r : nullptr, to, count, classes);
+        });
 }
 template <class T>
 void layer_norm(const T* x, const row_sum<T>& sum, const T* gamma, const T* beta, T* y, T* mean, T* factor,
                 std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_rows<T>);
-    row_blocks<T>(rows, n, y, {x, sum.y}, light_block).run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to) {
-        const row_sum<T> added{sum.y ? sum.y + r * n : nullptr, sum.bias, sum.sum ? sum.sum + r * n : nullptr};
-        f(x + r * n, added, gamma, beta, to, mean ? mean + r : nullptr, factor ? factor + r : nullptr, count, n,
-          static_cast<T>(epsilon));
-    });
+    row_blocks<T>(rows, n, y, {x, sum.y}, light_block)
+        .run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to) {
+            const row_sum<T> added{sum.y ? sum.y + r * n : nullptr, sum.bias, sum.sum ? sum.sum + r * n : nullptr};
+            f(x + r * n, added, gamma, beta, to, mean ? mean + r : nullptr, factor ? factor + r : nullptr, count, n,
+              static_cast<T>(epsilon));
+        });
 }
 template <class T>
 void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, const T* more, T* dx,

@@ -13,14 +13,7 @@ template <class T> TENON_SIMD_INLINE T largest_of(const T* x, std::int64_t n) {
         unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { m[k] = larger(m[k], load(x + i + k * lanes)); });
     for_packs(n - i, [&](std::int64_t j, auto count)
                          TENON_ROWS_LAMBDA { m[0] = larger(m[0], load_filled(x + i + j, count)); });
-    return fold<combine_quick_max, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
-}
-
-/// Four packs, in lines, of what is needed soon.
-template <class T> TENON_SIMD_INLINE void fetch_four(const T* at) {
-    constexpr int bytes = 4 * lanes * static_cast<int>(sizeof(T));
-#pragma GCC unroll 8
-    for (int b = 0; b < bytes; b += 64) __builtin_prefetch(reinterpret_cast<const std::byte*>(at) + b);
+    return fold<combine_larger, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
 }
 
 /// The sum of e^(x - m); each term may be stored too. What lies `ahead` of each is fetched: a row that is waited for before
@@ -31,14 +24,14 @@ TENON_SIMD_INLINE T sum_of_exponentials(const T* x, T* to, std::int64_t n, T m, 
     pack<T> sums[4] = {};
     std::int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
-        fetch_four(x + i + ahead);
+        fetch_packs<4>(x + i + ahead);
         unrolled<4>([&](auto k) TENON_ROWS_LAMBDA {
             const pack<T> e = exp_below_one(load(x + i + k * lanes) - shift);
             if constexpr (Stored) store(to + i + k * lanes, e);
             sums[k] = sums[k] + e;
         });
     }
-    if (i < n) fetch_four(x + i + ahead);
+    if (i < n) fetch_packs<4>(x + i + ahead);
     for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
         const pack<T> e = exp_below_one(load_filled(x + i + j, count) - shift);
         if constexpr (Stored) store_some(to + i + j, e, count);
@@ -56,21 +49,6 @@ template <class T> TENON_SIMD_INLINE void scale_row(T* y, std::int64_t n, T scal
 
 // Blocks of at most `most_rows` rows that follow each other. Each phase goes over all of them: the end of a row, where lanes
 // are combined, is not waited for by what is done next.
-
-/// The first n lanes from memory, none of it beyond them; `other` in the rest.
-template <class T> TENON_SIMD_INLINE pack<T> load_or(const T* from, int n, T other) {
-    return keep_some(load_partial(from, n), n, other);
-}
-/// What all lanes of a pack, or of several, come to.
-template <class Combine, int Packs, class T> TENON_SIMD_INLINE pack<T> combine_all(const pack<T>* x) {
-    if constexpr (Packs == 1) {
-        return fold<Combine, lanes / 2>(*x);
-    } else {
-        pack<T> half[Packs / 2];
-        unrolled<Packs / 2>([&](auto k) TENON_ROWS_LAMBDA { half[k] = Combine::apply(x[k], x[k + Packs / 2]); });
-        return combine_all<Combine, Packs / 2>(static_cast<const pack<T>*>(half));
-    }
-}
 
 /// What is kept of e^(x - largest).
 enum class exponentials { none, terms, shares };
@@ -91,7 +69,8 @@ template <class T> struct row_sums {
         if (n <= 8 * lanes) return find_short<Kept, 8>(x, to, rows, n);
         for (std::int64_t r = 0; r < rows; ++r) largest[r] = largest_of(x + r * n, n);
         for (std::int64_t r = 0; r < rows; ++r)
-            sum[r] = sum_of_exponentials<Kept != exponentials::none>(x + r * n, to + (Kept != exponentials::none ? r * n : 0), n, largest[r], rows * n);
+            sum[r] = sum_of_exponentials<Kept != exponentials::none>(
+                x + r * n, to + (Kept != exponentials::none ? r * n : 0), n, largest[r], rows * n);
         if constexpr (Kept == exponentials::shares)
             for (std::int64_t r = 0; r < rows; ++r) scale_row(to + r * n, n, T(1) / sum[r]);
     }
@@ -111,7 +90,7 @@ private:
                 if constexpr (k < whole) v[k] = load(from);
                 else v[k] = load_or(from, left[k], -std::numeric_limits<T>::infinity());
             });
-            largest[r] = combine_all<combine_quick_max, Packs>(static_cast<const pack<T>*>(v)).v[0][0];
+            largest[r] = combine_all<combine_larger, Packs>(static_cast<const pack<T>*>(v)).v[0][0];
         }
         for (std::int64_t r = 0; r < rows; ++r) {
             const pack<T> shift = broadcast<T>(largest[r]);
@@ -135,8 +114,7 @@ private:
     }
 };
 
-template <class T>
-inline void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t classes, bool logarithm) {
+template <class T> inline void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t classes, bool logarithm) {
     row_sums<T> s;
     if (!logarithm) return s.template find<exponentials::shares>(x, y, rows, classes);
     s.template find<exponentials::none>(x, nullptr, rows, classes);
@@ -335,21 +313,20 @@ inline void layer_norm_rows(const T* x, const tenon::detail::row_sum<T>& added, 
         pack<T> squares[4] = {};
         std::int64_t i = 0;
         for (; i + 4 * lanes <= n; i += 4 * lanes) {
-            fetch_four(row + i + ahead);
+            fetch_packs<4>(row + i + ahead);
             unrolled<4>([&](auto k) TENON_ROWS_LAMBDA {
                 const pack<T> d = load(row + i + k * lanes) - center;
                 squares[k] = fma(d, d, squares[k]);
             });
         }
-        if (i < n) fetch_four(row + i + ahead);
+        if (i < n) fetch_packs<4>(row + i + ahead);
         for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
             const pack<T> d = keep_some<T>(load_some(row + i + j, count) - center, count, T(0));
             squares[0] = fma(d, d, squares[0]);
         });
         factors[r] = reduce_add((squares[0] + squares[1]) + (squares[2] + squares[3])) / static_cast<T>(n);
     }
-    for (std::int64_t r = 0; r < rows; r += lanes)
-        store(factors + r, rsqrt(load(factors + r) + broadcast<T>(epsilon)));
+    for (std::int64_t r = 0; r < rows; r += lanes) store(factors + r, rsqrt(load(factors + r) + broadcast<T>(epsilon)));
     for (std::int64_t r = 0; r < rows; ++r) {
         if (mean) mean[r] = means[r];
         if (factor) factor[r] = factors[r];

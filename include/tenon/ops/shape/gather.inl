@@ -97,8 +97,7 @@ public:
         l_.check(r.in[1]);
         if (!r.out[0] || l_.inner == 0 || rows_ == 0) return;
         const auto sums = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t s = begin; s < end; ++s)
-                sum(r, s * rows_, s + 1 < end, r.output<T>(0) + s * l_.inner);
+            for (std::int64_t s = begin; s < end; ++s) sum(r, s * rows_, s + 1 < end, r.output<T>(0) + s * l_.inner);
         };
         const std::int64_t n = l_.count / rows_;
         if (r.pool) r.pool->parallel_for(n, 1 + 32768 / (rows_ * (l_.inner + 8)), sums);

@@ -1,0 +1,183 @@
+// Results that are stored past the caches are, bit for bit, those that are not: rows and columns of a large tensor are what a tensor of them
+// alone gives, wherever it begins in memory, on one thread and on several, and in place.
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/op/streamed.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/rows/rows.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/simd/isa.hpp>
+
+#include "random/random_arrays.hpp"
+
+namespace tn = tenon;
+namespace td = tenon::detail;
+
+namespace {
+
+constexpr std::int64_t streamed_elements = (std::int64_t{8} << 20) / 4;
+
+template <class F> void for_each_isa(F f) {
+    const tn::simd::isa best = tn::simd::best_isa();
+    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
+        if (!tn::simd::has_isa(isa)) continue;
+        tn::simd::set_isa_for_testing(isa);
+        CAPTURE(tn::simd::name_of(isa));
+        f();
+    }
+    tn::simd::set_isa_for_testing(best);
+}
+
+// Numbers of -3 .. 3 from the element `shift` of memory that begins a line.
+struct floats {
+    floats(std::int64_t n, std::int64_t shift, std::uint64_t seed) :
+        all(tn::test::random_array<float>({n + shift}, seed)), data(all.data<float>() + shift) {}
+    tn::any_array all;
+    float* data;
+};
+
+bool equal(const float* a, const float* b, std::int64_t n) {
+    return std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(float)) == 0;
+}
+
+// f of all rows is f of few of them at a time, which are not streamed.
+using row_kernel = std::function<void(const float* x, const float* g, float* out, std::int64_t rows, tn::thread_pool*)>;
+void check_rows(std::int64_t n, const row_kernel& f) {
+    const std::int64_t rows = streamed_elements / n + 7, few = rows / 5;
+    for (const std::int64_t shift : {0, 5}) {
+        const floats x(rows * n, shift, 1), g(rows * n, 0, 2);
+        floats out(rows * n, shift, 3), wanted(rows * n, 0, 4);
+        for (std::int64_t r = 0; r < rows; r += few)
+            f(x.data + r * n, g.data + r * n, wanted.data + r * n, few < rows - r ? few : rows - r, nullptr);
+        tn::thread_pool pool(3);
+        for (tn::thread_pool* const p : {static_cast<tn::thread_pool*>(nullptr), &pool}) {
+            std::memset(out.data, 0xFF, static_cast<std::size_t>(rows * n) * sizeof(float));
+            f(x.data, g.data, out.data, rows, p);
+            CHECK(equal(out.data, wanted.data, rows * n));
+        }
+        f(x.data, g.data, x.data, rows, &pool);
+        CHECK(equal(x.data, wanted.data, rows * n));
+    }
+}
+
+} // namespace
+
+TEST_CASE("stream copies any bytes to any place, and nothing beside them") {
+    std::vector<unsigned char> from(700), to(700);
+    std::iota(from.begin(), from.end(), static_cast<unsigned char>(0));
+    for_each_isa([&] {
+        for (const std::size_t place : {0, 1, 60, 64, 77})
+            for (const std::size_t bytes : {0, 1, 3, 63, 64, 65, 128, 500}) {
+                std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xEE));
+                td::stream(to.data() + place, from.data() + 9, bytes);
+                td::finish_streams();
+                for (std::size_t i = 0; i < to.size(); ++i)
+                    REQUIRE(to[i] == (i >= place && i < place + bytes ? from[9 + i - place] : 0xEE));
+            }
+    });
+}
+
+TEST_CASE("rows of a large result are what they are alone") {
+    for_each_isa([] {
+        for (const std::int64_t n : {10, 100, 1000, 9001}) {
+            CAPTURE(n);
+            for (const bool logarithm : {false, true}) {
+                check_rows(n, [&](const float* x, const float*, float* out, std::int64_t rows, tn::thread_pool* p) {
+                    td::softmax_along<float>(x, out, {rows, n, 1}, logarithm, nullptr, 1, p);
+                });
+                check_rows(n, [&](const float* x, const float* g, float* out, std::int64_t rows, tn::thread_pool* p) {
+                    td::softmax_backward_along<float>(x, g, out, {rows, n, 1}, logarithm, p);
+                });
+            }
+            const std::vector<std::int64_t> labels(static_cast<std::size_t>(streamed_elements / n + 7), n - 1);
+            check_rows(n, [&](const float* x, const float*, float* out, std::int64_t rows, tn::thread_pool* p) {
+                CHECK(td::sparse_cross_entropy<float>(x, {labels.data(), true}, nullptr, out, rows, n, p) == -1);
+            });
+            check_rows(n, [&](const float* x, const float* g, float* out, std::int64_t rows, tn::thread_pool* p) {
+                td::cross_entropy<float>(x, g, nullptr, out, rows, n, p);
+            });
+            const floats gamma(n, 0, 5), beta(n, 0, 6);
+            check_rows(n, [&](const float* x, const float* g, float* out, std::int64_t rows, tn::thread_pool* p) {
+                td::layer_norm<float>(x, {g, beta.data, nullptr}, gamma.data, beta.data, out, nullptr, nullptr, rows, n,
+                                      1e-5, p);
+            });
+            check_rows(n, [&](const float* x, const float* g, float* out, std::int64_t rows, tn::thread_pool* p) {
+                const std::vector<float> same(static_cast<std::size_t>(rows), 0.5F);
+                std::vector<float> partial(static_cast<std::size_t>(td::layer_norm_partials(rows) * 2 * n));
+                td::layer_norm_backward<float>(x, gamma.data, g, same.data(), same.data(), nullptr, out, nullptr,
+                                               nullptr, partial.data(), rows, n, p);
+            });
+        }
+    });
+}
+
+TEST_CASE("columns of a large result are what they are alone") {
+    for_each_isa([] {
+        for (const td::axis_view v :
+             {td::axis_view{1, 100, 21001}, td::axis_view{3, 7, 100003}, td::axis_view{70001, 10, 3}}) {
+            CAPTURE(v.size);
+            for (const bool logarithm : {false, true})
+                for (const std::int64_t shift : {0, 5}) {
+                    const floats x(v.elements(), shift, 1);
+                    floats out(v.elements(), shift, 2), wanted(v.elements(), 0, 3);
+                    REQUIRE(td::softmax_terms<float>(v, 1) > 0);
+                    // in place nothing is streamed
+                    std::memcpy(wanted.data, x.data, static_cast<std::size_t>(v.elements()) * sizeof(float));
+                    td::softmax_along<float>(wanted.data, wanted.data, v, logarithm, nullptr, 1, nullptr);
+                    tn::thread_pool pool(3);
+                    for (const int threads : {1, 3}) {
+                        std::vector<float> terms(static_cast<std::size_t>(td::softmax_terms<float>(v, threads)));
+                        std::memset(out.data, 0xFF, static_cast<std::size_t>(v.elements()) * sizeof(float));
+                        td::softmax_along<float>(x.data, out.data, v, logarithm, terms.data(), threads,
+                                                 threads == 1 ? nullptr : &pool);
+                        CHECK(equal(out.data, wanted.data, v.elements()));
+                    }
+                }
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE(
+    "an expression of a large tensor is what it is of its elements, several outputs and parts of tensors included", T,
+    float, double, tn::half) {
+    for_each_isa([] {
+        const std::int64_t rows = 2051, cols = 2053 * 4 / static_cast<std::int64_t>(sizeof(T));
+        const tn::any_array values = tn::test::random_array<T>({rows, cols}, 1);
+        for (const int threads : {1, 3}) {
+            const tn::graph g;
+            const tn::graph_scope scope(g);
+            const tn::any_tensor x = tn::untyped::placeholder(tn::element_type_of<T>, {rows, cols});
+            const tn::any_tensor twice = tn::untyped::add(x, x), squares = tn::untyped::multiply(x, x);
+            const auto part = [&](std::int64_t first) {
+                return tn::untyped::slice(x, {tn::range{}, tn::range{first, first + cols - 2}});
+            };
+            const tn::any_tensor between = tn::untyped::subtract(part(2), part(0));
+            tn::session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+            for (int run = 0; run < 2; ++run) {
+                std::vector<tn::fed_value> feeds;
+                feeds.push_back({x, values.share()});
+                const auto found = s.run_untyped(std::move(feeds), {twice, squares, between});
+                std::int64_t wrong = 0;
+                const T* v = values.data<T>();
+                using C = std::conditional_t<sizeof(T) == 2, float, T>;
+                for (std::int64_t i = 0; i < rows * cols; ++i) {
+                    wrong += found[0].data<T>()[i] != T(static_cast<C>(v[i]) + static_cast<C>(v[i]));
+                    wrong += found[1].data<T>()[i] != T(static_cast<C>(v[i]) * static_cast<C>(v[i]));
+                }
+                for (std::int64_t r = 0; r < rows; ++r)
+                    for (std::int64_t c = 0; c < cols - 2; ++c)
+                        wrong += found[2].data<T>()[r * (cols - 2) + c] !=
+                                 T(static_cast<C>(v[r * cols + c + 2]) - static_cast<C>(v[r * cols + c]));
+                CHECK(wrong == 0);
+            }
+        }
+    });
+}
