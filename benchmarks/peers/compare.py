@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_50", "mlp_128", "conv_64",
         "matmul_64", "matmul_256", "matmul_1024", "attention", "attention_gradient", "stencil", "loop",
         "sort_1000000", "lstm_step", "batch_norm_step", "transformer_step", "embedding_bag",
-        "embedding_bag_step", "einsum"]
+        "embedding_bag_step", "einsum", "sum", "sum_abs", "mean_square"]
 CLUSTER_ROWS = ["cluster_run", "cluster_through", "cluster_pull_1", "cluster_pull_64", "cluster_push_1",
                 "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2", "cluster_sync_2",
                 "cluster_parallel_2"]  # each a process a task, on all the threads' cores

@@ -212,6 +212,14 @@ def einsum():
     return lambda: f(q, k).block_until_ready()
 
 
+def sums(row):
+    value = {"sum": lambda x, y: jnp.sum(x), "sum_abs": lambda x, y: jnp.sum(jnp.abs(x)),
+             "mean_square": lambda x, y: jnp.mean(jnp.square(x - y))}[row]
+    f = jax.jit(value)
+    x, y = (jnp.asarray(numbers(i, 1 << 22)) for i in range(2))
+    return lambda: f(x, y).block_until_ready()
+
+
 kind, _, size = args.row.partition("_")
 call = {
     "two": two_nodes,
@@ -228,5 +236,7 @@ call = {
     "transformer": transformer,
     "embedding": lambda: globals()[args.row](),
     "einsum": einsum,
+    "sum": lambda: sums(args.row),
+    "mean": lambda: sums(args.row),
 }[kind]()
 report(args.row, args.threads, "jit", seconds(call))

@@ -19,6 +19,8 @@
 #     transformer_step          and of a causal block of 8 x 128 x 256, 4 heads; beside PyTorch, JAX        us
 #     embedding_bag, _step      sums of 16 of 100,000 rows of 64, 1,024 times; a step of it; PyTorch, JAX  us
 #     einsum                    scores of 8 heads, 8 x 256 x 8 x 64, by letters; beside PyTorch, JAX       us
+#     sum, sum_abs, mean_square sums of 4 million floats, of their magnitudes, and the mean of the squares
+#                               of their distances from as many others; beside PyTorch, JAX                us
 # of input, tf.data and PyTorch's DataLoader; on two threads with a parallel step, two workers, or a step that takes ahead:
 #     input_csv                 a row of ten floats from a file, in batches of 256                         us
 #     input_json                a line of JSON of six members from a file, in batches of 256; beside

@@ -212,6 +212,14 @@ def einsum():
         return {"eager": seconds(lambda: torch.einsum("bqhd,bkhd->bhqk", q, k))}
 
 
+def sums(row):
+    value = {"sum": lambda x, y: x.sum(), "sum_abs": lambda x, y: x.abs().sum(),
+             "mean_square": lambda x, y: (x - y).square().mean()}[row]
+    x, y = tensors([numbers(i, 1 << 22) for i in range(2)])
+    with torch.no_grad():
+        return {"eager": seconds(lambda: value(x, y))}
+
+
 def drained(loader):
     def call():
         for _ in loader:
@@ -298,6 +306,8 @@ ways = {
     "transformer": transformer,
     "embedding": lambda: globals()[args.row](),
     "einsum": einsum,
+    "sum": lambda: sums(args.row),
+    "mean": lambda: sums(args.row),
     "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():

@@ -232,6 +232,19 @@ measured einsum(int threads) {
     return {seconds([&] { step(a, b); }) * 1e6, "us"};
 }
 
+// A number of 4 million floats, and of as many others.
+template <class F> measured sums(int threads, const F& loss_of) {
+    using shape = tn::shape<1 << 22>;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, shape>("x"), y = tn::placeholder<float, shape>("y");
+    const auto loss = loss_of(x, y);
+    tn::session s(g, models::with_threads(threads));
+    const auto step = s.callable(tn::feeds(x, y), tn::fetches(loss));
+    const auto a = random_values<shape>(), b = a.copy();
+    return {seconds([&] { step(a, b); }) * 1e6, "us"};
+}
+
 const std::map<std::string, peer_row::row> rows = {
     {"two_nodes", two_nodes},
     {"chain", [](int t) { return chain(t, false); }},
@@ -255,6 +268,9 @@ const std::map<std::string, peer_row::row> rows = {
     {"embedding_bag", [](int t) { return embedding_bag(t, false); }},
     {"embedding_bag_step", [](int t) { return embedding_bag(t, true); }},
     {"einsum", einsum},
+    {"sum", [](int t) { return sums(t, [](const auto& x, const auto&) { return tn::sum(x); }); }},
+    {"sum_abs", [](int t) { return sums(t, [](const auto& x, const auto&) { return tn::sum(abs(x)); }); }},
+    {"mean_square", [](int t) { return sums(t, [](const auto& x, const auto& y) { return tn::mean(square(x - y)); }); }},
 };
 
 } // namespace

@@ -14,11 +14,28 @@
 
 namespace tenon::detail {
 
+/// What is done to what a result's elements are combined to, in this order.
+enum class combined_end : unsigned { nothing = 0, divided = 1, root = 2, not_negative = 4 };
+constexpr bool has(combined_end all, combined_end one) {
+    return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
+}
+
+/// What is made of an output of a tape: it is stored, or its elements are combined over some of the dimensions of all operands together.
+struct tape_result {
+    int output = 0; ///< of the tape
+    bool is_combined = false;
+    combining how = combining::sum;
+    combined_end end = combined_end::nothing;
+    std::int64_t less = 0; ///< divided: by the number of elements less this
+    extents kept = {}; ///< where it is combined: the sizes of all operands together with a 1 for each of those dimensions
+};
+
 class fused_kernel final : public kernel, public shown_kernel {
 public:
-    /// Without `use_compiled` the interpreter runs the tape in any case. `parts`: as of make_layout().
+    /// Without `use_compiled` the interpreter runs the tape in any case. `parts`: as of make_layout(). `results`: by output of the node;
+    /// empty: each output of the tape that is not merged is stored.
     fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled = true,
-                 const std::vector<operand_part>& parts = {});
+                 const std::vector<operand_part>& parts = {}, std::vector<tape_result> results = {});
 
     void run(const kernel_run& r) override;
     std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -43,21 +60,29 @@ private:
         std::uint32_t bytes = 0; // of an element
         std::size_t buffer = 0;  // offset in a chunk's scratch
     };
-    // An output goes to its place, or to a buffer that is then summed up or streamed.
+    // An output goes to its place, or to a buffer where nobody wants it stored, or from which it is streamed.
     struct output {
-        bool summed = false;
+        int target = -1;       // output of the node
         bool streamed = false; // by way of a buffer, unless it goes where an operand lies
-        int target = 0;        // output of the node
-        int into = -1;         // output of the tape that it is added to
-        int like = -1;
+        int into = -1;   // output of the tape that it is added to
         element_type stored = element_type::none;
         std::uint32_t bytes = 0; // of an element as the function writes it
         std::size_t buffer = 0;  // offset in a chunk's scratch
-        std::size_t sums = 0;    // offset in the scratch, of doubles
+    };
+    // What an output's elements are combined to.
+    struct combined {
+        int output = 0; // of the tape
+        int target = 0; // output of the node
+        int like = 0;   // operand of the layout
+        combining how = combining::sum;
+        combined_end end = combined_end::nothing;
+        std::int64_t less = 0;
+        std::size_t found = 0; // offset in the scratch, of doubles
         std::int64_t elements = 0;
-        bool shared_sums = false; // chunks add to different ones
-        const reduction_steps* reduction = nullptr;
-        step_function add = nullptr;
+        bool is_shared = false; // chunks add to different ones
+        const reduction_steps* steps = nullptr;
+        const moment_steps* moments = nullptr; // of squares
+        std::int64_t numbers() const { return how == combining::squares ? 3 * elements : elements; } // of a part
     };
     struct range {
         std::int64_t row_begin, row_end, col_begin, col_end;
@@ -66,10 +91,12 @@ private:
     range chunk_range(int chunk) const noexcept;
     void find_function(const fused_attributes& a, simd::isa which, bool use_compiled);
     const step_program* program_for(const kernel_run& r) const noexcept;
-    void run_chunk(const kernel_run& r, int chunk, const step_program* program) const;
-    void sum_up(const output& o, double* sums, std::byte* values, std::int64_t row, std::int64_t rows, std::int64_t col,
-                std::int64_t cols) const;
-    void finish_sums(const kernel_run& r) const;
+    type_list place_results(const kernel_setup& s, std::vector<tape_result>& results, std::vector<tensor_type>& types);
+    void divide(int threads);
+    void run_chunk(const kernel_run& r, int chunk, std::byte* scratch, const step_program* program) const;
+    void combine(const combined& c, double* found, const std::byte* values, std::int64_t row, std::int64_t rows,
+                 std::int64_t col, std::int64_t cols) const;
+    void finish_combined(const kernel_run& r) const;
     double estimate(const tape& t) const;
 
     std::shared_ptr<const tape> tape_;
@@ -77,20 +104,23 @@ private:
     std::vector<std::int64_t> constants_;
     std::vector<input> inputs_;
     std::vector<output> outputs_;
+    std::vector<combined> combined_;
     fused_function function_ = nullptr;
     std::unique_ptr<interpreter> fast_, careful_; // careful_: for outputs that lie where inputs lie; may be nullptr
     std::vector<std::int64_t> into_;
     std::uint32_t wide_ = 0, added_ = 0;
     bool plain_ = true;      // all inputs and outputs lie densely: one stretch
-    bool summed_ = false;    // some output is summed
     bool streamed_ = false;  // some output is streamed
     bool has_parts_ = false; // some input is a part of a tensor
     bool by_rows_ = false;   // chunks are rows, else columns
     int chunks_ = 1;
+    int at_once_ = 1;
+    std::int64_t unit_ = 1; // rows or columns that no chunk parts
     std::int64_t block_rows_ = 1; // of a stretch: several whole rows, or a part of one
     std::int64_t block_cols_ = 1;
     std::size_t chunk_bytes_ = 0; // of the scratch
     std::size_t registers_ = 0;   // offset in a chunk's scratch
+    std::size_t chunks_at_ = 0;   // offset of the chunks' scratch
     std::size_t scratch_bytes_ = 0;
     double cost_ = 0;
 };

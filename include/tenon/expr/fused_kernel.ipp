@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <tenon/concurrency/thread_pool.hpp>
@@ -34,17 +35,59 @@ TENON_INLINE double fused_kernel::estimate(const tape& t) const {
     for (int i = 0; i < t.input_count; ++i)
         if (t.loads(i))
             bytes += static_cast<double>(size_of(t.inputs[i]) * static_cast<std::size_t>(layout_.operands[i].elements));
-    for (const output& o : outputs_) bytes += static_cast<double>(size_of(o.stored)) * static_cast<double>(o.elements);
+    for (const output& o : outputs_)
+        if (o.target >= 0) bytes += static_cast<double>(size_of(o.stored)) * static_cast<double>(layout_.elements());
+    each += 0.02 * static_cast<double>(combined_.size());
     return 12 + each * static_cast<double>(layout_.elements()) + bytes * (bytes > 1e6 ? 0.05 : 0.01);
 }
 
+// Where outputs go. What is combined has the sizes of an operand, which may be one that nobody reads, behind the others: the types of all.
+TENON_INLINE type_list fused_kernel::place_results(const kernel_setup& s, std::vector<tape_result>& results,
+                                                   std::vector<tensor_type>& types) {
+    const tape& t = *tape_;
+    outputs_.resize(static_cast<std::size_t>(t.output_count));
+    for (int o = 0; o < t.output_count; ++o) {
+        output& out = outputs_[static_cast<std::size_t>(o)];
+        out.into = into_.empty() ? -1 : static_cast<int>(into_[static_cast<std::size_t>(o)]);
+        out.stored = t.outputs[o].type;
+        if (out.into >= 0) added_ |= std::uint32_t{1} << o;
+    }
+    if (results.empty())
+        for (int o = 0; o < t.output_count; ++o)
+            if (outputs_[static_cast<std::size_t>(o)].into < 0) results.push_back({.output = o});
+    types.assign(s.inputs.begin(), s.inputs.end());
+    int target = 0;
+    for (const tape_result& result : results) {
+        const auto o = static_cast<std::size_t>(result.output);
+        int like = t.outputs[o].like;
+        if (result.is_combined) {
+            const auto same = std::find_if(types.begin() + t.input_count, types.end(),
+                                           [&](const tensor_type& other) { return other.extents == result.kept; });
+            like = static_cast<int>(same - types.begin());
+            if (same == types.end()) types.push_back({t.outputs[o].type, result.kept});
+        }
+        if (like >= 0)
+            combined_.push_back({.output = result.output,
+                                 .target = target,
+                                 .like = like,
+                                 .how = result.how,
+                                 .end = result.end,
+                                 .less = result.less});
+        else outputs_[o].target = target;
+        ++target;
+    }
+    return {types.data(), static_cast<int>(types.size())};
+}
+
 TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled,
-                                        const std::vector<operand_part>& parts) :
-    tape_(a.tape), layout_(make_layout(s.inputs, parts)), constants_(a.constants) {
+                                        const std::vector<operand_part>& parts, std::vector<tape_result> results) :
+    tape_(a.tape), constants_(a.constants) {
     const simd::isa which = simd::best_isa();
-    const fused_layout& l = layout_;
     find_function(a, which, use_compiled);
     const tape& t = *tape_;
+    std::vector<tensor_type> types;
+    layout_ = make_layout(place_results(s, results, types), parts);
+    const fused_layout& l = layout_;
 
     inputs_.resize(static_cast<std::size_t>(t.input_count));
     for (int i = 0; i < t.input_count; ++i) {
@@ -55,27 +98,26 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         if (!l.operands[i].full || !l.operands[i].dense) plain_ = false;
         has_parts_ = has_parts_ || !l.operands[i].dense;
     }
-    outputs_.resize(static_cast<std::size_t>(t.output_count));
-    bool may_be_unwanted = false;
-    for (int o = 0, made = 0; o < t.output_count; ++o) {
-        output& out = outputs_[static_cast<std::size_t>(o)];
-        out.into = into_.empty() ? -1 : static_cast<int>(into_[static_cast<std::size_t>(o)]);
-        out.target = out.into < 0 ? made++ : outputs_[static_cast<std::size_t>(out.into)].target;
-        if (out.into >= 0) added_ |= std::uint32_t{1} << o;
-        may_be_unwanted = may_be_unwanted || made > 1;
-        out.like = t.outputs[o].like;
-        out.stored = t.outputs[o].type;
-        out.elements = out.like < 0 ? l.elements() : l.operands[out.like].elements;
-        out.summed = out.like >= 0 && !l.operands[out.like].full;
-        out.bytes = static_cast<std::uint32_t>(size_of(out.summed ? compute_type(out.stored) : out.stored));
-        out.streamed = !out.summed && out.into < 0 && is_streamed(out.elements * out.bytes);
-        streamed_ = streamed_ || out.streamed;
-        if (!out.summed) continue;
+    // What has the sizes of all is no sum.
+    std::erase_if(combined_, [&](const combined& c) {
+        if (!l.operands[c.like].full || c.how == combining::squares || c.end != combined_end::nothing) return false;
+        outputs_[static_cast<std::size_t>(c.output)].target = c.target;
+        return true;
+    });
+    for (combined& c : combined_) {
         plain_ = false;
-        summed_ = true;
-        wide_ |= std::uint32_t{1} << o;
-        out.reduction = &find_reductions(which, compute_type(out.stored));
-        out.add = find_step(which, opcode::add, compute_type(out.stored));
+        wide_ |= std::uint32_t{1} << c.output;
+        c.elements = l.operands[c.like].elements;
+        const element_type e = compute_type(t.outputs[c.output].type);
+        const bool is_squares = c.how == combining::squares;
+        c.steps = &find_reductions(which, e, is_squares ? combining::sum : c.how);
+        if (is_squares) c.moments = &find_moments(which, e);
+    }
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
+        output& out = outputs_[o];
+        out.bytes = static_cast<std::uint32_t>(size_of((wide_ >> o & 1U) != 0 ? compute_type(out.stored) : out.stored));
+        out.streamed = out.target >= 0 && is_streamed(l.elements() * out.bytes);
+        streamed_ = streamed_ || out.streamed;
     }
 
     if (plain_) {
@@ -86,13 +128,12 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         layout_.cols = layout_.sizes[0] = all;
     }
 
-    // Stretches: long rows are cut, of short ones several go together.
-    bool fills = false;
+    // Stretches: long rows are cut, of short ones several go together, the more so where rows are combined.
+    bool fills = !combined_.empty();
     if (plain_) {
         block_cols_ = l.cols;
-    } else if (l.rows == 1 || l.cols >= 128) {
+    } else if (l.rows == 1 || l.cols > (fills ? stretch_elements / 2 : 127)) {
         for (int i = 0; i < t.input_count; ++i) fills = fills || (t.loads(i) && l.repeats_cols(i));
-        fills = fills || summed_;
         block_cols_ = fills && l.cols > stretch_elements ? stretch_elements : l.cols;
     } else {
         block_cols_ = l.cols;
@@ -114,7 +155,7 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         chunk_bytes_ += rounded(in.bytes * static_cast<std::size_t>(buffered));
     }
     for (output& o : outputs_) {
-        if (o.into >= 0 || (!o.summed && !o.streamed && !may_be_unwanted)) continue;
+        if (o.into >= 0 || (o.target >= 0 && !o.streamed && results.size() == 1)) continue;
         o.buffer = chunk_bytes_;
         chunk_bytes_ += rounded(o.bytes * static_cast<std::size_t>(buffered)) + (o.streamed ? 64 : 0);
     }
@@ -131,48 +172,68 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         chunk_bytes_ += fast_->scratch_bytes() > more ? fast_->scratch_bytes() : more;
     }
 
-    // Chunks: worth about 20 us each.
     cost_ = estimate(t);
+    divide(s.threads);
+    std::size_t found = 0;
+    for (combined& c : combined_) {
+        c.found = found;
+        found += rounded(static_cast<std::size_t>(c.numbers()) * sizeof(double) *
+                         static_cast<std::size_t>(c.is_shared ? 1 : chunks_));
+    }
+    chunks_at_ = found;
+    at_once_ = s.threads == 1 ? 1 : chunks_;
+    scratch_bytes_ = chunks_at_ + chunk_bytes_ * static_cast<std::size_t>(at_once_);
+}
+
+// Chunks: worth about 20 us each. Where something is combined they depend on the sizes alone, and so does the order in which it is.
+TENON_INLINE void fused_kernel::divide(int threads) {
+    const fused_layout& l = layout_;
     std::int64_t chunks = static_cast<std::int64_t>(cost_ / 20000);
-    if (chunks > s.threads) chunks = s.threads;
-    by_rows_ = !plain_ && l.rows >= chunks * 4;
-    const std::int64_t units = by_rows_ ? l.rows / block_rows_ : l.cols / 64;
+    const std::int64_t most = combined_.empty() ? threads : 32;
+    if (chunks > most) chunks = most;
+    const auto all_apart = [&](int dimension) {
+        return std::all_of(combined_.begin(), combined_.end(),
+                           [&](const combined& c) { return l.operands[c.like].strides[dimension] != 0; });
+    };
+    by_rows_ = !plain_ && l.rows >= chunks * 4 && l.rank > 1;
+    unit_ = by_rows_ ? block_rows_ : 64;
+    bool is_shared = false;
+    if (!combined_.empty() && l.elements() > 0) {
+        if (l.rank > 1 && l.sizes[0] >= chunks && all_apart(0)) {
+            by_rows_ = is_shared = true;
+            unit_ = l.rows / l.sizes[0];
+        } else if (l.cols >= 256 * chunks && all_apart(l.rank - 1)) {
+            by_rows_ = false;
+            is_shared = true;
+            unit_ = 64;
+        } else {
+            std::int64_t each = 0;
+            for (const combined& c : combined_) each += c.numbers();
+            if (const std::int64_t fit = l.elements() / (64 * each + 1); chunks > fit) chunks = fit;
+        }
+    }
+    for (combined& c : combined_) c.is_shared = is_shared;
+    const std::int64_t units = (by_rows_ ? l.rows : l.cols) / unit_;
     if (chunks > units) chunks = units;
     if (chunks < 1) chunks = 1;
     chunks_ = static_cast<int>(chunks);
-
-    std::size_t sums = 0;
-    for (output& o : outputs_) {
-        if (!o.summed || o.into >= 0) continue;
-        const auto& strides = l.operands[o.like].strides;
-        o.shared_sums = by_rows_ ? l.rank == 2 && strides[0] != 0 : strides[l.rank - 1] != 0;
-        o.sums = sums;
-        sums += rounded(static_cast<std::size_t>(o.elements) * sizeof(double) *
-                        static_cast<std::size_t>(o.shared_sums ? 1 : chunks_));
-    }
-    const std::size_t first_chunk = sums;
-    for (input& in : inputs_) in.buffer += first_chunk;
-    for (output& o : outputs_) o.buffer += first_chunk;
-    registers_ += first_chunk;
-    scratch_bytes_ = first_chunk + chunk_bytes_ * static_cast<std::size_t>(chunks_);
 }
 
 TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
     const input& in = inputs_[static_cast<std::size_t>(i)];
     if (has_parts_) return false; // one may be of the same tensor
     if (in.how != reading::in_place || !layout_.operands[i].full) return false;
-    for (const output& out : outputs_)
-        if (out.target == o && out.into < 0) return !out.summed && size_of(out.stored) == in.bytes;
-    return false;
+    return std::any_of(outputs_.begin(), outputs_.end(), [&](const output& out) {
+        return out.target == o && size_of(out.stored) == in.bytes;
+    });
 }
 
 TENON_INLINE fused_kernel::range fused_kernel::chunk_range(int chunk) const noexcept {
     const auto part = [&](std::int64_t all, std::int64_t unit, int c) {
         return c == chunks_ ? all : all / unit * c / chunks_ * unit;
     };
-    if (by_rows_)
-        return {part(layout_.rows, block_rows_, chunk), part(layout_.rows, block_rows_, chunk + 1), 0, layout_.cols};
-    return {0, layout_.rows, part(layout_.cols, 64, chunk), part(layout_.cols, 64, chunk + 1)};
+    if (by_rows_) return {part(layout_.rows, unit_, chunk), part(layout_.rows, unit_, chunk + 1), 0, layout_.cols};
+    return {0, layout_.rows, part(layout_.cols, unit_, chunk), part(layout_.cols, unit_, chunk + 1)};
 }
 
 // The compiled function of the tape, or nothing: then outputs are merged on the tape itself.
@@ -196,7 +257,7 @@ TENON_INLINE const step_program* fused_kernel::program_for(const kernel_run& r) 
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         if (inputs_[i].how != reading::in_place) continue;
         for (const output& o : outputs_)
-            if (r.out[o.target] == r.in[i]) return careful_->program();
+            if (o.target >= 0 && r.out[o.target] == r.in[i]) return careful_->program();
     }
     return fast_->program();
 }
@@ -210,7 +271,7 @@ TENON_INLINE void fused_kernel::run(const kernel_run& r) {
         bool wanted = true;
         if (added_ != 0) out = own;
         for (std::size_t o = 0; o < outputs_.size(); ++o) {
-            void* const to = r.out[outputs_[o].target];
+            void* const to = outputs_[o].into < 0 ? r.out[outputs_[o].target] : own[outputs_[o].into];
             wanted = wanted && to != nullptr;
             if (added_ != 0) own[o] = to;
         }
@@ -220,26 +281,24 @@ TENON_INLINE void fused_kernel::run(const kernel_run& r) {
             return;
         }
     }
-    for (const output& o : outputs_)
-        if (o.summed && o.into < 0)
-            std::memset(r.scratch + o.sums, 0,
-                        static_cast<std::size_t>(o.elements) * sizeof(double) *
-                            static_cast<std::size_t>(o.shared_sums ? 1 : chunks_));
+    for (const combined& c : combined_)
+        std::fill_n(reinterpret_cast<double*>(r.scratch + c.found), c.numbers() * (c.is_shared ? 1 : chunks_),
+                    combined_with_nothing(c.how));
     if (layout_.elements() > 0) {
-        if (r.pool && chunks_ > 1)
-            r.pool->parallel_for(chunks_, 1, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t c = begin; c < end; ++c) run_chunk(r, static_cast<int>(c), program);
-            });
-        else
-            for (int c = 0; c < chunks_; ++c) run_chunk(r, c, program);
+        const auto run_some = [&](std::int64_t begin, std::int64_t end) {
+            std::byte* const scratch = r.scratch + chunks_at_ + chunk_bytes_ * static_cast<std::size_t>(begin);
+            for (std::int64_t c = begin; c < end; ++c) run_chunk(r, static_cast<int>(c), scratch, program);
+        };
+        if (r.pool && at_once_ > 1) r.pool->parallel_for(chunks_, 1, run_some);
+        else run_some(0, chunks_);
     }
-    if (summed_) finish_sums(r);
+    finish_combined(r);
 }
 
-TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const step_program* program) const {
+TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::byte* scratch,
+                                          const step_program* program) const {
     const fused_layout& l = layout_;
     const range all = chunk_range(chunk);
-    std::byte* const scratch = r.scratch + chunk_bytes_ * static_cast<std::size_t>(chunk);
     const void* in[max_tape_inputs];
     void* out[max_tape_outputs];
     std::byte* places[max_tape_outputs];
@@ -247,12 +306,15 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
     fused_call call{in, out, constants_.data(), 0, wide_, added_, into_.data(), scratch + registers_, program};
 
     std::int64_t step = block_cols_;
+    const auto place_of = [&](const output& o) {
+        return o.target < 0 ? nullptr : static_cast<std::byte*>(r.out[o.target]);
+    };
     std::uint32_t streamed = 0; // outputs
     std::int64_t streamed_bytes = 0;
     for (int k = 0; k < output_count; ++k) {
         const output& o = outputs_[static_cast<std::size_t>(k)];
-        void* const to = r.out[o.target];
-        if (!to && step * block_rows_ > stretch_elements) step = stretch_elements / block_rows_;
+        void* const to = place_of(o);
+        if (o.into < 0 && !to && step * block_rows_ > stretch_elements) step = stretch_elements / block_rows_;
         bool is_apart = to != nullptr; // what an operand has brought into the cache is stored there
         for (int i = 0; i < input_count; ++i) is_apart = is_apart && r.in[i] != to;
         if (!o.streamed || !is_apart) continue;
@@ -293,12 +355,12 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
             }
             for (int o = 0; o < output_count; ++o) {
                 const output& y = outputs_[static_cast<std::size_t>(o)];
-                auto* to = static_cast<std::byte*>(r.out[y.target]);
-                if (to && !y.summed) to += static_cast<std::size_t>(row * l.cols + col) * y.bytes;
+                std::byte* to = place_of(y);
+                if (to) to += static_cast<std::size_t>(row * l.cols + col) * y.bytes;
                 places[o] = to;
                 out[o] = y.into >= 0                 ? out[y.into]
                          : (streamed >> o & 1U) != 0 ? aligned_like(scratch + y.buffer, to)
-                         : to && !y.summed           ? to
+                         : to                        ? to
                                                      : scratch + y.buffer;
             }
             call.count = rows * cols;
@@ -308,56 +370,83 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
                 if ((streamed >> o & 1U) != 0)
                     stream(places[o], out[o],
                            static_cast<std::size_t>(call.count) * outputs_[static_cast<std::size_t>(o)].bytes);
-            if (!summed_) continue;
-            for (const output& y : outputs_)
-                if (y.summed && y.into < 0 && r.out[y.target])
-                    sum_up(y, reinterpret_cast<double*>(r.scratch + y.sums) + (y.shared_sums ? 0 : y.elements * chunk),
-                           scratch + y.buffer, row, rows, col, cols);
+            for (const combined& c : combined_)
+                if (r.out[c.target])
+                    combine(c, reinterpret_cast<double*>(r.scratch + c.found) + (c.is_shared ? 0 : c.numbers() * chunk),
+                            static_cast<const std::byte*>(out[c.output]), row, rows, col, cols);
         }
     }
     if (streamed != 0) finish_streams();
 }
 
-// Adds the values of a stretch to the sums of its output.
-TENON_INLINE void fused_kernel::sum_up(const output& o, double* sums, std::byte* values, std::int64_t row,
-                                       std::int64_t rows, std::int64_t col, std::int64_t cols) const {
+// Combines the values of a stretch with what was found before.
+TENON_INLINE void fused_kernel::combine(const combined& c, double* found, const std::byte* values, std::int64_t row,
+                                        std::int64_t rows, std::int64_t col, std::int64_t cols) const {
     const fused_layout& l = layout_;
-    const fused_layout::operand& operand = l.operands[o.like];
-    if (l.repeats_cols(o.like)) {
-        for (std::int64_t k = 0; k < rows; ++k)
-            sums[l.row_offset(o.like, row + k)] +=
-                o.reduction->sum(values + static_cast<std::size_t>(k * cols) * o.bytes, cols);
-        return;
-    }
-    bool same_rows = true; // all rows are added to the same sums: the lower half is added to the upper, again and again
-    for (int d = 0; d + 1 < l.rank; ++d) same_rows = same_rows && operand.strides[d] == 0;
-    if (same_rows)
-        while (rows > 1) {
-            const std::int64_t half = rows / 2, kept = rows - half;
-            apply_step(o.add, values, o.bytes, half * cols, {values, o.bytes},
-                       {values + static_cast<std::size_t>(kept * cols) * o.bytes, o.bytes});
-            rows = kept;
+    const auto& strides = l.operands[c.like].strides;
+    const std::size_t row_bytes =
+        static_cast<std::size_t>(cols) * outputs_[static_cast<std::size_t>(c.output)].bytes;
+    // Rows that lie regularly are given together: those of the same place in all dimensions but the one before the last.
+    while (rows > 0) {
+        std::int64_t some = rows;
+        if (l.rank > 2) {
+            const std::int64_t left = l.sizes[l.rank - 2] - row % l.sizes[l.rank - 2];
+            if (some > left) some = left;
         }
-    for (std::int64_t k = 0; k < rows; ++k)
-        o.reduction->add_rows(sums + l.row_offset(o.like, row + k) + col,
-                              values + static_cast<std::size_t>(k * cols) * o.bytes, cols);
+        const std::int64_t step = l.rank > 1 ? strides[l.rank - 2] : 0;
+        double* const to = found + l.row_offset(c.like, row);
+        const auto combine_columns = [&](double* at, const std::byte* from, std::int64_t lines) {
+            if (c.moments) c.moments->columns(at, c.elements, from, lines, cols);
+            else c.steps->columns(at, from, lines, cols);
+        };
+        if (!l.repeats_cols(c.like)) {
+            if (step == 0) combine_columns(to + col, values, some);
+            else
+                for (std::int64_t k = 0; k < some; ++k)
+                    combine_columns(to + k * step + col, values + static_cast<std::size_t>(k) * row_bytes, 1);
+        } else if (c.moments) c.moments->rows(to, c.elements, step, values, some, cols);
+        else c.steps->rows(to, step, values, some, cols);
+        values += static_cast<std::size_t>(some) * row_bytes;
+        row += some;
+        rows -= some;
+    }
 }
 
-TENON_INLINE void fused_kernel::finish_sums(const kernel_run& r) const {
+TENON_INLINE void fused_kernel::finish_combined(const kernel_run& r) const {
     const simd::isa which = simd::best_isa();
-    for (const output& o : outputs_) {
-        if (!o.summed || o.into >= 0 || !r.out[o.target]) continue;
-        auto* sums = reinterpret_cast<double*>(r.scratch + o.sums);
-        const auto add = find_reductions(which, element_type::float64).add_rows;
-        for (int c = 1; c < (o.shared_sums ? 1 : chunks_); ++c) add(sums, sums + o.elements * c, o.elements);
-        if (compute_type(o.stored) == o.stored) {
-            o.reduction->finish(r.out[o.target], sums, o.elements);
+    for (const combined& c : combined_) {
+        void* const to = r.out[c.target];
+        if (!to || c.elements == 0) continue;
+        auto* const found = reinterpret_cast<double*>(r.scratch + c.found);
+        double* result = found;
+        const int parts = c.is_shared ? 1 : chunks_;
+        if (c.moments) {
+            result = found + 2 * c.elements;
+            for (int part = 1; part < parts; ++part)
+                for (std::int64_t k = 0; k < c.elements; ++k) {
+                    const double* const other = found + c.numbers() * part + k;
+                    join_moments(found + k, c.elements, other[0], other[c.elements], other[2 * c.elements]);
+                }
+        } else {
+            const auto add = find_reductions(which, element_type::float64, c.how).columns;
+            for (int part = 1; part < parts; ++part) add(found, found + c.elements * part, 1, c.elements);
+        }
+        const std::int64_t count = layout_.elements() / c.elements - c.less;
+        const double divisor = count > 0 ? static_cast<double>(count) : 0;
+        for (std::int64_t k = 0; k < c.elements && c.end != combined_end::nothing; ++k) {
+            double& value = result[k];
+            if (has(c.end, combined_end::divided)) value /= divisor;
+            if (has(c.end, combined_end::root)) value = std::sqrt(value);
+            if (has(c.end, combined_end::not_negative) && value < 0) value = 0;
+        }
+        const element_type stored = outputs_[static_cast<std::size_t>(c.output)].stored;
+        if (compute_type(stored) == stored) {
+            c.steps->finish(to, result, c.elements);
         } else {
             // By way of float, where the sums were: each is read before its place is written.
-            auto* values = reinterpret_cast<float*>(sums);
-            o.reduction->finish(values, sums, o.elements);
-            apply_step(find_store(which, o.stored), r.out[o.target], size_of(o.stored), o.elements,
-                       {values, sizeof(float)});
+            auto* values = reinterpret_cast<float*>(result);
+            c.steps->finish(values, result, c.elements);
+            apply_step(find_store(which, stored), to, size_of(stored), c.elements, {values, sizeof(float)});
         }
     }
 }

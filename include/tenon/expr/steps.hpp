@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 #include <tenon/simd/isa.hpp>
 #include <tenon/tape/opcode.hpp>
@@ -45,14 +46,42 @@ void apply_step(step_function f, void* to, std::size_t bytes, std::ptrdiff_t n, 
 enum class joint { first_operand, second_operand, only_operand };
 step_function find_pair(simd::isa which, opcode first, opcode second, joint how, element_type e) noexcept;
 
-/// What sums over repeated dimensions need: they are kept in double.
+/// How elements are combined over dimensions. The squares are those of distances from the mean.
+enum class combining { sum, least, largest, squares };
+
+/// What is combined is kept in double. NaN goes through.
 struct reduction_steps {
-    void (*add_rows)(double* sums, const void* values, std::ptrdiff_t n); ///< sums[k] += values[k]
-    double (*sum)(const void* values, std::ptrdiff_t n);
-    void (*finish)(void* to, const double* sums, std::ptrdiff_t n); ///< to[k] = sums[k], rounded
+    /// found[k] combined with values[k], values[n + k], .. of so many rows, for k < n
+    void (*columns)(double* found, const void* values, std::ptrdiff_t rows, std::ptrdiff_t n);
+    /// found[r * step] combined with values[r * n] .. values[r * n + n - 1], for r < rows
+    void (*rows)(double* found, std::ptrdiff_t step, const void* values, std::ptrdiff_t rows, std::ptrdiff_t n);
+    void (*finish)(void* to, const double* found, std::ptrdiff_t n); ///< to[k] = found[k], rounded
 };
-/// For elements of float32 or float64.
-const reduction_steps& find_reductions(simd::isa which, element_type e) noexcept;
+/// Of combining::squares: how many elements there were, their sums and the squares, each stretch's about its own mean, joined by the formula of
+/// T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+struct moment_steps {
+    /// As of reduction_steps; the sums lie `apart` numbers after the counts, and the squares as far after these.
+    void (*columns)(double* found, std::ptrdiff_t apart, const void* values, std::ptrdiff_t rows, std::ptrdiff_t n);
+    void (*rows)(double* found, std::ptrdiff_t apart, std::ptrdiff_t step, const void* values, std::ptrdiff_t rows,
+                 std::ptrdiff_t n);
+};
+/// What was found of some elements, joined with what was found of others.
+inline void join_moments(double* found, std::ptrdiff_t apart, double count, double sum, double squares) noexcept {
+    double &n = found[0], &all = found[apart];
+    if (count == 0) return;
+    const double distance = n == 0 ? 0 : sum / count - all / n;
+    found[2 * apart] += squares + distance * distance * (n * count / (n + count));
+    all += sum;
+    n += count;
+}
+const moment_steps& find_moments(simd::isa which, element_type e) noexcept;
+/// For elements of float32 or float64; not of squares.
+const reduction_steps& find_reductions(simd::isa which, element_type e, combining how) noexcept;
+/// What leaves every element unchanged.
+inline double combined_with_nothing(combining how) noexcept {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return how == combining::sum ? 0 : how == combining::least ? infinity : -infinity;
+}
 /// n copies of one element of so many bytes.
 void fill_elements(void* to, const void* element, std::size_t size, std::ptrdiff_t n) noexcept;
 

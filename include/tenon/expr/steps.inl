@@ -278,37 +278,175 @@ inline tenon::detail::step_function pair_of([[maybe_unused]] opcode first, [[may
     return nullptr;
 }
 
-template <class T> void add_rows(double* sums, const void* from, std::ptrdiff_t n) {
-    const T* values = static_cast<const T*>(from);
-    std::ptrdiff_t i = 0;
-    for (; i + lanes <= n; i += lanes) store(sums + i, load(sums + i) + convert<double>(load(values + i)));
-    for (; i < n; ++i) sums[i] += static_cast<double>(values[i]);
+using tenon::detail::combining;
+template <combining How, class T> TENON_SIMD_INLINE pack<T> combine_packs(pack<T> a, pack<T> b) {
+    if constexpr (How == combining::sum) return a + b;
+    else if constexpr (How == combining::least) return min(a, b);
+    else return max(a, b);
 }
-/// Summed in T over short stretches, then in double.
-template <class T> double sum_values(const void* from, std::ptrdiff_t n) {
-    const T* values = static_cast<const T*>(from);
+template <combining How, class T> TENON_SIMD_INLINE pack<T> no_elements() {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    return broadcast<T>(How == combining::sum ? T{} : How == combining::least ? infinity : -infinity);
+}
+
+// found[k] combined with x[k], for k < n.
+template <combining How, class T> TENON_SIMD_INLINE void combine_row(double* found, const T* x, std::ptrdiff_t n) {
+    std::ptrdiff_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        store(found + i, combine_packs<How>(load(static_cast<const double*>(found + i)), convert<double>(load(x + i))));
+    if (i == n) return;
+    const int left = static_cast<int>(n - i);
+    store_partial(found + i,
+                  combine_packs<How>(load_partial(static_cast<const double*>(found + i), left),
+                                     convert<double>(load_partial(x + i, left))),
+                  left);
+}
+template <combining How, int Packs, class T>
+TENON_SIMD_INLINE void combine_column_packs(const T* x, std::ptrdiff_t rows, std::ptrdiff_t stride, T* to) {
+    pack<T> all[Packs];
+    for (int k = 0; k < Packs; ++k) all[k] = load(x + k * lanes);
+    for (std::ptrdiff_t r = 1; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int k = 0; k < Packs; ++k) all[k] = combine_packs<How>(all[k], load(x + r * stride + k * lanes));
+    for (int k = 0; k < Packs; ++k) store(to + k * lanes, all[k]);
+}
+/// A stretch's rows are combined in T, and that in double.
+template <combining How, class T>
+void combine_columns(double* found, const void* from, std::ptrdiff_t rows, std::ptrdiff_t n) {
+    constexpr std::ptrdiff_t most = 8 * lanes;
+    const T* x = static_cast<const T*>(from);
+    while (rows > 0) {
+        std::ptrdiff_t joined = 1; // narrow rows that follow each other are one wide row
+        while (2 * joined * n <= most && 2 * joined <= rows) joined *= 2;
+        const std::ptrdiff_t wide = joined * n, lines = rows / joined;
+        for (std::ptrdiff_t j = 0; j < wide; j += most) {
+            const std::ptrdiff_t width = wide - j < most ? wide - j : most;
+            alignas(64) T part[most];
+            const T* line = x + j;
+            if (lines > 1) {
+                std::ptrdiff_t i = 0;
+                if (width == most) combine_column_packs<How, 8>(line, lines, wide, part), i = most;
+                for (; i + 4 * lanes <= width; i += 4 * lanes)
+                    combine_column_packs<How, 4>(line + i, lines, wide, part + i);
+                for (; i + lanes <= width; i += lanes) combine_column_packs<How, 1>(line + i, lines, wide, part + i);
+                if (i < width) {
+                    const int left = static_cast<int>(width - i);
+                    pack<T> all = load_partial(line + i, left);
+                    for (std::ptrdiff_t r = 1; r < lines; ++r)
+                        all = combine_packs<How>(all, load_partial(line + i + r * wide, left));
+                    store_partial(part + i, all, left);
+                }
+                line = part;
+            }
+            if (joined == 1) combine_row<How>(found + j, line, width);
+            else
+                for (std::ptrdiff_t k = 0; k < joined; ++k) combine_row<How>(found, line + k * n, n);
+        }
+        x += lines * wide;
+        rows -= lines * joined;
+    }
+}
+
+template <combining How, class T> TENON_SIMD_INLINE double combined_lanes(pack<T> a) {
+    if constexpr (How == combining::sum) return reduce_add(convert<double>(a));
+    else if constexpr (How == combining::least) return reduce_min(convert<double>(a));
+    else return reduce_max(convert<double>(a));
+}
+// Combined in T over short stretches, then in double.
+template <combining How, class T> TENON_SIMD_INLINE double combine_one_row(double found, const T* x, std::ptrdiff_t n) {
     constexpr std::ptrdiff_t stretch = 64 * lanes;
-    double sum = 0;
+    const auto take = [&](double next) {
+        if constexpr (How == combining::sum) found += next;
+        else if constexpr (How == combining::least) found = found < next || found != found ? found : next;
+        else found = found > next || found != found ? found : next;
+    };
     std::ptrdiff_t i = 0;
     while (i + 4 * lanes <= n) {
         const std::ptrdiff_t end = i + stretch < n ? i + stretch : n;
-        pack<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
-        for (; i + 4 * lanes <= end; i += 4 * lanes) {
-            s0 = s0 + load(values + i);
-            s1 = s1 + load(values + i + lanes);
-            s2 = s2 + load(values + i + 2 * lanes);
-            s3 = s3 + load(values + i + 3 * lanes);
-        }
-        sum += reduce_add(convert<double>(s0 + s1) + convert<double>(s2 + s3));
+        pack<T> s[4];
+        for (int k = 0; k < 4; ++k) s[k] = load(x + i + k * lanes);
+        for (i += 4 * lanes; i + 4 * lanes <= end; i += 4 * lanes)
+            for (int k = 0; k < 4; ++k) s[k] = combine_packs<How>(s[k], load(x + i + k * lanes));
+        take(combined_lanes<How>(combine_packs<How>(combine_packs<How>(s[0], s[1]), combine_packs<How>(s[2], s[3]))));
     }
     if (i < n) {
-        pack<T> s = {};
-        for (; i + lanes <= n; i += lanes) s = s + load(values + i);
-        if (i < n) s = s + load_partial(values + i, static_cast<int>(n - i));
-        sum += reduce_add(convert<double>(s));
+        pack<T> s = no_elements<How, T>();
+        for (; i + lanes <= n; i += lanes) s = combine_packs<How>(s, load(x + i));
+        if (i < n) {
+            const int left = static_cast<int>(n - i);
+            s = combine_packs<How>(s, select(iota<std::int32_t>() < broadcast<std::int32_t>(left),
+                                             load_partial(x + i, left), no_elements<How, T>()));
+        }
+        take(combined_lanes<How>(s));
     }
-    return sum;
+    return found;
 }
+template <combining How, class T>
+void combine_rows(double* found, std::ptrdiff_t step, const void* from, std::ptrdiff_t rows, std::ptrdiff_t n) {
+    const T* x = static_cast<const T*>(from);
+    for (std::ptrdiff_t r = 0; r < rows; ++r) found[r * step] = combine_one_row<How>(found[r * step], x + r * n, n);
+}
+// The sums of so many rows' packs, and of the squares of their distances from the mean, joined with what was found.
+template <class T, class Load>
+TENON_SIMD_INLINE void join_column_pack(double* found, std::ptrdiff_t apart, double before, const T* x,
+                                        std::ptrdiff_t rows, std::ptrdiff_t stride, int width, const Load& load_pack) {
+    const double count = static_cast<double>(rows);
+    pack<T> sum = {}, squares = {};
+    for (std::ptrdiff_t r = 0; r < rows; ++r) sum = sum + load_pack(x + r * stride);
+    const pack<T> mean = sum * broadcast<T>(static_cast<T>(1 / count));
+    for (std::ptrdiff_t r = 0; r < rows; ++r) {
+        const pack<T> distance = load_pack(x + r * stride) - mean;
+        squares = squares + distance * distance;
+    }
+    double* const sums = found + apart;
+    const pack<double> wide = convert<double>(sum), all = load_partial(static_cast<const double*>(sums), width);
+    double* const squared = found + 2 * apart;
+    pack<double> more = convert<double>(squares);
+    if (before > 0) {
+        const pack<double> distance = wide * broadcast<double>(1 / count) - all * broadcast<double>(1 / before);
+        more = more + distance * distance * broadcast<double>(before * count / (before + count));
+    }
+    store_partial(squared, load_partial(static_cast<const double*>(squared), width) + more, width);
+    store_partial(sums, all + wide, width);
+}
+template <class T>
+void join_columns(double* found, std::ptrdiff_t apart, const void* from, std::ptrdiff_t rows, std::ptrdiff_t n) {
+    const T* x = static_cast<const T*>(from);
+    const double before = found[0];
+    for (std::ptrdiff_t j = 0; j < n; j += lanes) {
+        const int width = static_cast<int>(n - j < lanes ? n - j : lanes);
+        if (width == lanes)
+            join_column_pack(found + j, apart, before, x + j, rows, n, width, [](const T* at) { return load(at); });
+        else
+            join_column_pack(found + j, apart, before, x + j, rows, n, width,
+                             [&](const T* at) { return load_partial(at, width); });
+    }
+    for (std::ptrdiff_t j = 0; j < n; ++j) found[j] += static_cast<double>(rows);
+}
+template <class T>
+void join_rows(double* found, std::ptrdiff_t apart, std::ptrdiff_t step, const void* from, std::ptrdiff_t rows,
+               std::ptrdiff_t n) {
+    const T* x = static_cast<const T*>(from);
+    for (std::ptrdiff_t r = 0; r < rows; ++r, x += n) {
+        const double sum = combine_one_row<combining::sum>(0, x, n), count = static_cast<double>(n);
+        const pack<T> mean = broadcast<T>(static_cast<T>(sum / count));
+        pack<T> s[2] = {};
+        std::ptrdiff_t i = 0;
+        for (; i + 2 * lanes <= n; i += 2 * lanes)
+            for (int k = 0; k < 2; ++k) {
+                const pack<T> distance = load(x + i + k * lanes) - mean;
+                s[k] = s[k] + distance * distance;
+            }
+        for (; i < n; i += lanes) {
+            const int left = static_cast<int>(n - i < lanes ? n - i : lanes);
+            const pack<T> distance = load_partial(x + i, left) - mean;
+            s[0] = s[0] + select(iota<std::int32_t>() < broadcast<std::int32_t>(left), distance * distance, pack<T>{});
+        }
+        tenon::detail::join_moments(found + r * step, apart, count, sum, reduce_add(convert<double>(s[0] + s[1])));
+    }
+}
+template <class T> inline constexpr tenon::detail::moment_steps moments{&join_columns<T>, &join_rows<T>};
+
 template <class T> void finish_sums(void* to, const double* sums, std::ptrdiff_t n) {
     T* values = static_cast<T*>(to);
     std::ptrdiff_t i = 0;
@@ -316,7 +454,16 @@ template <class T> void finish_sums(void* to, const double* sums, std::ptrdiff_t
     for (; i < n; ++i) values[i] = static_cast<T>(sums[i]);
 }
 
-template <class T>
-inline constexpr tenon::detail::reduction_steps reductions{&add_rows<T>, &sum_values<T>, &finish_sums<T>};
+template <combining How, class T>
+inline constexpr tenon::detail::reduction_steps reductions{&combine_columns<How, T>, &combine_rows<How, T>,
+                                                           &finish_sums<T>};
+template <class T> const tenon::detail::reduction_steps& reductions_by(combining how) {
+    return how == combining::sum     ? reductions<combining::sum, T>
+           : how == combining::least ? reductions<combining::least, T>
+                                     : reductions<combining::largest, T>;
+}
+inline const tenon::detail::reduction_steps& reductions_of(element_type e, combining how) {
+    return e == element_type::float32 ? reductions_by<float>(how) : reductions_by<double>(how);
+}
 
 } // namespace tenon::simd::TENON_SIMD_NS

@@ -27,9 +27,11 @@ TENON_INLINE step_function find_store(simd::isa which, element_type stored) noex
 TENON_INLINE step_function find_pair(simd::isa which, opcode first, opcode second, joint how, element_type e) noexcept {
     return TENON_SIMD_OF(which, pair_of(first, second, how, e));
 }
-TENON_INLINE const reduction_steps& find_reductions(simd::isa which, element_type e) noexcept {
-    return e == element_type::float32 ? TENON_SIMD_OF(which, reductions<float>)
-                                      : TENON_SIMD_OF(which, reductions<double>);
+TENON_INLINE const reduction_steps& find_reductions(simd::isa which, element_type e, combining how) noexcept {
+    return TENON_SIMD_OF(which, reductions_of(e, how));
+}
+TENON_INLINE const moment_steps& find_moments(simd::isa which, element_type e) noexcept {
+    return e == element_type::float32 ? TENON_SIMD_OF(which, moments<float>) : TENON_SIMD_OF(which, moments<double>);
 }
 
 template <int Size> void copy_step(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {

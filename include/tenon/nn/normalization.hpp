@@ -73,7 +73,8 @@ template <class T, class Y> auto narrowed_to(const Y& y) {
 // (x - mean) / sqrt(variance + epsilon) over the axes.
 template <int... Axes, class X> auto standardized(const X& x, double epsilon) {
     const auto [m, v] = moments<Axes...>(x, keepdims);
-    return as_tensor((x - m) * rsqrt(v + static_cast<typename X::element_type>(epsilon)));
+    const auto factor = as_tensor(rsqrt(v + static_cast<typename X::element_type>(epsilon))); // once, not for each element
+    return as_tensor((x - m) * factor);
 }
 
 // Enters variable := variable + part * (target - variable) as an update that training steps make beside those of variables: minimize() and
@@ -151,7 +152,8 @@ public:
             const auto gamma = gamma_.template get<C, shape<detail::features_of<X>>>("gamma", options_.gamma);
             const auto wide = detail::widened_to<C>(detail::as_tensor(x));
             const auto squares = mean<-1>(square(wide), keepdims);
-            return detail::narrowed_to<T>(wide * rsqrt(squares + static_cast<C>(options_.epsilon)) * gamma);
+            const auto factor = detail::as_tensor(rsqrt(squares + static_cast<C>(options_.epsilon)));
+            return detail::narrowed_to<T>(wide * factor * gamma);
         }
     }
     const any_tensor& gamma() const noexcept { return gamma_.variable(); }
@@ -189,8 +191,8 @@ public:
                 variance_.template get<C, along>("moving_variance", ones(), {.trainable = false});
             const auto wide = detail::widened_to<C>(detail::as_tensor(x));
             const auto result = [&](const auto& m, const auto& v) {
-                return detail::narrowed_to<T>((wide - m) * (rsqrt(v + static_cast<C>(options_.epsilon)) * gamma) +
-                                              beta);
+                const auto factor = detail::as_tensor(rsqrt(v + static_cast<C>(options_.epsilon)) * gamma);
+                return detail::narrowed_to<T>((wide - m) * factor + beta);
             };
             if (p == inference) return result(moving_mean, moving_variance);
             const auto [m, v] = detail::with_axes<X::shape_type::rank - 1>([&]<int... Axes>(

@@ -15,8 +15,8 @@
 ///     auto label = tn::argmax<1>(logits);                // int64 [batch]
 ///
 /// Axes are template arguments, counted from the end when negative; without axes everything is reduced. Floats are added up in blocks whose
-/// sums are added in double; half and bfloat16 in float; integers in their own type, wrapping around. The order depends on the sizes only,
-/// never on the number of threads. NaN goes through min and max. Over an axis of size 0 sums are 0, products 1, means NaN; min, max and the
+/// sums are added in double; half and bfloat16 in float; integers in their own type, wrapping around. The order depends on the sizes and on what
+/// else a step computes of the same elements, never on the number of threads. NaN goes through min and max. Over an axis of size 0 sums are 0, products 1, means NaN; min, max and the
 /// arg versions are errors.
 
 namespace tenon {
@@ -92,6 +92,7 @@ TENON_OP(reduction, prod);
 /// in: x. Least element.
 struct min_op : detail::reduction_of<detail::reduces::numbers, element_type::none, true> {
     static constexpr const char* name = "min";
+    static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -100,6 +101,7 @@ TENON_OP(reduction, min);
 /// in: x. Largest element.
 struct max_op : detail::reduction_of<detail::reduces::numbers, element_type::none, true> {
     static constexpr const char* name = "max";
+    static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -162,6 +164,7 @@ struct variance_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::reduction_rule(a, in, detail::reduces::real_numbers, element_type::none, false);
     }
+    static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -179,6 +182,7 @@ struct norm_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::reduction_rule(a, in, detail::reduces::real_numbers, element_type::none, false);
     }
+    static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -355,7 +359,7 @@ auto logsumexp(const X& x, K = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<logsumexp_op, detail::reducing_axes<K, Axes...>>(x);
 }
-/// sum((x - mean)^2) / (count - d.value), in two passes.
+/// sum((x - mean)^2) / (count - d.value), in two passes, or of stretches about their own means, which are joined.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
 auto variance(const X& x, K = {}, ddof d = {}, called_from here = caller()) {
     const making made(here);

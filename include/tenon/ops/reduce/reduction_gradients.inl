@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/fused_reductions.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/control/control.hpp>
@@ -67,13 +68,52 @@ inline op_and_attributes sum_of_gathered(const reduction_attributes& a, bool is_
     return {&gather_sum_op::definition(), encode(gather_sum_op::attributes{last, a.keepdims, is_mean})};
 }
 } // namespace detail
-TENON_INLINE op_and_attributes sum_op::of_made(const reduction_attributes& a, const op_definition& maker,
-                                               const tenon::attributes& of_maker, type_list inputs) {
-    return detail::sum_of_gathered(a, false, maker, of_maker, inputs);
+// Of what an elementwise item makes: combined as it is made.
+namespace detail {
+inline op_and_attributes of_fused(const op_definition& maker, const tenon::attributes& of_maker, type_list inputs,
+                                  const index_list& axes, bool keepdims, const reduction_form& form = {}) {
+    if (&maker != &fused_definition) return {};
+    const auto of = decode<fused_attributes>(of_maker);
+    if (!is_floating(of.tape->outputs[0].type)) return {};
+    return reduction_of_fused(of, inputs, form, axes, keepdims);
 }
-TENON_INLINE op_and_attributes mean_op::of_made(const reduction_attributes& a, const op_definition& maker,
+} // namespace detail
+TENON_INLINE op_and_attributes sum_op::of_made(const attributes& a, const op_definition& maker,
+                                               const tenon::attributes& of_maker, type_list inputs) {
+    if (&maker != &fused_definition) return detail::sum_of_gathered(a, false, maker, of_maker, inputs);
+    return detail::of_fused(maker, of_maker, inputs, a.axes, a.keepdims);
+}
+TENON_INLINE op_and_attributes mean_op::of_made(const attributes& a, const op_definition& maker,
                                                 const tenon::attributes& of_maker, type_list inputs) {
-    return detail::sum_of_gathered(a, true, maker, of_maker, inputs);
+    if (&maker != &fused_definition) return detail::sum_of_gathered(a, true, maker, of_maker, inputs);
+    return detail::of_fused(maker, of_maker, inputs, a.axes, a.keepdims, {.end = detail::combined_end::divided});
+}
+TENON_INLINE op_and_attributes min_op::of_made(const attributes& a, const op_definition& maker,
+                                               const tenon::attributes& of_maker, type_list inputs) {
+    return detail::of_fused(maker, of_maker, inputs, a.axes, a.keepdims, {.how = detail::combining::least});
+}
+TENON_INLINE op_and_attributes max_op::of_made(const attributes& a, const op_definition& maker,
+                                               const tenon::attributes& of_maker, type_list inputs) {
+    return detail::of_fused(maker, of_maker, inputs, a.axes, a.keepdims, {.how = detail::combining::largest});
+}
+TENON_INLINE op_and_attributes variance_op::of_made(const attributes& a, const op_definition& maker,
+                                                    const tenon::attributes& of_maker, type_list inputs) {
+    using detail::combined_end;
+    const auto end = static_cast<unsigned>(combined_end::divided) | (a.root ? static_cast<unsigned>(combined_end::root) : 0U);
+    return detail::of_fused(
+        maker, of_maker, inputs, a.axes, a.keepdims,
+        {.how = detail::combining::squares, .end = static_cast<combined_end>(end), .less = a.ddof});
+}
+TENON_INLINE op_and_attributes norm_op::of_made(const attributes& a, const op_definition& maker,
+                                                const tenon::attributes& of_maker, type_list inputs) {
+    using detail::combined_end, detail::combined_of, detail::combining;
+    const detail::reduction_form form =
+        a.order == 1   ? detail::reduction_form{.what = combined_of::magnitudes}
+        : a.order == 2 ? detail::reduction_form{.end = combined_end::root, .what = combined_of::squares}
+                       : detail::reduction_form{.how = combining::largest,
+                                                .end = combined_end::not_negative,
+                                                .what = combined_of::magnitudes};
+    return detail::of_fused(maker, of_maker, inputs, a.axes, a.keepdims, form);
 }
 
 TENON_INLINE void sum_op::gradient(gradient_context& g) {

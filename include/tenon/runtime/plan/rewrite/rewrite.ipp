@@ -244,30 +244,40 @@ inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int 
     return t.overfull ? nullptr : share_tape(without_dead_code(t));
 }
 
+// Values of so many bytes are not in a core's own cache when they are read again.
+inline constexpr std::int64_t large_value = std::int64_t{1} << 19;
+
 // Large programs are many times the same: what joining two tapes gave is kept.
 class joined_tapes {
 public:
-    /// nullptr: the two are better apart.
+    /// nullptr: the two are better apart. `value`: what the one makes and the other reads.
     const std::shared_ptr<const tape>& of(const std::shared_ptr<const tape>& producer,
-                                          const std::shared_ptr<const tape>& consumer, int k) {
-        entry& e = made_[{producer.get(), consumer.get(), k}];
+                                          const std::shared_ptr<const tape>& consumer, int k,
+                                          const tensor_type& value) {
+        const int most = worth(value);
+        entry& e = made_[{producer.get(), consumer.get(), k, most}];
         if (!e.producer)
-            e = {producer, consumer, is_lost(*producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
+            e = {producer, consumer, is_lost(most, *producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
         return e.joined;
     }
-    // A compiled kernel is worth about a memory pass for each four of its instructions.
-    template <class... Tape> static bool is_lost(const Tape&... tapes) {
-        int instructions = 0;
-        for (const tape* t : {&tapes...})
-            if (tenon::detail::find_compiled_tape(*t)) instructions += t->length - t->input_count;
-        return instructions > 4;
+    // A compiled kernel is worth about a memory pass for each four of its instructions, where memory is a cache.
+    static constexpr int pass = 4;
+    // Instructions for which a value is not written and read again, which is three times its bytes.
+    static int worth(const tensor_type& value) {
+        return bytes_of(value) < large_value ? pass : 6 * static_cast<int>(size_of(value.element));
+    }
+    static int compiled_instructions(const tape& t) {
+        return tenon::detail::find_compiled_tape(t) ? t.length - t.input_count : 0;
+    }
+    template <class... Tape> static bool is_lost(int most, const Tape&... tapes) {
+        return (compiled_instructions(tapes) + ...) > most;
     }
 
 private:
     struct entry { // holds the tapes whose addresses are its key
         std::shared_ptr<const tape> producer, consumer, joined;
     };
-    std::map<std::tuple<const tape*, const tape*, int>, entry> made_;
+    std::map<std::tuple<const tape*, const tape*, int, int>, entry> made_;
 };
 
 // Outputs of an interpreted tape that are not used leave it. (A compiled kernel leaves out their stores.)
@@ -341,9 +351,9 @@ inline const char* why_apart(const program& p, const uses_of& uses, const progra
     if (producer->output_count != 1 ||
         (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
         return "it is summed up, which ends a pass";
-    joined = tapes.of(producer, tape, static_cast<int>(k));
+    joined = tapes.of(producer, tape, static_cast<int>(k), p.value(v).type);
     if (joined) return nullptr;
-    return joined_tapes::is_lost(*producer, *tape)
+    return joined_tapes::is_lost(joined_tapes::worth(p.value(v).type), *producer, *tape)
                ? "a compiled kernel of the program runs one of the two, which is faster than both together interpreted"
                : "together they are longer than a tape, or have more operands";
 }
@@ -453,6 +463,7 @@ TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
 
 #include <tenon/runtime/plan/rewrite/rewrite_products.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_rows.inl>
+#include <tenon/runtime/plan/rewrite/rewrite_reductions.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_parts.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_orders.inl>
 
@@ -479,6 +490,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::fuse_elementwise(p);
     detail::fuse_row_sums(p, o);
     detail::join_made_and_read(p, o);
+    detail::join_passes(p, o);
     detail::take_orders(p);
     detail::read_parts_in_place(p, o);
 }

@@ -166,7 +166,7 @@ inline void fuse_addends(program& p, const plan_options& o) {
     if (std::none_of(p.items.begin(), p.items.end(), is_asked) || !is_in_order(p)) return;
     const uses_of uses(p);
     for (program_item& c : p.items) {
-        if (c.removed || c.op != &fused_definition || joined_tapes::is_lost(*tape_of(c))) continue;
+        if (c.removed || c.op != &fused_definition || joined_tapes::is_lost(joined_tapes::pass, *tape_of(c))) continue;
         for (std::size_t k = 0; k < c.inputs.size(); ++k) {
             const int v = c.inputs[k], maker = p.value(v).producer;
             if (maker < 0 || uses[v] != 1) continue;
