@@ -80,7 +80,7 @@ const reduction_steps& find_reductions(simd::isa which, element_type e, combinin
 /// What leaves every element unchanged.
 inline double combined_with_nothing(combining how) noexcept {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    return how == combining::sum ? 0 : how == combining::least ? infinity : -infinity;
+    return how == combining::least ? infinity : how == combining::largest ? -infinity : 0;
 }
 /// n copies of one element of so many bytes.
 void fill_elements(void* to, const void* element, std::size_t size, std::ptrdiff_t n) noexcept;
