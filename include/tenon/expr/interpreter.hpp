@@ -45,6 +45,10 @@ public:
     /// Runs calls with program().
     fused_function function() const noexcept { return function_; }
     const step_program* program() const noexcept { return &program_; }
+    /// Runs program() on slots that are filled, for n elements: a multiple of step_elements, at most its block.
+    void (*steps_function() const noexcept)(const step_program& p, void* const* slots, std::ptrdiff_t n) {
+        return steps_;
+    }
 
     std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
     /// True where another interpreter, made with `in_place`, is needed for outputs that lie where inputs lie.
@@ -56,6 +60,7 @@ private:
 
     step_program program_;
     fused_function function_;
+    void (*steps_)(const step_program&, void* const*, std::ptrdiff_t);
     std::vector<std::byte> memory_; // of the constants
     std::size_t scratch_bytes_ = 0;
     bool writes_before_reading_ = false;

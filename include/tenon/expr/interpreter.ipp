@@ -257,7 +257,7 @@ private:
 
 TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
                                       std::int64_t count, simd::isa which) :
-    function_(TENON_SIMD_OF(which, run_program)) {
+    function_(TENON_SIMD_OF(which, run_program)), steps_(TENON_SIMD_OF(which, run_steps)) {
     program_.block = count >= block ? block : count > 0 ? (count + step_elements - 1) & -step_elements : step_elements;
     builder(*this, t, constants, wide, in_place, which);
 }

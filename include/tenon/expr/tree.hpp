@@ -35,7 +35,9 @@ constexpr bool is_too_large(tree_size t) {
 // numbers to the parts of a node by collect, both in the same order. `bound` are the registers of the values that the let around it
 // has named.
 
-template <class T> struct leaf {
+/// An operand. Written: void, or in the body of a loop what is known of it at compile time (expr/written_loop.hpp).
+template <class T, class Written = void> struct leaf;
+template <class T> struct leaf<T, void> {
     using value_type = T;
     static constexpr tree_size size{1, 1};
     any_tensor t;
@@ -43,6 +45,12 @@ template <class T> struct leaf {
     static constexpr int write(tape& to, const int*) { return to.emit_input(to.add_input(element_type_of<T>)); }
     void collect(expression_parts& to) const { to.add(t); }
 };
+
+/// What a loop carries as number I. Loop: a type of its own for each loop.
+template <class Loop, int I> struct loop_mark {};
+template <class T, class Loop, int I> struct leaf<T, loop_mark<Loop, I>> : leaf<T> {};
+/// A tree that was given a name.
+template <class T, class Tree> struct leaf : leaf<T> { Tree written; };
 
 template <class T> struct scalar_leaf {
     using value_type = T;
@@ -195,6 +203,18 @@ template <class Body, class A, class B, class C> struct let<Body, A, B, C> {
     }
 };
 
+// How many leaves of a tree are what loops carry, those of named trees included.
+template <class Tree> inline constexpr int loop_marks = 0;
+template <class T, class Loop, int I> inline constexpr int loop_marks<leaf<T, loop_mark<Loop, I>>> = 1;
+template <class T> inline constexpr int loop_marks<leaf<T>> = 0;
+template <class T, class Tree> inline constexpr int loop_marks<leaf<T, Tree>> = loop_marks<Tree>;
+template <opcode Op, class R, class... X>
+inline constexpr int loop_marks<apply<Op, R, X...>> = (loop_marks<X> + ...);
+template <class Body, class... Values>
+inline constexpr int loop_marks<let<Body, Values...>> = (loop_marks<Values> + ...);
+/// Of a named tree nothing is known any more where it has none, or more than these.
+inline constexpr int most_loop_marks = 48;
+
 template <class Tree> constexpr tape write_tape() {
     tape t;
     const int r = Tree::write(t, nullptr);
@@ -304,6 +324,21 @@ inline constexpr bool keeps_fraction = !Number<X> || is_number_constant<std::rem
 template <class X> inline constexpr bool is_named_value = false;
 template <class T, class S, int I> inline constexpr bool is_named_value<expr<T, S, named<T, I>>> = true;
 
+// The leaf of a tensor, or of an expression that has a name.
+template <class X> auto operand_leaf(const X& x)
+    requires(!Number<X>)
+{
+    using T = typename X::element_type;
+    if constexpr (requires { typename X::mark_of_loop; })
+        return leaf<T, typename X::mark_of_loop>{{as_tensor(x)}};
+    else if constexpr (is_expr<X>) {
+        constexpr int marks = loop_marks<typename X::tree_type>;
+        if constexpr (marks > 0 && marks <= most_loop_marks)
+            return leaf<T, typename X::tree_type>{{x.materialize()}, x.tree()};
+        else return leaf<T>{x.materialize()};
+    } else return leaf<T>{as_tensor(x)};
+}
+
 /// What becomes of operands that are temporary expressions.
 enum class temporaries { taken, made_nodes };
 
@@ -315,7 +350,7 @@ template <class T, temporaries Temporaries = temporaries::taken, class X> auto t
     else if constexpr (is_named_value<type>) return x.tree();
     else if constexpr (is_expr<type> && !std::is_lvalue_reference_v<X> && Temporaries == temporaries::taken)
         return static_cast<X&&>(x).tree();
-    else return leaf<typename type::element_type>{as_tensor(x)};
+    else return operand_leaf(x);
 }
 template <class T, class X, temporaries Temporaries = temporaries::taken>
 using tree_of_t = std::remove_cvref_t<decltype(tree_of<T, Temporaries>(std::declval<X>()))>;

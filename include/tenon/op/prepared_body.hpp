@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <tenon/op/kernel.hpp>
+#include <tenon/tape/tape.hpp>
 
 /// Bodies of control flow, as kernels run them.
 
@@ -13,6 +16,18 @@ namespace tenon {
 class body;
 struct op_definition;
 
+/// All that a body computes, where that is elementwise: the tape's output o is result o, and each input is an argument or a constant.
+struct body_tape {
+    struct operand {
+        int argument = -1;              ///< or none:
+        const void* constant = nullptr; ///< lives as long as what planned it
+        tensor_type type;               ///< as the tape reads it: of as many elements, and dimensions of 1 before them
+    };
+    tape code;
+    std::vector<std::int64_t> constants; ///< bits of each scalar
+    std::vector<operand> operands;       ///< by input
+};
+
 /// A body (graph/body.hpp), planned for fixed sizes, on the device of the kernel that runs it. Thread-safe.
 class prepared_body {
 public:
@@ -20,6 +35,8 @@ public:
     virtual std::size_t scratch_bytes() const = 0; ///< that a run works in, aligned to 64
     virtual double cost() const = 0;               ///< as kernel::cost()
     virtual std::size_t kernels() const = 0;       ///< that a run gives its device
+    /// nullptr: it does more than that, or on a device that is given work.
+    virtual const body_tape* as_tape() const { return nullptr; }
 
     // As a kernel has them: of all its kernels, and of all runs in a step together.
     virtual bool may_be_recorded() const = 0;

@@ -179,6 +179,7 @@ auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_fr
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
+#include <tenon/expr/tape_loop.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/body_kernels.hpp>
 #include <tenon/ops/shape/assembly.hpp>
@@ -337,7 +338,7 @@ TENON_INLINE void scan_op::gradient(gradient_context& g) {
 }
 
 namespace detail {
-// A carry lies, from one run to the next: where it was given; where its stack is, if that is read; or in one of two places in turn; the
+// Where the body is elementwise, a tape_loop. Else a carry lies, from one run to the next: where it was given; where its stack is, if that is read; or in one of two places in turn; the
 // last where its output is. How often the body runs is known from sizes, so that a stream is given all runs at once.
 class scan_slices_kernel final : public kernel_of_bodies {
 public:
@@ -361,8 +362,57 @@ public:
             stacked_.push_back({bytes_in(slice_of(s.outputs[static_cast<int>(y)]).type), bytes_});
             bytes_ += block_of(stacked_.back().bytes);
         }
+        if (const body_tape* const of = body_at(0).as_tape()) {
+            const type_list arguments(given.data(), static_cast<int>(given.size()));
+            tapes_ = tape_loop::make(nullptr, of, arguments, b->result_types(arguments), n.carried, n.sliced, s.threads);
+        }
+        tapes_at_ = bytes_;
+        if (tapes_) bytes_ += tapes_->scratch_bytes();
     }
-    void run(const kernel_run& r) override {
+    void run(const kernel_run& r) override { tapes_ ? run_tapes(r) : run_bodies(r); }
+    std::size_t scratch_bytes() const override { return bytes_; }
+    double cost() const override { return body_at(0).cost() * static_cast<double>(steps_); }
+    // A recording of very many kernels takes longer to make than it saves.
+    bool may_be_recorded() const override {
+        constexpr std::size_t most = std::size_t{1} << 16;
+        const auto kernels = std::max<std::size_t>(body_at(0).kernels(), 1);
+        return static_cast<std::size_t>(steps_) <= most / kernels && kernel_of_bodies::may_be_recorded();
+    }
+
+private:
+    std::int64_t slice(std::int64_t step) const { return reversed_ ? steps_ - 1 - step : step; }
+    // Of tensors of so many bytes, one after another: where that of the first step is, and how far it is from one to the next.
+    std::ptrdiff_t offset_of(std::size_t bytes) const {
+        return steps_ > 0 ? static_cast<std::ptrdiff_t>(bytes) * slice(0) : 0;
+    }
+    std::ptrdiff_t step_of(std::size_t bytes) const {
+        return reversed_ ? -static_cast<std::ptrdiff_t>(bytes) : static_cast<std::ptrdiff_t>(bytes);
+    }
+    run_target in_order(std::byte* at, std::size_t bytes) const {
+        return {at ? at + offset_of(bytes) : nullptr, step_of(bytes)};
+    }
+
+    void run_tapes(const kernel_run& r) {
+        std::byte* const own = r.scratch + tapes_at_;
+        const tape_loop::places to = tapes_->begin(own);
+        const auto output = [&](std::size_t o) { return r.output<std::byte>(static_cast<int>(o)); };
+        for (std::size_t k = 0; k < inputs_; ++k) to.operands[k].at = r.input<std::byte>(static_cast<int>(k));
+        for (std::size_t x = 0; x < sliced_.size(); ++x) {
+            run_source& slices = to.operands[carried_.size() + x];
+            slices.step = step_of(sliced_[x]);
+            slices.at = slices.at + offset_of(sliced_[x]);
+        }
+        for (std::size_t c = 0; c < carried_.size(); ++c) {
+            const std::size_t stack = carried_.size() + stacked_.size() + c;
+            to.carries[c] = {to.operands[c].at, output(c) ? output(c) : r.scratch + carried_[c].offset,
+                             in_order(output(stack), carried_[c].bytes)};
+        }
+        for (std::size_t y = 0; y < stacked_.size(); ++y)
+            to.given[y] = in_order(output(carried_.size() + y), stacked_[y].bytes);
+        tapes_->run(steps_, own, r.pool, [&] { require_wanted(r); });
+    }
+
+    void run_bodies(const kernel_run& r) {
         const auto stack = [&](std::size_t c) {
             return r.output<std::byte>(static_cast<int>(carried_.size() + stacked_.size() + c));
         };
@@ -394,17 +444,6 @@ public:
             for (std::size_t c = 0; c < carried_.size(); ++c) each.argument(c) = each.result(c);
         }
     }
-    std::size_t scratch_bytes() const override { return bytes_; }
-    double cost() const override { return body_at(0).cost() * static_cast<double>(steps_); }
-    // A recording of very many kernels takes longer to make than it saves.
-    bool may_be_recorded() const override {
-        constexpr std::size_t most = std::size_t{1} << 16;
-        const auto kernels = std::max<std::size_t>(body_at(0).kernels(), 1);
-        return static_cast<std::size_t>(steps_) <= most / kernels && kernel_of_bodies::may_be_recorded();
-    }
-
-private:
-    std::int64_t slice(std::int64_t step) const { return reversed_ ? steps_ - 1 - step : step; }
 
     struct block {
         std::size_t bytes, offset; // in working memory
@@ -419,7 +458,8 @@ private:
     std::vector<std::size_t> sliced_; // bytes of a slice
     std::vector<carry> carried_;
     std::vector<block> stacked_;
-    std::size_t bytes_ = 0; // of working memory
+    std::unique_ptr<const tape_loop> tapes_; // of a body that is elementwise
+    std::size_t tapes_at_ = 0, bytes_ = 0;   // in working memory, and of it
 };
 } // namespace detail
 

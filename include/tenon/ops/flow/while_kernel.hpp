@@ -1,10 +1,12 @@
 #pragma once
 
+#include <tenon/expr/tape_loop.hpp>
+#include <tenon/expr/written_loop.hpp>
 #include <tenon/ops/flow/body_kernels.hpp>
 
 namespace tenon::detail {
 
-/// while_loop, on any device. Where the host sees the condition it runs the body from one of two places into the other, in turn. Else what
+/// while_loop, on any device. Where both bodies are elementwise, a tape_loop. Else, where the host sees the condition it runs the body from one of two places into the other, in turn. Else what
 /// the body does is given to the device once, and so is from one place to another: what it leaves there is copied back.
 class while_kernel final : public kernel_of_bodies {
 public:
@@ -17,9 +19,25 @@ public:
         sets_ = body_scratch_ + block_of(add_body(s, s.attrs.get<std::string>("body"), s.inputs).scratch_bytes());
         for (std::size_t c = 0; c < carries_.size(); ++c) copies_.emplace_back(s, s.inputs[static_cast<int>(c)]);
         answers_ = sets_ + 2 * carries_.bytes();
+        tapes_at_ = answers_ + 64;
+        const std::vector<tensor_type> carried(s.inputs.begin(), s.inputs.begin() + carries_.size());
+        const body_tape* const condition = body_at(0).as_tape();
+        if (!condition) return;
+        loop_program written;
+        if (find_written_loop(s.attrs.get<std::string>("condition"), s.attrs.get<std::string>("body"), written)) {
+            written.operands.assign(s.inputs.begin(), s.inputs.end());
+            written.results = carried;
+            written.carried = carried.size();
+            tapes_ = tape_loop::make(std::move(written), s.threads);
+        }
+        if (!tapes_)
+            tapes_ = tape_loop::make(condition, body_at(1).as_tape(), s.inputs, carried, carried.size(), 0, s.threads);
     }
-    void run(const kernel_run& r) override { by_device_ ? run_on_device(r) : run_on_host(r); }
-    std::size_t scratch_bytes() const override { return answers_ + 64; }
+    void run(const kernel_run& r) override {
+        if (by_device_) run_on_device(r);
+        else tapes_ ? run_tapes(r) : run_on_host(r);
+    }
+    std::size_t scratch_bytes() const override { return tapes_at_ + (tapes_ ? tapes_->scratch_bytes() : 0); }
     double cost() const override { return 10 * (body_at(1).cost() + body_at(0).cost()); } // how often is not known
     bool may_be_recorded() const override {
         return (!by_device_ || by_device_->may_be_recorded()) && kernel_of_bodies::may_be_recorded();
@@ -30,6 +48,16 @@ private:
         return carries_.at(r.scratch + sets_ + set * carries_.bytes(), c);
     }
     bool* answer(const kernel_run& r) const { return reinterpret_cast<bool*>(r.scratch + answers_); }
+
+    void run_tapes(const kernel_run& r) {
+        std::byte* const own = r.scratch + tapes_at_;
+        const tape_loop::places to = tapes_->begin(own);
+        for (std::size_t k = 0; k < inputs_; ++k) to.operands[k].at = r.input<std::byte>(static_cast<int>(k));
+        for (std::size_t c = 0; c < carries_.size(); ++c)
+            to.carries[c] = {to.operands[c].at, r.out[c] ? r.output<std::byte>(static_cast<int>(c)) : place(r, 0, c), {}};
+        const std::int64_t runs = tapes_->run(-1, own, r.pool, [&] { require_wanted(r); });
+        if (void* const count = r.out[carries_.size()]) *static_cast<std::int64_t*>(count) = runs;
+    }
 
     void run_on_host(const kernel_run& r) {
         body_runs asks = begin_body(0, r, 0), each = begin_body(1, r, body_scratch_);
@@ -80,8 +108,9 @@ private:
     const std::size_t inputs_;
     const tensor_places carries_;
     std::vector<tensor_copy> copies_; // of the carries
-    std::size_t body_scratch_ = 0, sets_ = 0,
-                answers_ = 0; // in working memory: of the body, two sets of carries, the condition
+    std::unique_ptr<const tape_loop> tapes_;
+    std::size_t body_scratch_ = 0, sets_ = 0, answers_ = 0,
+                tapes_at_ = 0; // in working memory: of the body, two sets of carries, the condition, of the tapes
 };
 
 } // namespace tenon::detail

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include <tenon/core/function_ref.hpp>
+#include <tenon/expr/written_loop.hpp>
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/ops/flow/bodies.hpp>
 
@@ -49,10 +52,10 @@ struct while_gradient_op {
 TENON_OP(while_loop, while_gradient);
 
 namespace untyped {
-/// The last tensors. Both functions are called once, now, to build a body each.
+/// The last tensors. Both functions are called once, now, to build a body each. `written`: what they left there is entered.
 std::vector<any_tensor> while_loop(function_ref<any_tensor(const std::vector<any_tensor>&)> condition,
                                    function_ref<std::vector<any_tensor>(const std::vector<any_tensor>&)> f,
-                                   const std::vector<any_tensor>& first);
+                                   const std::vector<any_tensor>& first, const detail::written_loop* written = nullptr);
 } // namespace untyped
 
 namespace detail {
@@ -66,17 +69,61 @@ struct condition_rule {
     }
 };
 
+// What a loop's functions are given: where expressions are compiled, tensors that know by their types which they are.
+template <class Loop, class Tuple, class Indices> struct as_carried;
+template <class Loop, class... T, std::size_t... I>
+struct as_carried<Loop, std::tuple<T...>, std::index_sequence<I...>> {
+#if TENON_COMPILE_EXPRESSIONS
+    using type = std::tuple<carried_tensor<Loop, static_cast<int>(I), T>...>;
+#else
+    using type = std::tuple<T...>;
+#endif
+};
+template <class Condition, class F, class... Xs> struct loop_of;
+
+// The condition and the results of a loop, as tensors, and as what they were written as.
+template <class Loop, class Carried, class Given, class Condition, class F>
+std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, const std::vector<any_tensor>& first) {
+#if TENON_COMPILE_EXPRESSIONS
+    using asked = std::remove_cvref_t<decltype(std::apply(condition, std::declval<const Given&>()))>;
+    std::optional<asked> goes_on;
+    written_loop written;
+    return untyped::while_loop(
+        [&](const std::vector<any_tensor>& x) -> any_tensor {
+            goes_on.emplace(std::apply(condition, typed_from<Given>(x)));
+            return as_tensor(*goes_on);
+        },
+        [&](const std::vector<any_tensor>& x) {
+            const auto next = std::apply(f, typed_from<Given>(x));
+            const auto enter = [&](const auto&... r) { enter_results<Loop, Carried>(written, *goes_on, r...); };
+            if constexpr (is_several<std::remove_cvref_t<decltype(next)>>) std::apply(enter, next);
+            else enter(next);
+            return untyped_of(tensors_of(next));
+        },
+        first, &written);
+#else
+    return untyped::while_loop(
+        [&](const std::vector<any_tensor>& x) -> any_tensor {
+            return as_tensor(std::apply(condition, typed_from<Given>(x)));
+        },
+        [&](const std::vector<any_tensor>& x) { return untyped_of(tensors_of(std::apply(f, typed_from<Given>(x)))); },
+        first);
+#endif
+}
+
 template <class Condition, class F, class... Xs>
 auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
     if constexpr ((detail::any_mistake<Xs> || ...)) return ill_shaped{};
     else {
         using carried = std::tuple<std::remove_cvref_t<decltype(detail::as_tensor(first))>...>;
-        static_assert(detail::takes<Condition, carried> && detail::takes<F, carried>,
+        using loop = detail::loop_of<Condition, F, Xs...>;
+        using arguments = typename detail::as_carried<loop, carried, std::index_sequence_for<Xs...>>::type;
+        static_assert(detail::takes<Condition, arguments> && detail::takes<F, arguments>,
                       "tenon::while_loop: both functions take as many tensors as it is given: const auto& each");
         using verdict_on_condition = detail::verdict_of<detail::condition_rule, detail::without_attributes,
-                                                        detail::operand_of_t<detail::applied_t<Condition, carried>>>;
+                                                        detail::operand_of_t<detail::applied_t<Condition, arguments>>>;
         static_assert(verdict_on_condition::agree, "tenon: shapes do not agree");
-        using given = detail::applied_t<F, carried>;
+        using given = detail::applied_t<F, arguments>;
         if constexpr (!verdict_on_condition::fits || detail::any_mistake<given>) return ill_shaped{};
         else {
             using next = decltype(detail::tensors_of(std::declval<const given&>()));
@@ -87,14 +134,8 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
             static_assert(verdict::agree, "tenon: shapes do not agree");
             if constexpr (!verdict::fits) return ill_shaped{};
             else {
-                const std::vector<any_tensor> made = untyped::while_loop(
-                    [&](const std::vector<any_tensor>& x) -> any_tensor {
-                        return detail::as_tensor(std::apply(condition, detail::typed_from<carried>(x)));
-                    },
-                    [&](const std::vector<any_tensor>& x) {
-                        return detail::untyped_of(detail::tensors_of(std::apply(f, detail::typed_from<carried>(x))));
-                    },
-                    {detail::as_tensor(first)...});
+                const std::vector<any_tensor> made =
+                    detail::add_while_loop<loop, carried, arguments>(condition, f, {detail::as_tensor(first)...});
                 return detail::as_given<std::conditional_t<sizeof...(Xs) == 1, any_tensor, carried>>(
                     detail::typed_from<carried>(made));
             }
@@ -106,7 +147,7 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
 /// x = first...; while condition(x...), one bool, is true: x... = f(x...). f gives a tensor, or as many as it is given as std::tuple, of the types
 /// of the first. The result is the last x, as a tuple where there are several. Both functions are called once, now, and build bodies; these
 /// compute and nothing else (variables they use; they are made, and random numbers drawn, outside). A step with a deadline, or that is
-/// stopped, ends between two runs; on a GPU, where the host waits for no condition, a loop goes on to its end.
+/// stopped, ends between two runs.
 ///
 /// Gradients flow through all runs that there were, how many being known in the step only: in memory that is planned before, some
 /// carries are kept and those between computed again (treeverse: Griewank, Achieving logarithmic growth of temporal and spatial complexity
@@ -130,6 +171,8 @@ auto while_loop(const Condition& condition, const F& f, const A& first, const B&
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_while_loop)
+
+#include <algorithm>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
@@ -164,10 +207,28 @@ TENON_INLINE inferred while_op::infer(const attributes& a, type_list in, int out
     return output < a.carried ? inferred(in[output]) : inferred(element_type::int64, extents());
 }
 
+namespace detail {
+// Where all that the expressions are given are arguments of the bodies; else more is done than is written.
+inline void enter_written(const std::string& condition, const std::string& text, const written_loop& w,
+                          const std::vector<any_tensor> (&givens)[2], const body& asks, const body& repeats) {
+    std::vector<int> operands[2];
+    for (int part = 0; part < 2; ++part)
+        for (const any_tensor& t : givens[part]) {
+            const bool is_asked = part == 0 && operands[part].size() < w.uniform.of_condition;
+            const std::vector<any_tensor>& all = (is_asked ? asks : repeats).arguments();
+            const auto at = std::find_if(all.begin(), all.end(), [&](const any_tensor& x) { return x.output() == t.output(); });
+            if (at == all.end()) return;
+            operands[part].push_back(static_cast<int>(at - all.begin()));
+        }
+    enter_written_loop(condition, text, w, operands);
+}
+} // namespace detail
+
 namespace untyped {
 TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const std::vector<any_tensor>&)> condition,
                                                 function_ref<std::vector<any_tensor>(const std::vector<any_tensor>&)> f,
-                                                const std::vector<any_tensor>& first) {
+                                                const std::vector<any_tensor>& first,
+                                                const detail::written_loop* written) {
     detail::captured_tensors captured;
     detail::body_builder asks(captured), repeats(captured);
     const auto made = [&](detail::body_builder& b, auto&& call) {
@@ -181,8 +242,18 @@ TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const st
     const std::vector<any_tensor> goes_on =
         made(asks, [&](const auto& x) { return std::vector<any_tensor>{condition(x)}; });
     const std::vector<any_tensor> next = made(repeats, f);
-    const while_op::attributes a{asks.finish(goes_on).text(), repeats.finish(next).text(),
-                                 static_cast<std::int64_t>(first.size())};
+    // What the expressions are given beside what is carried, as the bodies have it.
+    const auto givens_of = [&](const detail::written_part& p) {
+        std::vector<any_tensor> here;
+        for (const any_tensor& t : p.given.operands) here.push_back((here.size() < p.of_condition ? asks : repeats).here(t));
+        return here;
+    };
+    std::vector<any_tensor> givens[2];
+    const bool is_written = written && written->uniform.code && (written->elements.code || written->is_all_uniform);
+    if (is_written) givens[0] = givens_of(written->uniform), givens[1] = givens_of(written->elements);
+    const body condition_body = asks.finish(goes_on), next_body = repeats.finish(next);
+    const while_op::attributes a{condition_body.text(), next_body.text(), static_cast<std::int64_t>(first.size())};
+    if (is_written) detail::enter_written(a.condition, a.body, *written, givens, condition_body, next_body);
     std::vector<any_tensor> inputs = first;
     detail::append(inputs, captured);
     node* const n = add_node(definition_of<while_op>(), std::move(inputs), encode(a));

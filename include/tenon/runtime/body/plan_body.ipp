@@ -8,8 +8,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/body.hpp>
 #include <tenon/op/ends_when_told.hpp>
+#include <tenon/runtime/body/body_tape.hpp>
 #include <tenon/runtime/body/plan_body.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/run/executable.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
@@ -49,6 +51,11 @@ class executable_body final : public prepared_body, public ends_when_told {
 public:
     executable_body(std::shared_ptr<const body> of, type_list arguments, const plan_options& o) :
         of_(std::move(of)), home_(static_cast<std::size_t>(o.home)), p_(program_of(*of_, arguments, o.home), o) {
+        if (o.devices.size() == 1 && !o.has_streams()) {
+            program own = program_of(*of_, arguments, o.home);
+            rewrite(own, o);
+            tape_ = body_tape_maker::make(own, held_);
+        }
         for (std::size_t s = 0; s < p_.size(); ++s) {
             const executable::operation& op = p_.operations[s];
             if (op.copies) // of a device that has no kernel for it, which placement does not give a body
@@ -62,6 +69,7 @@ public:
     std::size_t scratch_bytes() const override { return p_.scheduled.memory.devices[home_].arena_bytes; }
     double cost() const override { return p_.summary.cost; }
     std::size_t kernels() const override { return p_.size(); }
+    const body_tape* as_tape() const override { return tape_.get(); }
     bool may_be_recorded() const override {
         return std::all_of(p_.operations.begin(), p_.operations.end(),
                            [](const auto& op) { return op.kernel->may_be_recorded(); });
@@ -176,6 +184,8 @@ private:
     const std::shared_ptr<const body> of_;
     const std::size_t home_;
     const executable p_;
+    std::unique_ptr<const body_tape> tape_;
+    std::vector<std::shared_ptr<const any_array>> held_; // its constants
     std::vector<std::size_t> told_; // by operation: where its own begins
     std::size_t told_bytes_ = 0;
     bool may_refuse_ = false;
