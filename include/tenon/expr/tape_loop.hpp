@@ -88,6 +88,7 @@ private:
     std::int64_t block_ = 0;
     std::size_t registers_ = 0, scratch_bytes_ = 0;
     bool asks_ = false;
+    bool moves_ = false; // some input is another one in each run
     double cost_ = 0;
 };
 
@@ -101,6 +102,10 @@ public:
                                                  const std::vector<tensor_type>& results, std::size_t carried,
                                                  std::size_t sliced, int threads);
 
+    /// True when compiled functions run both tapes.
+    bool is_compiled() const noexcept {
+        return (!uniform_ || p_.uniform.function) && (!elements_ || p_.elements.function);
+    }
     std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
     /// What a run of the loop is about, in its working memory; all that is wanted is to be filled in.
     struct places {

@@ -27,6 +27,13 @@ inline void repeat_element(std::byte* to, const std::byte* element, std::size_t 
     default: return repeat_bits<std::uint8_t>(to, element, n);
     }
 }
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+    switch (bytes) { // of one element, at once
+    case 4: std::memcpy(to, from, 4); return;
+    case 8: std::memcpy(to, from, 8); return;
+    default: std::memcpy(to, from, bytes);
+    }
+}
 constexpr std::int64_t whole_steps(std::int64_t n) noexcept { return (n + step_elements - 1) & -step_elements; }
 
 TENON_INLINE std::size_t loop_part_kernel::block_bytes(std::size_t element) const noexcept {
@@ -58,13 +65,12 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
     for (const int r : part.results)
         if (r >= 0 && loop.results[static_cast<std::size_t>(r)].extents.elements() != space.elements()) return nullptr;
     std::vector<tensor_type> types;
-    for (const int o : part.operands) types.push_back(loop.operands[static_cast<std::size_t>(o)]);
-    for (const tensor_type& x : types)
-        if (const merged_extents m = broadcast(space, x.extents); m.what != fault::none || !(m.extents == space)) {
-            if (x.extents.elements() != 1) return nullptr; // else of more dimensions of 1
-        }
-    for (tensor_type& x : types)
-        if (x.extents.elements() == 1) x.extents = {};
+    for (int i = 0; i < t.input_count; ++i) {
+        tensor_type& x = types.emplace_back(loop.operands[static_cast<std::size_t>(part.operands[static_cast<std::size_t>(i)])]);
+        if (!t.loads(i) || x.extents.elements() == 1) x.extents = {}; // of however many dimensions of 1
+        const merged_extents m = broadcast(space, x.extents);
+        if (m.what != fault::none || !(m.extents == space)) return nullptr;
+    }
     types.push_back({element_type::boolean, space}); // which the others are repeated to
     k->layout_ = make_layout({types.data(), static_cast<int>(types.size())});
     k->block_ = std::min<std::int64_t>(whole_steps(std::max<std::int64_t>(k->count(), 1)), interpreter::block);
@@ -88,6 +94,7 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
         in.buffer = k->scratch_bytes_;
         if (in.how != reading::carried) k->scratch_bytes_ += k->block_bytes(in.bytes);
         k->inputs_.push_back(in);
+        k->moves_ = k->moves_ || in.how == reading::one_each || in.how == reading::sliced;
     }
     for (output& o : k->outputs_) {
         o.buffer = k->scratch_bytes_;
@@ -189,53 +196,67 @@ TENON_INLINE std::int64_t loop_part_kernel::run_steps(std::int64_t begin, std::i
     const bool whole = padded == n;
     const step_program& program = *interpreted_->program();
     auto* const steps = interpreted_->steps_function();
-    void* slots[step_program::max_slots];
-    void** next = slots + program.inputs.size() + program.outputs.size();
-    for (void* c : program.constants) *next++ = c;
-    for (int r = 0; r < program.registers; ++r)
-        *next++ = scratch + registers_ + static_cast<std::size_t>(r) * program.register_bytes;
-    void** const to = slots + program.inputs.size();
+    const std::size_t ins = program.inputs.size();
+    // Of runs of even and of odd numbers: from one place of a carry to the other.
+    void* slots[2][step_program::max_slots];
+    for (const std::size_t turn : {0, 1}) {
+        const auto state = [&](const output& o, std::size_t which) {
+            return scratch + o.buffer + (which % 2) * block_bytes(o.bytes);
+        };
+        void** next = slots[turn];
+        for (const step_program::moving_slot& m : program.inputs) {
+            const input& x = inputs_[m.index];
+            *next++ = x.how == reading::carried ? state(*output_of(x.operand), turn) : scratch + x.buffer;
+        }
+        for (const output& y : outputs_) *next++ = y.carried ? state(y, turn + 1) : scratch + y.buffer;
+        for (void* c : program.constants) *next++ = c;
+        for (int r = 0; r < program.registers; ++r)
+            *next++ = scratch + registers_ + static_cast<std::size_t>(r) * program.register_bytes;
+    }
+    struct kept { // of a carry
+        const std::byte* from[2];
+        run_target to;
+        std::size_t bytes;
+    };
+    kept keeps[max_tape_outputs];
+    std::size_t kept_count = 0;
+    bool gives = false;
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
+        const output& y = outputs_[o];
+        gives = gives || (!y.carried && y.result >= 0 && given[y.result].at);
+        if (!y.carried || !carries[y.result].each.at) continue;
+        const auto place = [&](std::size_t turn) { return static_cast<const std::byte*>(slots[1 - turn][ins + o]); };
+        run_target to = carries[y.result].each;
+        to.at += here(y.bytes);
+        keeps[kept_count++] = {{place(0), place(1)}, to, static_cast<std::size_t>(n) * y.bytes};
+    }
     std::int64_t run = 0;
     for (; run < runs; ++run) {
-        const auto turn = static_cast<std::size_t>(run % 2);
-        for (std::size_t s = 0; s < program.inputs.size(); ++s) {
+        void** const now = slots[run % 2];
+        for (std::size_t s = 0; moves_ && s < ins; ++s) {
             const std::uint32_t i = program.inputs[s].index;
             const input& x = inputs_[i];
-            std::byte* const buffer = scratch + x.buffer;
-            slots[s] = buffer;
-            switch (x.how) {
-            case reading::carried: {
-                const output& o = *output_of(x.operand);
-                slots[s] = scratch + o.buffer + turn * block_bytes(o.bytes);
-                break;
-            }
-            case reading::one_each: repeat_element(buffer, operands[x.operand].of(run), x.bytes, padded); break;
-            case reading::sliced: {
-                const std::byte* const slice = operands[x.operand].of(run);
-                if (whole && x.full) slots[s] = const_cast<std::byte*>(slice + here(x.bytes));
-                else gather(buffer, static_cast<int>(i), slice, begin, n);
-                break;
-            }
-            default: break;
-            }
+            if (x.how == reading::one_each)
+                repeat_element(scratch + x.buffer, operands[x.operand].of(run), x.bytes, padded);
+            if (x.how != reading::sliced) continue;
+            const std::byte* const slice = operands[x.operand].of(run);
+            if (whole && x.full) now[s] = const_cast<std::byte*>(slice + here(x.bytes));
+            else gather(scratch + x.buffer, static_cast<int>(i), slice, begin, n);
         }
-        for (std::size_t o = 0; o < outputs_.size(); ++o) {
-            const output& y = outputs_[o];
-            to[o] = scratch + y.buffer;
-            if (y.carried) {
-                const run_target& each = carries[y.result].each;
-                if (each.at)
-                    std::memcpy(each.of(run) + here(y.bytes), scratch + y.buffer + turn * block_bytes(y.bytes),
-                                static_cast<std::size_t>(n) * y.bytes);
-                to[o] = scratch + y.buffer + (1 - turn) * block_bytes(y.bytes);
-            } else if (whole && y.result >= 0 && given[y.result].at) to[o] = given[y.result].of(run) + here(y.bytes);
-        }
-        steps(program, slots, padded);
-        if (asks_ && !*static_cast<const bool*>(to[0])) break;
-        if (whole) continue;
-        for (std::size_t o = 0; o < outputs_.size(); ++o)
-            if (const output& y = outputs_[o]; !y.carried && y.result >= 0 && given[y.result].at)
-                std::memcpy(given[y.result].of(run) + here(y.bytes), to[o], static_cast<std::size_t>(n) * y.bytes);
+        for (std::size_t k = 0; k < kept_count; ++k)
+            copy_bytes(keeps[k].to.of(run), keeps[k].from[run % 2], keeps[k].bytes);
+        const auto for_given = [&](auto&& f) {
+            for (std::size_t o = 0; gives && o < outputs_.size(); ++o)
+                if (const output& y = outputs_[o]; !y.carried && y.result >= 0 && given[y.result].at)
+                    f(y, given[y.result].of(run) + here(y.bytes), now[ins + o]);
+        };
+        if (whole) for_given([](const output&, std::byte* to, void*& slot) { slot = to; });
+        steps(program, now, padded);
+        if (asks_ && !*static_cast<const bool*>(now[ins])) break;
+        if (!whole)
+            for_given([&](const output& y, std::byte* to, void*& slot) {
+                copy_bytes(to, slot, static_cast<std::size_t>(n) * y.bytes);
+            });
     }
     return run;
 }

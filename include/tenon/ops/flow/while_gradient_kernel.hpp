@@ -5,6 +5,7 @@
 #include <new>
 
 #include <tenon/core/error.hpp>
+#include <tenon/expr/tape_loop.hpp>
 #include <tenon/ops/flow/body_kernels.hpp>
 
 namespace tenon::detail {
@@ -22,7 +23,8 @@ struct floating_inputs {
     }
 };
 
-/// while_gradient, on any device. Where the host sees how many runs there were, it goes through them; else the device does, and what a step
+/// while_gradient, on any device. Where the host sees how many runs there were, it goes through them: where all carries can be kept and the
+/// bodies are elementwise, by a tape_loop forth and one back; else the device does, and what a step
 /// forth and a step back do is given to it once, between fixed places: carries and what flows are copied there, and from there.
 class while_gradient_kernel final : public kernel_of_bodies {
 public:
@@ -50,16 +52,23 @@ public:
             bytes_of_flowing_.push_back(bytes_in(t));
             copies_.emplace_back(s, t);
         }
+        tapes_at_ = order_ + block_of(sizeof(treeverse)) + 64;
+        const std::vector<tensor_type> flowing(s.outputs.begin(), s.outputs.end());
+        forth_ = tape_loop::make(nullptr, body_at(0).as_tape(), own, types_, carries_.size(), 0, s.threads);
+        back_ = tape_loop::make(nullptr, body_at(1).as_tape(), backwards, flowing, floats_.size(), carries_.size(), s.threads);
     }
 
     void run(const kernel_run& r) override { by_device_ ? run_on_device(r) : run_on_host(r); }
-    std::size_t scratch_bytes() const override { return order_ + block_of(sizeof(treeverse)) + 64; }
+    std::size_t scratch_bytes() const override {
+        return tapes_at_ + (is_tapes() ? std::max(forth_->scratch_bytes(), back_->scratch_bytes()) : 0);
+    }
     double cost() const override { return 10 * (2 * body_at(0).cost() + body_at(1).cost()); }
     bool may_be_recorded() const override {
         return (!by_device_ || by_device_->may_be_recorded()) && kernel_of_bodies::may_be_recorded();
     }
 
 private:
+    bool is_tapes() const { return forth_ && back_; }
     std::byte* flowing(const kernel_run& r, std::size_t turn, std::size_t k) const {
         return flowing_.at(r.scratch + first_flowing_ + turn * flowing_.bytes(), k);
     }
@@ -84,13 +93,48 @@ private:
             if (given(r, k)) std::memcpy(flowing(r, 0, k), given(r, k), bytes_of_flowing_[k]);
             else std::memset(flowing(r, 0, k), 0, bytes_of_flowing_[k]);
         }
+        std::size_t turn = 0; // which of two places has what flows
+        if (is_tapes() && *runs(r) <= static_cast<std::int64_t>(kept_)) {
+            if (*runs(r) > 0) {
+                run_tapes(r);
+                turn = 1;
+            }
+        } else {
+            run_treeverse(r, turn);
+        }
+        for (std::size_t k = 0; k < floats_.size(); ++k)
+            if (r.out[k]) copies_[k](r.out[k], flowing(r, turn, k), r);
+    }
+
+    // Forth, with all carries kept in the places, and back from what flows in place 0 to what does in place 1.
+    void run_tapes(const kernel_run& r) {
+        std::byte* const own = r.scratch + tapes_at_;
+        const auto step = static_cast<std::ptrdiff_t>(carries_.bytes());
+        const auto last = static_cast<std::size_t>(*runs(r) - 1);
+        const auto wanted = [&] { require_wanted(r); };
+        const tape_loop::places forth = forth_->begin(own);
+        for (std::size_t k = 0; k < arguments_; ++k) forth.operands[k].at = r.input<std::byte>(static_cast<int>(k));
+        for (std::size_t c = 0; c < carries_.size(); ++c)
+            forth.carries[c] = {forth.operands[c].at, kept(r, last, c), {kept(r, 0, c), step}};
+        forth_->run(*runs(r) - 1, own, r.pool, wanted);
+        const tape_loop::places back = back_->begin(own);
+        for (std::size_t k = 0; k < floats_.size(); ++k) {
+            back.operands[k].at = flowing(r, 0, k);
+            back.carries[k] = {flowing(r, 0, k), flowing(r, 1, k), {}};
+        }
+        for (std::size_t c = 0; c < carries_.size(); ++c) back.operands[floats_.size() + c] = {kept(r, last, c), -step};
+        for (std::size_t a = carries_.size(); a < arguments_; ++a)
+            back.operands[floats_.size() + a].at = r.input<std::byte>(static_cast<int>(a));
+        back_->run(*runs(r), own, r.pool, wanted);
+    }
+
+    void run_treeverse(const kernel_run& r, std::size_t& turn) {
         const auto carry = [&](std::int64_t place, std::size_t c) -> const void* {
             return place == treeverse::first ? r.in[c] : kept(r, static_cast<std::size_t>(place), c);
         };
         body_runs forth = begin_body(0, r, 0), back = begin_body(1, r, gradient_scratch_);
         give_rest(forth, 0, r);
         give_rest(back, floats_.size(), r);
-        std::size_t turn = 0; // which of two places has what flows
         treeverse& o = *new (order(r)) treeverse;
         o.begin(*runs(r), static_cast<std::int64_t>(kept_));
         for (o.next(); o.now != treeverse::action::ended; o.next()) {
@@ -111,8 +155,6 @@ private:
             back.run();
             turn = 1 - turn;
         }
-        for (std::size_t k = 0; k < floats_.size(); ++k)
-            if (r.out[k]) copies_[k](r.out[k], flowing(r, turn, k), r);
     }
 
     // The spare places are where steps begin and end.
@@ -177,7 +219,9 @@ private:
     std::vector<std::size_t> bytes_of_flowing_;
     std::vector<tensor_copy> copies_;                                                   // of what flows
     std::size_t kept_ = 0;                                                              // carries
-    std::size_t gradient_scratch_ = 0, first_flowing_ = 0, first_kept_ = 0, order_ = 0; // offsets in working memory
+    std::unique_ptr<const tape_loop> forth_, back_;
+    std::size_t gradient_scratch_ = 0, first_flowing_ = 0, first_kept_ = 0, order_ = 0,
+                tapes_at_ = 0; // offsets in working memory
 };
 
 } // namespace tenon::detail

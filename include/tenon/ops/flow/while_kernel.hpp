@@ -2,13 +2,14 @@
 
 #include <tenon/expr/tape_loop.hpp>
 #include <tenon/expr/written_loop.hpp>
+#include <tenon/op/shown_kernel.hpp>
 #include <tenon/ops/flow/body_kernels.hpp>
 
 namespace tenon::detail {
 
 /// while_loop, on any device. Where both bodies are elementwise, a tape_loop. Else, where the host sees the condition it runs the body from one of two places into the other, in turn. Else what
 /// the body does is given to the device once, and so is from one place to another: what it leaves there is copied back.
-class while_kernel final : public kernel_of_bodies {
+class while_kernel final : public kernel_of_bodies, public shown_kernel {
 public:
     explicit while_kernel(const kernel_setup& s, std::unique_ptr<device_branches> by_device = nullptr) :
         kernel_of_bodies(by_device != nullptr),
@@ -39,6 +40,11 @@ public:
     }
     std::size_t scratch_bytes() const override { return tapes_at_ + (tapes_ ? tapes_->scratch_bytes() : 0); }
     double cost() const override { return 10 * (body_at(1).cost() + body_at(0).cost()); } // how often is not known
+    std::string shown() const override {
+        return !tapes_                  ? "its bodies, run after run"
+               : tapes_->is_compiled() ? "the loop's own functions, which the program has compiled"
+                                       : "the interpreter of tapes, many runs at a time for a block of elements";
+    }
     bool may_be_recorded() const override {
         return (!by_device_ || by_device_->may_be_recorded()) && kernel_of_bodies::may_be_recorded();
     }
