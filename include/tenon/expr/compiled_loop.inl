@@ -92,15 +92,18 @@ struct compiled_loop_part<Program, std::index_sequence<R...>, std::index_sequenc
         (end(static_cast<member<M>&>(g), call, i + static_cast<std::ptrdiff_t>(M) * lanes), ...);
     }
 
-    // Of elements: their last values.
+    // Groups of so many packs, as many as there are from i on.
+    template <std::size_t Together> TENON_SIMD_INLINE static void run_groups(const call_type& call, std::ptrdiff_t& i) {
+        constexpr std::ptrdiff_t elements = static_cast<std::ptrdiff_t>(Together) * lanes;
+        for (; i + elements <= call.count; i += elements) run_group(call, i, std::make_index_sequence<Together>());
+    }
+    // Of elements: their last values. A short tape is done for as many packs as there are registers for.
     static std::ptrdiff_t run_elements(const call_type& call) {
-        constexpr std::size_t together = Program::code.length <= 12 ? 4 : Program::code.length <= 24 ? 2 : 1;
         std::ptrdiff_t i = 0;
-        if constexpr (together > 1)
-            for (; i + static_cast<std::ptrdiff_t>(together) * lanes <= call.count;
-                 i += static_cast<std::ptrdiff_t>(together) * lanes)
-                run_group(call, i, std::make_index_sequence<together>());
-        for (; i < call.count; i += lanes) run_group(call, i, std::index_sequence<0>());
+        if constexpr (TENON_SIMD_LEVEL == 2 && code.length <= 8) run_groups<8>(call, i);
+        if constexpr (code.length <= 12) run_groups<4>(call, i);
+        else if constexpr (code.length <= 24) run_groups<2>(call, i);
+        run_groups<1>(call, i);
         return call.runs;
     }
 
