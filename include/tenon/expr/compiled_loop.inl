@@ -11,8 +11,8 @@ template <class Program, int O> struct carried_register {
 // Of one of several packs that go through the runs side by side: while one waits for a result, another computes.
 template <class Program, std::size_t Member, class Registers, class Outputs> struct loop_member;
 template <class Program, std::size_t Member, std::size_t... R, std::size_t... O>
-struct loop_member<Program, Member, std::index_sequence<R...>, std::index_sequence<O...>> :
-    carried_register<Program, static_cast<int>(O)>... {
+struct loop_member<Program, Member, std::index_sequence<R...>, std::index_sequence<O...>>
+    : carried_register<Program, static_cast<int>(O)>... {
     tape_registers<Program, std::index_sequence<R...>> r;
     template <int I> TENON_SIMD_INLINE auto& next() { return static_cast<carried_register<Program, I>&>(*this).value; }
 };
@@ -34,7 +34,8 @@ struct compiled_loop_part<Program, std::index_sequence<R...>, std::index_sequenc
         constexpr instruction step = code.code[Register];
         if constexpr (step.op == opcode::input) {
             if constexpr (!Program::is_one_each(step.a))
-                m.r.template at<Register>() = load(static_cast<const element_t<code.inputs[step.a]>*>(call.in[step.a]) + i);
+                m.r.template at<Register>() =
+                    load(static_cast<const element_t<code.inputs[step.a]>*>(call.in[step.a]) + i);
         } else tape_step<Program, Register, true>(m.r, call, call.constants, i);
     }
     template <int Register, class Member>
@@ -131,7 +132,8 @@ struct compiled_loop_part<Program, std::index_sequence<R...>, std::index_sequenc
 };
 
 template <class Program>
-using compiled_runs = compiled_loop_part<Program, std::make_index_sequence<static_cast<std::size_t>(Program::code.length)>,
-                                            std::make_index_sequence<static_cast<std::size_t>(Program::code.output_count)>>;
+using compiled_runs =
+    compiled_loop_part<Program, std::make_index_sequence<static_cast<std::size_t>(Program::code.length)>,
+                       std::make_index_sequence<static_cast<std::size_t>(Program::code.output_count)>>;
 
 } // namespace tenon::simd::TENON_SIMD_NS

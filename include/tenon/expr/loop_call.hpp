@@ -13,11 +13,12 @@ namespace tenon::detail {
 
 /// Some runs of one of a loop's tapes, for some elements.
 struct loop_call {
-    const void* const* in;          ///< by input: where the first run reads it; an element, where that is for all
-    const std::ptrdiff_t* in_steps; ///< by input: bytes from there to where the next run does; not of what is carried on
-    void* const* out;               ///< by output: see who is called
-    const std::int64_t* constants;  ///< bits of each scalar
-    std::ptrdiff_t runs, count;     ///< runs: at least one; count: elements, a multiple of the lanes
+    const void* const* in; ///< by input: where the first run reads it; an element, where that is for all
+    const std::ptrdiff_t*
+        in_steps;                  ///< by input: bytes from there to where the next run does; not of what is carried on
+    void* const* out;              ///< by output: see who is called
+    const std::int64_t* constants; ///< bits of each scalar
+    std::ptrdiff_t runs, count;    ///< runs: at least one; count: elements, a multiple of the lanes
 };
 /// How many runs there were: fewer than call.runs where the condition ended the loop.
 using loop_function = std::ptrdiff_t (*)(const loop_call& call);

@@ -119,7 +119,9 @@ public:
 
 private:
     tape_loop() = default;
-    std::size_t history_bytes() const noexcept { return (static_cast<std::size_t>(most_runs_) + 8) / 8 * 64; } // of a carry
+    std::size_t history_bytes() const noexcept {
+        return (static_cast<std::size_t>(most_runs_) + 8) / 8 * 64;
+    } // of a carry
 
     loop_program p_;
     std::unique_ptr<const loop_part_kernel> uniform_, elements_; // nullptr: it has nothing to do

@@ -66,7 +66,8 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
         if (r >= 0 && loop.results[static_cast<std::size_t>(r)].extents.elements() != space.elements()) return nullptr;
     std::vector<tensor_type> types;
     for (int i = 0; i < t.input_count; ++i) {
-        tensor_type& x = types.emplace_back(loop.operands[static_cast<std::size_t>(part.operands[static_cast<std::size_t>(i)])]);
+        tensor_type& x =
+            types.emplace_back(loop.operands[static_cast<std::size_t>(part.operands[static_cast<std::size_t>(i)])]);
         if (!t.loads(i) || x.extents.elements() == 1) x.extents = {}; // of however many dimensions of 1
         const merged_extents m = broadcast(space, x.extents);
         if (m.what != fault::none || !(m.extents == space)) return nullptr;
@@ -101,11 +102,13 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
         k->scratch_bytes_ += k->block_bytes(o.bytes) * (o.carried ? 2 : 1);
     }
     if (!part.function) {
-        k->interpreted_ = std::make_unique<interpreter>(t, part.constants.data(), 0, false, k->block_, simd::best_isa());
+        k->interpreted_ =
+            std::make_unique<interpreter>(t, part.constants.data(), 0, false, k->block_, simd::best_isa());
         k->registers_ = k->scratch_bytes_;
         k->scratch_bytes_ += placed(k->interpreted_->scratch_bytes());
     }
-    for (const output& o : k->outputs_) k->cost_ += 0.01 * static_cast<double>(o.bytes) * static_cast<double>(k->count());
+    for (const output& o : k->outputs_)
+        k->cost_ += 0.01 * static_cast<double>(o.bytes) * static_cast<double>(k->count());
     k->cost_ += 5 + 0.03 * t.length * static_cast<double>(k->count());
     return k;
 }
@@ -145,7 +148,7 @@ TENON_INLINE std::int64_t loop_part_kernel::run(std::int64_t begin, std::int64_t
         if (inputs_[i].how == reading::fixed)
             gather(scratch + inputs_[i].buffer, static_cast<int>(i), operands[inputs_[i].operand].at, begin, n);
     const bool compiled = part_.function && runs > 0;
-    const std::int64_t done = compiled ? run_compiled(runs, padded, operands, carries, scratch)
+    const std::int64_t done = compiled   ? run_compiled(runs, padded, operands, carries, scratch)
                               : runs > 0 ? run_steps(begin, n, runs, operands, carries, given, scratch)
                                          : 0;
     for (const output& o : outputs_) {
@@ -174,9 +177,7 @@ TENON_INLINE std::int64_t loop_part_kernel::run_compiled(std::int64_t runs, std:
     }
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
         const output& y = outputs_[o];
-        out[o] = !y.carried  ? nullptr
-                 : asks_     ? carries[y.result].each.at
-                             : scratch + y.buffer + block_bytes(y.bytes);
+        out[o] = !y.carried ? nullptr : asks_ ? carries[y.result].each.at : scratch + y.buffer + block_bytes(y.bytes);
     }
     if (asks_)
         for (const output& y : outputs_)
@@ -184,7 +185,8 @@ TENON_INLINE std::int64_t loop_part_kernel::run_compiled(std::int64_t runs, std:
     const std::int64_t done = part_.function({in, steps, out, part_.constants.data(), runs, padded});
     if (asks_)
         for (const output& y : outputs_)
-            if (y.carried) std::memcpy(scratch + y.buffer + block_bytes(y.bytes), carries[y.result].each.of(done), y.bytes);
+            if (y.carried)
+                std::memcpy(scratch + y.buffer + block_bytes(y.bytes), carries[y.result].each.of(done), y.bytes);
     return done;
 }
 
@@ -336,7 +338,7 @@ TENON_INLINE std::int64_t tape_loop::run(std::int64_t runs, std::byte* scratch, 
         goes_on = n == most && (runs < 0 || done + n < runs);
         for (std::size_t c = 0; c < p_.carried; ++c) {
             ahead[c].first = ahead[c].last;
-            if (const run_target &each = carries[c].each, &kept = ahead[c].each; each.at && kept.at)
+            if (const run_target& each = carries[c].each, &kept = ahead[c].each; each.at && kept.at)
                 for (std::int64_t k = 0; k < n; ++k)
                     std::memcpy(each.of(k), kept.of(k), size_of(p_.results[c].element));
         }
@@ -433,9 +435,10 @@ private:
     std::map<std::pair<const body_tape*, int>, std::int16_t> constants_;
 };
 
-TENON_INLINE std::unique_ptr<const tape_loop>
-tape_loop::make(const body_tape* condition, const body_tape* of, type_list arguments,
-                const std::vector<tensor_type>& results, std::size_t carried, std::size_t sliced, int threads) {
+TENON_INLINE std::unique_ptr<const tape_loop> tape_loop::make(const body_tape* condition, const body_tape* of,
+                                                              type_list arguments,
+                                                              const std::vector<tensor_type>& results,
+                                                              std::size_t carried, std::size_t sliced, int threads) {
     if (!of) return nullptr;
     loop_program p;
     p.operands.assign(arguments.begin(), arguments.end());

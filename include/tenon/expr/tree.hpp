@@ -208,8 +208,7 @@ template <class Tree> inline constexpr int loop_marks = 0;
 template <class T, class Loop, int I> inline constexpr int loop_marks<leaf<T, loop_mark<Loop, I>>> = 1;
 template <class T> inline constexpr int loop_marks<leaf<T>> = 0;
 template <class T, class Tree> inline constexpr int loop_marks<leaf<T, Tree>> = loop_marks<Tree>;
-template <opcode Op, class R, class... X>
-inline constexpr int loop_marks<apply<Op, R, X...>> = (loop_marks<X> + ...);
+template <opcode Op, class R, class... X> inline constexpr int loop_marks<apply<Op, R, X...>> = (loop_marks<X> + ...);
 template <class Body, class... Values>
 inline constexpr int loop_marks<let<Body, Values...>> = (loop_marks<Values> + ...);
 /// Of a named tree nothing is known any more where it has none, or more than these.
@@ -325,12 +324,9 @@ template <class X> inline constexpr bool is_named_value = false;
 template <class T, class S, int I> inline constexpr bool is_named_value<expr<T, S, named<T, I>>> = true;
 
 // The leaf of a tensor, or of an expression that has a name.
-template <class X> auto operand_leaf(const X& x)
-    requires(!Number<X>)
-{
+template <class X> auto operand_leaf(const X& x) {
     using T = typename X::element_type;
-    if constexpr (requires { typename X::mark_of_loop; })
-        return leaf<T, typename X::mark_of_loop>{{as_tensor(x)}};
+    if constexpr (requires { typename X::mark_of_loop; }) return leaf<T, typename X::mark_of_loop>{{as_tensor(x)}};
     else if constexpr (is_expr<X>) {
         constexpr int marks = loop_marks<typename X::tree_type>;
         if constexpr (marks > 0 && marks <= most_loop_marks)

@@ -33,8 +33,8 @@ TENON_INLINE void enter_written_loop(const std::string& condition, const std::st
     written_loops& table = table_of_written_loops();
     const std::lock_guard lock(table.guard);
     if (table.by_bodies.size() >= written_loops::most) table.by_bodies.clear();
-    table.by_bodies.try_emplace(
-        {condition, body}, std::pair(part_of(w.uniform, operands[0]), part_of(w.elements, operands[1])));
+    table.by_bodies.try_emplace({condition, body},
+                                std::pair(part_of(w.uniform, operands[0]), part_of(w.elements, operands[1])));
 }
 
 TENON_INLINE bool find_written_loop(const std::string& condition, const std::string& body, loop_program& to) {

@@ -50,13 +50,14 @@ template <class T, class S> array<T, S> values(std::int64_t n, unsigned seed) {
 
 template <class A> bool same_bits(const A& a, const A& b) {
     return a.size() == b.size() &&
-        std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(*a.data())) == 0;
+           std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(*a.data())) == 0;
 }
 
 // The last x of `runs` runs of f: as a loop that counts them, and as they are written one after another.
 template <class F, class X> auto both_ways(int runs, const F& f, const X& x) {
-    const auto [n, y] = while_loop([&](const auto& k, const auto&) { return k < runs; },
-                                   [&](const auto& k, const auto& v) { return std::tuple(k + 1, f(k, v)); }, constant(0), x);
+    const auto [n, y] =
+        while_loop([&](const auto& k, const auto&) { return k < runs; },
+                   [&](const auto& k, const auto& v) { return std::tuple(k + 1, f(k, v)); }, constant(0), x);
     X written = x;
     for (int r = 0; r < runs; ++r) {
         const tensor<int, shape<>> k = constant(r);
@@ -88,9 +89,8 @@ TEST_CASE("compiled loops: numbers, names, counters, and what is used from aroun
     check<double>("of double", [](const auto&, const auto& v) { return v + 0.001 * (1.0 - v * v); });
     check<std::int32_t>("of int", [](const auto& k, const auto& v) { return (v ^ k) * 5 + 1; });
     check<half>("of half", [](const auto&, const auto& v) { return v * 0.75f + 0.1f; });
-    check<float>("the counter as a number of it", [](const auto& k, const auto& v) {
-        return tanh(v) + sin(cast<float>(k) * 0.1f);
-    });
+    check<float>("the counter as a number of it",
+                 [](const auto& k, const auto& v) { return tanh(v) + sin(cast<float>(k) * 0.1f); });
     check<float>("names, some of them used again and again", [](const auto&, const auto& v) {
         const auto square_of = v * v;
         const auto slope = 1.0f - square_of;
@@ -103,9 +103,8 @@ TEST_CASE("compiled loops: numbers, names, counters, and what is used from aroun
     check<float>("formulas that use an operand more than once",
                  [](const auto&, const auto& v) { return gelu(v) - sigmoid(square(v)); });
     check<float>("what it carries, as it is", [](const auto&, const auto& v) { return v; });
-    check<float>("nothing of what it carries but its sizes", [](const auto& k, const auto& v) {
-        return cast<float>(k) + v * 0.0f;
-    });
+    check<float>("nothing of what it carries but its sizes",
+                 [](const auto& k, const auto& v) { return cast<float>(k) + v * 0.0f; });
 }
 
 TEST_CASE("compiled loops: several carries of each kind, of one another") {
@@ -118,10 +117,11 @@ TEST_CASE("compiled loops: several carries of each kind, of one another") {
         return std::tuple(n + 1, t + dt, b, force - a * 0.5f + b * dt);
     };
     const auto [n, t, a, b] =
-        while_loop([&](const auto& k, const auto& now, const auto&, const auto&) { return k < 600 && now < 4.0f; }, step,
-                   constant(0), constant(0.0f), x, y);
+        while_loop([&](const auto& k, const auto& now, const auto&, const auto&) { return k < 600 && now < 4.0f; },
+                   step, constant(0), constant(0.0f), x, y);
     session session;
-    CHECK(is_compiled(session, a, feed(x, values<float, shape<dyn>>(77, 1)), feed(y, values<float, shape<dyn>>(77, 2)), feed(drive, values<float, shape<dyn>>(77, 3)), feed(dt, 0.013f)));
+    CHECK(is_compiled(session, a, feed(x, values<float, shape<dyn>>(77, 1)), feed(y, values<float, shape<dyn>>(77, 2)),
+                      feed(drive, values<float, shape<dyn>>(77, 3)), feed(dt, 0.013f)));
     const auto [count, time, last_a, last_b] =
         session.run(n, t, a, b, feed(x, values<float, shape<dyn>>(77, 1)), feed(y, values<float, shape<dyn>>(77, 2)),
                     feed(drive, values<float, shape<dyn>>(77, 3)), feed(dt, 0.013f));
@@ -134,9 +134,9 @@ TEST_CASE("compiled loops: several carries of each kind, of one another") {
     CHECK(time() == now);
     CHECK(k > 256);
     // and two carries that change places after an odd and an even number of runs
-    const auto [m, p, q] = while_loop([](const auto& i, const auto&, const auto&) { return i < 5; },
-                                      [](const auto& i, const auto& u, const auto& v) { return std::tuple(i + 1, v, u); },
-                                      constant(0), x, y);
+    const auto [m, p, q] = while_loop(
+        [](const auto& i, const auto&, const auto&) { return i < 5; },
+        [](const auto& i, const auto& u, const auto& v) { return std::tuple(i + 1, v, u); }, constant(0), x, y);
     CHECK(is_compiled(session, p, feed(x, xs), feed(y, ys)));
     const auto [first, second] = session.run(p, q, feed(x, xs), feed(y, ys));
     CHECK(std::memcmp(first.data(), ys.data(), 77 * sizeof(float)) == 0);
@@ -159,15 +159,15 @@ TEST_CASE("compiled loops: what is no expression is run as ever, and a loop in a
     const auto [n, y] =
         while_loop([](const auto& k, const auto&) { return k < 3; },
                    [](const auto& k, const auto& v) { return std::tuple(k + 1, tanh(matmul(v, v))); }, constant(0), x);
-    const auto [m, z] = while_loop(
-        [](const auto& k, const auto&) { return k < 3; },
-        [](const auto& k, const auto& v) {
-            const auto [j, inner] = while_loop([&](const auto& i, const auto&) { return i < k; },
-                                               [&](const auto& i, const auto& u) { return std::tuple(i + 1, u + v); },
-                                               constant(0), v * 1.0f);
-            return std::tuple(k + 1, inner * 0.5f);
-        },
-        constant(0), x);
+    const auto [m, z] = while_loop([](const auto& k, const auto&) { return k < 3; },
+                                   [](const auto& k, const auto& v) {
+                                       const auto [j, inner] = while_loop(
+                                           [&](const auto& i, const auto&) { return i < k; },
+                                           [&](const auto& i, const auto& u) { return std::tuple(i + 1, u + v); },
+                                           constant(0), v * 1.0f);
+                                       return std::tuple(k + 1, inner * 0.5f);
+                                   },
+                                   constant(0), x);
     session s;
     array<float, shape<3, 3>> in;
     for (float& v : in) v = 2;

@@ -50,8 +50,8 @@ public:
             // It keeps the sizes of the carry, whatever else is in it.
             if (next.element() != c.element()) next = as_type(next, c.element());
             results.push_back(c.element() == element_type::boolean ? add_instruction(opcode::logical_xor, {next, c})
-                              : below(3) == 0 ? add_instruction(opcode::minimum, {next, c})
-                                              : next);
+                              : below(3) == 0                      ? add_instruction(opcode::minimum, {next, c})
+                                                                   : next);
         }
         return results;
     }
@@ -67,12 +67,9 @@ private:
         if (pick == 1 && is_floating(a.element()))
             return add_instruction(opcode::sin, {add_instruction(opcode::multiply, {a, b})});
         if (pick == 2)
-            return add_instruction(opcode::select, {add_instruction(opcode::less, {a, b}), b,
-                                                    add_instruction(opcode::subtract, {a, b})});
-        return add_instruction(pick == 3   ? opcode::subtract
-                               : pick == 4 ? opcode::maximum
-                                           : opcode::add,
-                               {a, b});
+            return add_instruction(
+                opcode::select, {add_instruction(opcode::less, {a, b}), b, add_instruction(opcode::subtract, {a, b})});
+        return add_instruction(pick == 3 ? opcode::subtract : pick == 4 ? opcode::maximum : opcode::add, {a, b});
     }
 
     unsigned seed_;
@@ -84,16 +81,16 @@ any_array random_values(std::mt19937& random, element_type e, const extents& siz
         if constexpr (!std::is_same_v<T, std::string>)
             for (std::int64_t k = 0; k < a.elements(); ++k) {
                 const int v = static_cast<int>(random() % 9);
-                static_cast<T*>(a.data())[k] = std::is_same_v<T, bool>  ? static_cast<T>(v % 2)
-                                               : is_floating(e)         ? static_cast<T>(static_cast<float>(v) * 0.25f - 1)
-                                                                        : static_cast<T>(v);
+                static_cast<T*>(a.data())[k] = std::is_same_v<T, bool> ? static_cast<T>(v % 2)
+                                               : is_floating(e) ? static_cast<T>(static_cast<float>(v) * 0.25f - 1)
+                                                                : static_cast<T>(v);
             }
     });
     return a;
 }
 
-constexpr element_type types[] = {element_type::float32, element_type::float32, element_type::float64,
-                                  element_type::int32,   element_type::int64,   element_type::boolean,
+constexpr element_type types[] = {element_type::float32, element_type::float32,  element_type::float64,
+                                  element_type::int32,   element_type::int64,    element_type::boolean,
                                   element_type::float16, element_type::bfloat16, element_type::uint8};
 
 struct random_loop {
@@ -123,7 +120,8 @@ void require_same(const std::vector<any_array>& got, std::size_t count) {
     }
 }
 
-const extents spaces[] = {extents(1), extents(5), extents(16), extents(3, 7), extents(300), extents(4, 130), extents(0, 3)};
+const extents spaces[] = {extents(1),   extents(5),      extents(16),  extents(3, 7),
+                          extents(300), extents(4, 130), extents(0, 3)};
 
 } // namespace
 

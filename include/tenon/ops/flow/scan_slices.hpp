@@ -364,7 +364,8 @@ public:
         }
         if (const body_tape* const of = body_at(0).as_tape()) {
             const type_list arguments(given.data(), static_cast<int>(given.size()));
-            tapes_ = tape_loop::make(nullptr, of, arguments, b->result_types(arguments), n.carried, n.sliced, s.threads);
+            tapes_ =
+                tape_loop::make(nullptr, of, arguments, b->result_types(arguments), n.carried, n.sliced, s.threads);
         }
         tapes_at_ = bytes_;
         if (tapes_) bytes_ += tapes_->scratch_bytes();

@@ -55,7 +55,8 @@ public:
         tapes_at_ = order_ + block_of(sizeof(treeverse)) + 64;
         const std::vector<tensor_type> flowing(s.outputs.begin(), s.outputs.end());
         forth_ = tape_loop::make(nullptr, body_at(0).as_tape(), own, types_, carries_.size(), 0, s.threads);
-        back_ = tape_loop::make(nullptr, body_at(1).as_tape(), backwards, flowing, floats_.size(), carries_.size(), s.threads);
+        back_ = tape_loop::make(nullptr, body_at(1).as_tape(), backwards, flowing, floats_.size(), carries_.size(),
+                                s.threads);
     }
 
     void run(const kernel_run& r) override { by_device_ ? run_on_device(r) : run_on_host(r); }
@@ -217,8 +218,8 @@ private:
     floating_inputs floats_;
     tensor_places flowing_;
     std::vector<std::size_t> bytes_of_flowing_;
-    std::vector<tensor_copy> copies_;                                                   // of what flows
-    std::size_t kept_ = 0;                                                              // carries
+    std::vector<tensor_copy> copies_; // of what flows
+    std::size_t kept_ = 0;            // carries
     std::unique_ptr<const tape_loop> forth_, back_;
     std::size_t gradient_scratch_ = 0, first_flowing_ = 0, first_kept_ = 0, order_ = 0,
                 tapes_at_ = 0; // offsets in working memory

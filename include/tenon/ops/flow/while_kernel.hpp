@@ -41,7 +41,7 @@ public:
     std::size_t scratch_bytes() const override { return tapes_at_ + (tapes_ ? tapes_->scratch_bytes() : 0); }
     double cost() const override { return 10 * (body_at(1).cost() + body_at(0).cost()); } // how often is not known
     std::string shown() const override {
-        return !tapes_                  ? "its bodies, run after run"
+        return !tapes_                 ? "its bodies, run after run"
                : tapes_->is_compiled() ? "the loop's own functions, which the program has compiled"
                                        : "the interpreter of tapes, many runs at a time for a block of elements";
     }
@@ -60,7 +60,8 @@ private:
         const tape_loop::places to = tapes_->begin(own);
         for (std::size_t k = 0; k < inputs_; ++k) to.operands[k].at = r.input<std::byte>(static_cast<int>(k));
         for (std::size_t c = 0; c < carries_.size(); ++c)
-            to.carries[c] = {to.operands[c].at, r.out[c] ? r.output<std::byte>(static_cast<int>(c)) : place(r, 0, c), {}};
+            to.carries[c] = {
+                to.operands[c].at, r.out[c] ? r.output<std::byte>(static_cast<int>(c)) : place(r, 0, c), {}};
         const std::int64_t runs = tapes_->run(-1, own, r.pool, [&] { require_wanted(r); });
         if (void* const count = r.out[carries_.size()]) *static_cast<std::int64_t*>(count) = runs;
     }

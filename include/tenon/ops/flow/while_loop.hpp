@@ -216,7 +216,8 @@ inline void enter_written(const std::string& condition, const std::string& text,
         for (const any_tensor& t : givens[part]) {
             const bool is_asked = part == 0 && operands[part].size() < w.uniform.of_condition;
             const std::vector<any_tensor>& all = (is_asked ? asks : repeats).arguments();
-            const auto at = std::find_if(all.begin(), all.end(), [&](const any_tensor& x) { return x.output() == t.output(); });
+            const auto at =
+                std::find_if(all.begin(), all.end(), [&](const any_tensor& x) { return x.output() == t.output(); });
             if (at == all.end()) return;
             operands[part].push_back(static_cast<int>(at - all.begin()));
         }
@@ -245,7 +246,8 @@ TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const st
     // What the expressions are given beside what is carried, as the bodies have it.
     const auto givens_of = [&](const detail::written_part& p) {
         std::vector<any_tensor> here;
-        for (const any_tensor& t : p.given.operands) here.push_back((here.size() < p.of_condition ? asks : repeats).here(t));
+        for (const any_tensor& t : p.given.operands)
+            here.push_back((here.size() < p.of_condition ? asks : repeats).here(t));
         return here;
     };
     std::vector<any_tensor> givens[2];

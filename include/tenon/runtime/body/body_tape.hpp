@@ -18,7 +18,8 @@ namespace tenon::runtime::detail {
 class body_tape_maker {
 public:
     /// nullptr: it does more than elementwise work, or more than a tape holds.
-    static std::unique_ptr<const body_tape> make(const program& p, std::vector<std::shared_ptr<const any_array>>& held) {
+    static std::unique_ptr<const body_tape> make(const program& p,
+                                                 std::vector<std::shared_ptr<const any_array>>& held) {
         body_tape_maker m(p, held);
         if (p.fetches.empty() || p.items.size() > std::size_t{max_tape_length}) return nullptr;
         for (const int f : p.fetches) {

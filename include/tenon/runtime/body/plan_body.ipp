@@ -186,7 +186,7 @@ private:
     const executable p_;
     std::unique_ptr<const body_tape> tape_;
     std::vector<std::shared_ptr<const any_array>> held_; // its constants
-    std::vector<std::size_t> told_; // by operation: where its own begins
+    std::vector<std::size_t> told_;                      // by operation: where its own begins
     std::size_t told_bytes_ = 0;
     bool may_refuse_ = false;
     mutable std::mutex guard_;
