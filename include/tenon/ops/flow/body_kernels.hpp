@@ -10,7 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/function_ref.hpp>
-#include <tenon/op/ends_when_told.hpp>
+#include <tenon/op/device_loop.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/bodies.hpp>
 #include <tenon/ops/flow/treeverse.hpp>
@@ -20,7 +20,7 @@
 namespace tenon::detail {
 
 /// A kernel that runs bodies. On streams it gives theirs what the bodies do, and is told, recorded and refused as their kernels are.
-class kernel_of_bodies : public kernel, public ends_when_told {
+class kernel_of_bodies : public kernel, public device_loop {
 public:
     bool may_be_recorded() const override {
         return std::all_of(bodies_.begin(), bodies_.end(), [](const auto& b) { return b.prepared->may_be_recorded(); });
@@ -36,7 +36,7 @@ public:
     void tell_to_end(std::byte* told) const noexcept override {
         if (repeats_on_device_) end_in(told).store(1, std::memory_order_relaxed);
         for (const own_body& b : bodies_)
-            if (const auto* const endless = dynamic_cast<const ends_when_told*>(b.prepared.get()))
+            if (const auto* const endless = dynamic_cast<const device_loop*>(b.prepared.get()))
                 endless->tell_to_end(told + b.told);
     }
     bool may_refuse() const override {

@@ -7,7 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/body.hpp>
-#include <tenon/op/ends_when_told.hpp>
+#include <tenon/op/device_loop.hpp>
 #include <tenon/runtime/body/body_tape.hpp>
 #include <tenon/runtime/body/plan_body.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
@@ -47,7 +47,7 @@ inline plan_options options_of(const plan_options& o, int device) {
 }
 
 // Who runs it has all of what a run needs but pointers, which are kept here for the next run: a frame that has its arena from the kernel.
-class executable_body final : public prepared_body, public ends_when_told {
+class executable_body final : public prepared_body, public device_loop {
 public:
     executable_body(std::shared_ptr<const body> of, type_list arguments, const plan_options& o) :
         of_(std::move(of)), home_(static_cast<std::size_t>(o.home)), p_(program_of(*of_, arguments, o.home), o) {
@@ -81,7 +81,7 @@ public:
     }
     void tell_to_end(std::byte* told) const noexcept override {
         for (std::size_t s = 0; s < p_.size(); ++s)
-            if (const auto* const endless = dynamic_cast<const ends_when_told*>(p_.operations[s].kernel))
+            if (const auto* const endless = dynamic_cast<const device_loop*>(p_.operations[s].kernel))
                 endless->tell_to_end(told + told_[s]);
     }
     bool may_refuse() const override { return may_refuse_; }

@@ -12,7 +12,7 @@
 
 #include <tenon/concurrency/spin_lock.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
-#include <tenon/op/ends_when_told.hpp>
+#include <tenon/op/device_loop.hpp>
 #include <tenon/op/step.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/runtime/device/device.hpp>
@@ -207,7 +207,7 @@ private:
     bool changed_ = false; // which was told before that was known
 
     const tenon::step* endless_in_ = nullptr; // the step, until it has ended
-    std::vector<std::pair<const ends_when_told*, std::byte*>>
+    std::vector<std::pair<const device_loop*, std::byte*>>
         endless_; // kernels that a device may be told to end, and where
 };
 

@@ -35,8 +35,7 @@ TENON_INLINE executor::executor(const executable& p, shared_arenas* shared) : p_
     givable_.reserve(nodes);
     batch_.reserve(nodes);
     for (std::size_t s = 0; s < p.size(); ++s)
-        if (const auto* const endless = dynamic_cast<const ends_when_told*>(p.operations[s].kernel);
-            endless && f_.told[s])
+        if (const auto* const endless = dynamic_cast<const device_loop*>(p.operations[s].kernel); endless && f_.told[s])
             endless_.emplace_back(endless, f_.told[s].get());
     used_.resize(p.streams.size());
     closed_.resize(p.streams.size());
