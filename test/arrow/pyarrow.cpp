@@ -135,15 +135,15 @@ std::vector<float> listed(const tn::array<float, tn::shape<tn::dyn>>& a) { retur
 TEST_CASE("tables of pyarrow with structs, also in lists and maps, are read by the names of fields") {
     if (!folder()) return;
     const std::string in = folder();
-    const std::vector<std::string> names{"before",     "place.city", "place.at.x", "place.at.y", "place.zip", "path.x",
-                                         "path.y",     "tags.key",   "tags.value", "pair.x",     "pair.y",    "money",
-                                         "a.b"};
-    const auto columns = tn::data::columns<std::int64_t, std::string, float, std::int32_t, some_floats, some_floats,
-                                           tn::component<std::string, tn::shape<tn::dyn>>,
-                                           tn::component<std::int64_t, tn::shape<tn::dyn>>,
-                                           tn::component<float, tn::shape<2>>, double, std::int8_t>(
-        "before", "place.city", "place.at.y", "place.zip", "path.x", "path.y", "tags.key", "tags.value", "pair.x",
-        "money", "a.b");
+    const std::vector<std::string> names{"before", "place.city", "place.at.x", "place.at.y", "place.zip",
+                                         "path.x", "path.y",     "tags.key",   "tags.value", "pair.x",
+                                         "pair.y", "money",      "a.b"};
+    const auto columns =
+        tn::data::columns<std::int64_t, std::string, float, std::int32_t, some_floats, some_floats,
+                          tn::component<std::string, tn::shape<tn::dyn>>,
+                          tn::component<std::int64_t, tn::shape<tn::dyn>>, tn::component<float, tn::shape<2>>, double,
+                          std::int8_t>("before", "place.city", "place.at.y", "place.zip", "path.x", "path.y",
+                                       "tags.key", "tags.value", "pair.x", "money", "a.b");
     tn::data::table_read_options o;
     o.defaults.resize(11);
     o.defaults[1] = "nowhere";
@@ -154,8 +154,8 @@ TEST_CASE("tables of pyarrow with structs, also in lists and maps, are read by t
         const auto set = parquet ? tn::data::parquet(in + "/nested.parquet", columns, o)
                                  : tn::data::arrow_file(in + "/nested.arrow", columns, o);
         std::vector<std::string> found;
-        for (const auto& c :
-             parquet ? tn::data::parquet_columns(in + "/nested.parquet") : tn::data::arrow_columns(in + "/nested.arrow"))
+        for (const auto& c : parquet ? tn::data::parquet_columns(in + "/nested.parquet")
+                                     : tn::data::arrow_columns(in + "/nested.arrow"))
             found.push_back(c.name);
         CHECK(found == names);
         std::int64_t i = 0;
@@ -193,7 +193,8 @@ TEST_CASE("tables of pyarrow with structs, also in lists and maps, are read by t
             for (int k = 0; k < 3; ++k) (void)it.next();
         });
     };
-    CHECK(contains(refused("place"), "column \"place\" is a struct, whose fields are columns; its columns are \"before\""));
+    CHECK(contains(refused("place"),
+                   "column \"place\" is a struct, whose fields are columns; its columns are \"before\""));
     CHECK(contains(refused("place.country"), "there is no column called \"place.country\""));
     CHECK(contains(refused("place.zip"), "column \"place.zip\" is int32, and the component string"));
     CHECK(contains(refused("place.city"), "row 0 of row group 0, column \"place.city\": it is null"));

@@ -143,9 +143,8 @@ TEST_CASE("fields of structs are columns whose names have points, written and re
                        (void)tn::data::parquet("t", tn::data::columns<float>({"x", "y"}));
                    }),
                    "parquet: 2 names for one component, which is one column"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([] {
-                       (void)tn::data::parquet("t", tn::data::columns<float>("x"), {.columns = {"x"}});
-                   }),
+    CHECK(contains(message_of<tn::invalid_argument_error>(
+                       [] { (void)tn::data::parquet("t", tn::data::columns<float>("x"), {.columns = {"x"}}); }),
                    "columns<..> names the columns; leave `columns` empty"));
 }
 

@@ -26,6 +26,7 @@ if ! why=$("$python" -c 'import onnxruntime' 2>&1); then
     exit 0
 fi
 "$python" "$here/networks.py" "$folder/networks" 2>/dev/null
+PYTHONDONTWRITEBYTECODE=1 "$python" "$here/older.py" "$folder/networks" 2>/dev/null
 for again in "" 1; do
     TENON_ONNX_NETWORKS=$folder/networks TENON_ONNX_AGAIN=$again "$1" --test-case="networks as others export them" >"$folder/said" ||
         { cat "$folder/said"; exit 1; }

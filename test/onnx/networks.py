@@ -280,6 +280,19 @@ def volume():
     return g.graph("volume", [value("x", FLOAT, "n", 2, 6, 8, 8)], [value("y", FLOAT, "n", 1, 6, 8, 8)]), {"x": g.random.normal(size=(2, 2, 6, 8, 8)).astype("float32")}
 
 
+def save(folder, name, model, inputs, results):
+    """What test/onnx/cases.cpp reads."""
+    place = os.path.join(folder, name)
+    os.makedirs(place)
+    onnx.save(model, os.path.join(place, "model.onnx"))
+    with open(os.path.join(place, "inputs"), "w") as f:
+        f.writelines(i.name + "\n" for i in model.graph.input)
+    for i, given in enumerate(model.graph.input):
+        numpy.save(os.path.join(place, f"in{i}.npy"), inputs[given.name])
+    for i, y in enumerate(results):
+        numpy.save(os.path.join(place, f"out{i}.npy"), y)
+
+
 def main(folder):
     makers = [residual, mobile, up_and_down, transformer, triangle_mask, detector, decoder, branches, experts, sound, quantised, volume]
     made = {m.__name__: m() for m in makers}
@@ -288,16 +301,9 @@ def main(folder):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
         onnx.checker.check_model(model)
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        place = os.path.join(folder, name)
-        os.makedirs(place)
-        onnx.save(model, os.path.join(place, "model.onnx"))
-        with open(os.path.join(place, "inputs"), "w") as f:
-            f.writelines(i.name + "\n" for i in graph.input)
-        for i, given in enumerate(graph.input):
-            numpy.save(os.path.join(place, f"in{i}.npy"), inputs[given.name])
-        for i, y in enumerate(session.run(None, inputs)):
-            numpy.save(os.path.join(place, f"out{i}.npy"), y)
+        save(folder, name, model, inputs, session.run(None, inputs))
     print(f"{len(made)} networks")
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

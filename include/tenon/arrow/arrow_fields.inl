@@ -74,15 +74,13 @@ inline std::vector<leaf_column> leaves_in(const ::arrow::Schema& schema) {
 inline std::shared_ptr<::arrow::Array> rows_of_leaf(std::shared_ptr<::arrow::Array> a,
                                                     std::span<const std::string> fields) {
     if (fields.empty()) return a;
-    while (a->type_id() == ::arrow::Type::EXTENSION)
-        a = static_cast<const ::arrow::ExtensionArray&>(*a).storage();
+    while (a->type_id() == ::arrow::Type::EXTENSION) a = static_cast<const ::arrow::ExtensionArray&>(*a).storage();
     if (a->type_id() == ::arrow::Type::STRUCT) {
         const int at = static_cast<const ::arrow::StructType&>(*a->type()).GetFieldIndex(fields[0]);
         auto field = at < 0 ? ::arrow::Result<std::shared_ptr<::arrow::Array>>(::arrow::Status::Invalid("no field"))
                             : static_cast<const ::arrow::StructArray&>(*a).GetFlattenedField(at);
         if (!field.ok())
-            throw invalid_argument_error("a struct has not one field " + fields[0] + ": " +
-                                         field.status().ToString());
+            throw invalid_argument_error("a struct has not one field " + fields[0] + ": " + field.status().ToString());
         return rows_of_leaf(std::move(field).ValueUnsafe(), fields.subspan(1));
     }
     // The lists stay where they are, and hold the field alone.

@@ -162,8 +162,7 @@ private:
             f();
         } catch (const error& e) {
             throw_error(e, where() + ", row " + std::to_string(first_ + at_) + " of " + source_->unit() + " " +
-                               std::to_string(group_) + ", column " +
-                               shown_text(leaves_[c].name) + ": " + e.what());
+                               std::to_string(group_) + ", column " + shown_text(leaves_[c].name) + ": " + e.what());
         }
     }
 

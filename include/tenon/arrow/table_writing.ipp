@@ -165,7 +165,8 @@ public:
     // Whether there is room for column c. `path`: its name, by whose points it is a field of structs; empty: it is a field `name` here.
     bool add(std::string_view path, const std::string& name, std::size_t c) {
         const std::size_t point = path.find('.');
-        const std::string here(point == path.npos ? (path.empty() ? std::string_view(name) : path) : path.substr(0, point));
+        const std::string here(point == path.npos ? (path.empty() ? std::string_view(name) : path)
+                                                  : path.substr(0, point));
         auto at = std::find_if(fields_.begin(), fields_.end(), [&](const field& f) { return f.name == here; });
         const bool inner = point != path.npos;
         if (at == fields_.end()) {

@@ -49,7 +49,7 @@ struct onnx_model {
     const any_tensor& output(const std::string& name) const;
 };
 
-/// Adds the nodes of a model of operator set 7 or later to the graph in scope. Inputs are placeholders; sizes that have a name in
+/// Adds the nodes of a model, of any operator set, to the graph in scope. Inputs are placeholders; sizes that have a name in
 /// the model (dim_param) have that name, those that are not said are known in the step. Images are [batch, channels, height, width] at
 /// the model's inputs and outputs, as ONNX has them; between convolutions they are kept as Tenon's are. Tensors in files beside the
 /// model are read.

@@ -30,10 +30,11 @@ TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
         std::unordered_map<std::string, handler> table;
         for (const auto& family :
              {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(),
-              flow_operators(),      index_operators(),     layer_operators(),       norm_operators(),
-              pool_operators(),      quantized_operators(), random_operators(),      recurrent_operators(),
-              reduction_operators(), resize_operators(),    sampling_operators(),    scatter_operators(),
-              shape_operators(),     signal_operators(),    training_operators(),    window_operators()})
+              flow_operators(),      forgotten_operators(), index_operators(),       layer_operators(),
+              learned_operators(),   norm_operators(),      pool_operators(),        quantized_operators(),
+              random_operators(),    recurrent_operators(), reduction_operators(),   resize_operators(),
+              sampling_operators(),  scatter_operators(),   shape_operators(),       signal_operators(),
+              training_operators(),  tree_operators(),      window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
     }();
@@ -68,11 +69,6 @@ inline void count_unknown(const std::vector<node_message>& nodes, const std::set
 
 // A constant of few elements is one of the body that uses it, too, so that what is computed of it is known there.
 inline constexpr std::int64_t max_copied = 64;
-
-// A model of operators of other domains needs no operator set of ONNX's own.
-inline bool only_other_domains(const graph_message& g) {
-    return std::all_of(g.nodes.begin(), g.nodes.end(), [](const node_message& n) { return n.op != operator_of(n); });
-}
 
 TENON_INLINE value& importer::find(const std::string& name) {
     const auto found = values_.find(name);
@@ -308,9 +304,6 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
         throw unimplemented_error(who_ + ": the model has operators that are not read: " + list +
                                   "; onnx_operators() lists those that are");
     }
-    if (m.opset < 7 && !(m.opset == 0 && only_other_domains(m.graph)))
-        throw unimplemented_error(who_ + ": the model is of operator set " + std::to_string(m.opset) +
-                                  "; 7 and later are read (onnx.version_converter makes such of it)");
     levels_.emplace_back();
     onnx_model result;
     result.producer = m.producer;
@@ -363,7 +356,8 @@ inline const any_tensor& find_named(const std::string& name, const std::vector<s
 inline onnx_model read_onnx_from(std::string_view bytes, const onnx_read_options& o, const std::string& who,
                                  const std::string& folder) {
     const onnx::model_message m = onnx::read_model(bytes, who);
-    return onnx::importer(o, who, folder, m.opset).read(m);
+    // Models that are older than sets of operators are of the first one.
+    return onnx::importer(o, who, folder, m.opset == 0 && m.ir_version < 3 ? 1 : m.opset).read(m);
 }
 } // namespace detail
 
@@ -402,8 +396,10 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 #include <tenon/onnx/read/onnx_elementwise_ops.ipp>
 #include <tenon/onnx/read/onnx_feature_ops.ipp>
 #include <tenon/onnx/read/onnx_flow_ops.ipp>
+#include <tenon/onnx/read/onnx_forgotten_ops.ipp>
 #include <tenon/onnx/read/onnx_index_ops.ipp>
 #include <tenon/onnx/read/onnx_layer_ops.ipp>
+#include <tenon/onnx/read/onnx_learned_ops.ipp>
 #include <tenon/onnx/read/onnx_norm_ops.ipp>
 #include <tenon/onnx/read/onnx_pool_ops.ipp>
 #include <tenon/onnx/read/onnx_quantized_ops.ipp>
@@ -416,5 +412,6 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 #include <tenon/onnx/read/onnx_shape_ops.ipp>
 #include <tenon/onnx/read/onnx_signal_ops.ipp>
 #include <tenon/onnx/read/onnx_training_ops.ipp>
+#include <tenon/onnx/read/onnx_tree_ops.ipp>
 #include <tenon/onnx/read/onnx_window_ops.ipp>
 #endif

@@ -96,8 +96,10 @@ std::vector<entry> detection_operators();
 std::vector<entry> elementwise_operators();
 std::vector<entry> feature_operators();
 std::vector<entry> flow_operators();
+std::vector<entry> forgotten_operators();
 std::vector<entry> index_operators();
 std::vector<entry> layer_operators();
+std::vector<entry> learned_operators();
 std::vector<entry> norm_operators();
 std::vector<entry> pool_operators();
 std::vector<entry> quantized_operators();
@@ -110,6 +112,7 @@ std::vector<entry> scatter_operators();
 std::vector<entry> shape_operators();
 std::vector<entry> signal_operators();
 std::vector<entry> training_operators();
+std::vector<entry> tree_operators();
 std::vector<entry> window_operators();
 
 // What several of them use.
@@ -143,6 +146,12 @@ any_tensor part_along(const any_tensor& x, int axis, std::int64_t from, std::int
 std::int64_t within(const call& c, std::int64_t n, std::int64_t least, std::int64_t most, const char* what);
 /// The number that a size is, or what says that it must be known.
 std::int64_t number_of(const call& c, const extent& e, const char* what);
+/// The elements of an attribute that has numbers or a tensor of them, whichever is there; none: neither is.
+std::vector<double> numbers_of(const call& c, const char* list, const char* tensor);
+/// What ONNX's learned models do to their scores, [n, classes], by its name; refuses others.
+any_tensor transformed_scores(const call& c, const any_tensor& scores, const std::string& how);
+/// For each row of the scores the label of the largest: that of an attribute classlabels_*.
+void give_labels(const call& c, const any_tensor& scores);
 /// Clamped to what an integer type holds, and cast.
 any_tensor saturated_cast(const any_tensor& x, element_type to);
 

@@ -85,12 +85,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     o.decoded_rows = data[0] & 4 ? 2 : 100;
     const bool parquet = data[0] & 1;
     // Of structs, lists of structs, and maps.
-    const auto nested =
-        tn::data::columns<std::int32_t, float, tn::component<std::string, tn::shape<2>>,
-                          tn::component<std::int32_t, tn::shape<2>>>("s.a", "s.t.b", "l.c", "m.value");
+    const auto nested = tn::data::columns<std::int32_t, float, tn::component<std::string, tn::shape<2>>,
+                                          tn::component<std::int32_t, tn::shape<2>>>("s.a", "s.t.b", "l.c", "m.value");
     const auto set =
         data[0] & 8
-            ? (parquet ? tn::data::parquet("fuzz://0", nested, o) : tn::data::arrow_file("fuzz://0", nested, o)).untyped()
+            ? (parquet ? tn::data::parquet("fuzz://0", nested, o) : tn::data::arrow_file("fuzz://0", nested, o))
+                  .untyped()
             : (parquet ? tn::data::parquet<row>("fuzz://0", o) : tn::data::arrow_file<row>("fuzz://0", o)).untyped();
     tn::data_run singly(set);
     const seen all = go_through(singly, 0);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
@@ -26,12 +29,25 @@ template <class F> void each(const call& c, F&& f, int output = 0) {
     else c.give(f(c.x()), output);
 }
 
-// Operand i with channels last beside an image that is: scalars, images, and what is broadcast to them along channels and on.
+// Operand i. Before set 7 an axis says where the second one's dimensions stand in the first's, and slopes are of channels.
+inline any_tensor operand(const call& c, int i) {
+    const any_tensor t = c.x(i);
+    const bool slopes = c.node().op == "PRelu" && t.rank() == 1 && !(t.extents()[0] == extent(1));
+    if (i != 1 || c.opset() >= 7 || t.rank() == 0 || !(slopes || c.attribute("axis"))) return t;
+    const int rank = c.is_last(0) ? 4 : c.x(0).rank(), axis = axis_in(c, slopes ? 1 : c.integer("axis", 0), rank);
+    if (axis + t.rank() > rank)
+        c.wrong("its second input, of " + std::to_string(t.rank()) +
+                " dimensions, does not lie within the first from axis " + std::to_string(axis) + " on");
+    std::vector<std::int64_t> sizes = copied_sizes(0, t.rank());
+    sizes.resize(static_cast<std::size_t>(rank - axis), 1);
+    return reshaped(t, sizes);
+}
+// The same with channels last beside an image that is: scalars, images, and what is broadcast to them along channels and on.
 inline std::optional<any_tensor> beside_last(const call& c, int i) {
     if (c.is_last(i)) return c.last(i);
-    const any_tensor t = c.x(i);
+    const any_tensor t = operand(c, i);
     if (t.rank() == 0) return t;
-    if (t.rank() == 4) return c.last(i);
+    if (t.rank() == 4) return c.x(i).rank() == 4 ? c.last(i) : untyped::transpose(t, {0, 2, 3, 1});
     if (t.rank() == 3) return untyped::transpose(t, {1, 2, 0});
     return std::nullopt;
 }
@@ -53,7 +69,7 @@ template <class F> void together(const call& c, F&& f) {
         if (static_cast<int>(xs.size()) == c.inputs()) return c.give_last(f(xs));
         xs.clear();
     }
-    for (int i = 0; i < c.inputs(); ++i) xs.push_back(c.x(i));
+    for (int i = 0; i < c.inputs(); ++i) xs.push_back(operand(c, i));
     c.give(f(xs));
 }
 
@@ -95,6 +111,14 @@ inline element_type wanted_type(const call& c, std::int64_t data_type) {
     if (e == element_type::none || e == element_type::string)
         c.refuse("elements of ONNX's data type " + std::to_string(data_type) + " are asked for");
     return e;
+}
+
+// TensorProto.DataType in words.
+inline const std::array<std::string_view, 17>& names_of_types() {
+    static constexpr std::array<std::string_view, 17> names{
+        "UNDEFINED", "FLOAT",   "UINT8",  "INT8",   "UINT16", "INT16",     "INT32",      "INT64",   "STRING",
+        "BOOL",      "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
+    return names;
 }
 
 inline void cast_to(const call& c, element_type to) {
@@ -148,7 +172,9 @@ inline void celu(const call& c) {
     each(c, [&](const any_tensor& x) { return untyped::celu(x, alpha); });
 }
 inline void selu(const call& c) {
-    const double alpha = c.real("alpha", 1.67326319217681884765625), gamma = c.real("gamma", 1.05070102214813232421875);
+    const bool old = c.opset() < 6;
+    const double alpha = c.real("alpha", old ? 1.6732 : 1.67326319217681884765625),
+                 gamma = c.real("gamma", old ? 1.0507 : 1.05070102214813232421875);
     each(c, [&](const any_tensor& x) { return untyped::multiply(untyped::elu(x, alpha), scalar_like(gamma, x)); });
 }
 inline any_tensor hard_sigmoid_of(const any_tensor& x, double alpha, double beta) {
@@ -232,7 +258,12 @@ inline void mean(const call& c) {
 }
 inline void cast(const call& c) {
     if (c.integer("saturate", 1) == 0) c.refuse("saturate = 0, which elements of 8 bits have");
-    cast_to(c, wanted_type(c, c.integer("to", 0)));
+    const attribute_message* to = c.attribute("to");
+    if (!to || to->type != attribute_message::text) return cast_to(c, wanted_type(c, c.integer("to", 0)));
+    const auto& names = names_of_types(); // before set 6
+    const auto named = std::find(names.begin(), names.end(), to->s);
+    if (named == names.end()) c.wrong("it converts to \"" + to->s + "\", which is no element type");
+    cast_to(c, wanted_type(c, named - names.begin()));
 }
 inline void cast_like(const call& c) { cast_to(c, c.x(1).element()); }
 inline void bit_cast(const call& c) {

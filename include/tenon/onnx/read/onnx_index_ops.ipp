@@ -123,7 +123,9 @@ inline void slice(const call& c) {
 inline void pad(const call& c) {
     any_tensor x = c.x();
     const int rank = x.rank();
-    const std::vector<std::int64_t> pads = c.has(1) ? c.integers(1, "the paddings") : c.integers("pads");
+    const std::vector<std::int64_t> pads = c.has(1)              ? c.integers(1, "the paddings")
+                                           : c.attribute("pads") ? c.integers("pads")
+                                                                 : c.integers("paddings"); // of set 1
     std::vector<std::int64_t> axes;
     if (c.has(3)) axes = c.integers(3, "the axes");
     else

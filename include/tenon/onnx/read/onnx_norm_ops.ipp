@@ -29,9 +29,10 @@ inline any_tensor wide(const any_tensor& x) {
 inline void batch_normalization(const call& c) {
     const bool training = c.opset() >= 14 && c.integer("training_mode", 0) != 0;
     if (!training && c.wants(1)) c.refuse("running means, which training gives");
-    const bool image = c.is_last(0) || c.x().rank() == 4;
+    const bool each = c.integer("spatial", 1) == 0; // before set 9: of each place of an image by itself
+    const bool image = !each && (c.is_last(0) || c.x().rank() == 4);
     const any_tensor x = image ? c.last() : c.x();
-    const auto beside = [&](const any_tensor& t) { return image ? t : beside_channels(t, x.rank()); };
+    const auto beside = [&](const any_tensor& t) { return image || each ? t : beside_channels(t, x.rank()); };
     any_tensor mean = c.x(3), variance = c.x(4);
     if (training) { // with its own, which the running ones follow
         index_list others;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_windows.hpp>
 #include <tenon/ops/control/sized.hpp>
@@ -198,12 +199,21 @@ inline void average_pool(const call& c) {
     const any_tensor sum = w.sum_of_places([](const any_tensor& x) { return x; });
     c.give(untyped::divide(sum, w.counts(all, sum.element())));
 }
+// Before set 2 it is a fraction.
+inline double order_of_norm(const call& c) {
+    const attribute_message* p = c.attribute("p");
+    const double n = !p                                   ? 2
+                     : p->type == attribute_message::real ? static_cast<double>(p->f)
+                                                          : static_cast<double>(p->i);
+    if (!(n >= 1 && n <= 1 << 20)) c.wrong("p is " + detail::text_of_number(n) + "; it may be from 1 to 2^20");
+    return n;
+}
 inline any_tensor to_power(const any_tensor& x, double p) { // of what is not negative
     return p == 1 ? x : p == 2 ? untyped::multiply(x, x) : untyped::pow(x, scalar_like(p, x));
 }
 inline void norm_pool(const call& c) {
     const pool_windows w(c);
-    const auto p = static_cast<double>(within(c, c.integer("p", 2), 1, 1 << 20, "p"));
+    const double p = order_of_norm(c);
     const any_tensor sum = w.sum_of_places([&](const any_tensor& x) { return to_power(untyped::abs(x), p); });
     c.give(p == 2 ? untyped::sqrt(sum) : to_power(sum, 1 / p));
 }
@@ -217,7 +227,7 @@ template <any_tensor (*F)(const any_tensor&, const index_list&, bool)> void glob
 }
 inline void global_norm_pool(const call& c) {
     const any_tensor x = c.x();
-    const auto p = static_cast<double>(within(c, c.integer("p", 2), 1, 1 << 20, "p"));
+    const double p = order_of_norm(c);
     index_list axes;
     for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
     c.give(axes.count == 0 ? untyped::abs(x) : to_power(untyped::sum(to_power(untyped::abs(x), p), axes, true), 1 / p));

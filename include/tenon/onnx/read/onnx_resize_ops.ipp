@@ -137,6 +137,8 @@ struct resize_request {
         if (c.has(3)) sizes = c.integers(3, "the new sizes");
         if (c.has(scale_input) && sizes.empty()) scales = reals(scale_input, "the scales");
         else if (const attribute_message* a = c.attribute("scales")) scales.assign(a->floats.begin(), a->floats.end());
+        else if (c.attribute("height_scale") && rank == 4) // of set 1
+            scales = {1, 1, c.real("height_scale", 1), c.real("width_scale", 1)};
         if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size())
             c.wrong("it says " + std::to_string(sizes.empty() ? scales.size() : sizes.size()) + " sizes for " +
                     std::to_string(axes.size()) + " dimensions");

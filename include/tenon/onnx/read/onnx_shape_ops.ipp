@@ -234,7 +234,15 @@ inline void expand(const call& c) {
 
 inline void tile(const call& c) {
     const any_tensor x = c.x();
-    c.give(untyped::tile(x, index_list(c.integers(1, "the repeats"))));
+    if (c.inputs() != 3) return c.give(untyped::tile(x, index_list(c.integers(1, "the repeats"))));
+    // Of set 1: how often, and along which axis, of x's type.
+    const double n = c.real(1, "how often it is repeated"), axis = c.real(2, "the axis");
+    if (!(n >= 0 && n < 1e9) || !(std::abs(axis) <= max_rank))
+        c.wrong("it is repeated " + detail::text_of_number(n) + " times along axis " + detail::text_of_number(axis));
+    std::vector<std::int64_t> repeats(static_cast<std::size_t>(x.rank()), 1);
+    repeats[static_cast<std::size_t>(axis_in(c, static_cast<std::int64_t>(axis), x.rank()))] =
+        static_cast<std::int64_t>(n);
+    c.give(untyped::tile(x, index_list(repeats)));
 }
 
 inline void constant(const call& c) {
