@@ -179,8 +179,21 @@ TEST_CASE("npy: a bool is any byte but 0") {
           array<bool>{false, true, true});
 }
 
-TEST_CASE("npy: elements that are no numbers are refused by name") {
-    CHECK(contains(said<tn::unimplemented_error>(texts), "read_npy: 'bytes': it holds elements of NumPy's type '<U2'"));
+TEST_CASE("npy: texts are UTF-8, bytes stay, and zeros at their ends are none") {
+    CHECK(parse(texts) == array<std::string>{"a", "bc"});
+    const std::string wide = written(1, ">U3", "(2, 1)", "\0\0\0a\0\0\0\xe4\0\0\x20\xac\0\1\xf6\0\0\0\0z\0\0\0\0"s);
+    CHECK(parse(wide) ==
+          tn::any_array(array<std::string>{"a\xc3\xa4\xe2\x82\xac", "\xf0\x9f\x98\x80z"}.untyped()).reshape({2, 1}));
+    CHECK(parse(written(1, "|S2", "(3,)", "ab\0c\xff\0"s)) == array<std::string>{"ab", "\0c"s, "\xff"});
+    CHECK(parse(written(1, "<U1", "()", "x\0\0\0"s)).extents() == extents{});
+    CHECK(parse(written(1, "<U1", "(0,)", "")).extents() == extents{0});
+    CHECK(contains(said<tn::data_loss_error>(written(1, "<U1", "(2,)", "x\0\0\0\0\xd8\0\0"s)),
+                   "text 1 has character number 55296, which Unicode has not"));
+    CHECK(contains(said<tn::unimplemented_error>(written(1, "<U0", "(1000000,)", "")), "'<U0'"));
+    CHECK(contains(said<tn::unimplemented_error>(written(1, "|S1", "(1, 2)", "ab", "True")), "lie by columns"));
+}
+
+TEST_CASE("npy: elements that are no numbers and no texts are refused by name") {
     CHECK(contains(said<tn::unimplemented_error>(complexes), "'<c16'"));
     CHECK(contains(
         said<tn::unimplemented_error>(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),

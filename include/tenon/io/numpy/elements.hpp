@@ -16,6 +16,10 @@ namespace tenon::detail {
 any_array read_elements(readable_file& from, const tensor_type& type, const std::string& name, std::int64_t there,
                         bool exact);
 
+/// Rows of units, zeros at the end of each left out, as texts: of uint8 bytes, of uint32 Unicode's code points, which become UTF-8.
+/// data_loss_error, naming `name`, where one is none.
+any_array texts_of_units(const any_array& units, std::int64_t each, const std::string& name);
+
 /// Turns the bytes of each element around.
 void swap_bytes(any_array& a);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -45,6 +46,47 @@ TENON_INLINE any_array read_elements(readable_file& from, const tensor_type& typ
     }
     if (unsigned char more = 0; from.read(&more, 1) != 0) throw data_loss_error(say("more follow"));
     return a;
+}
+
+inline void append_utf8(std::string& to, std::uint32_t c) {
+    const auto follow = [&](int shift) { to += static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
+    if (c < 0x80) to += static_cast<char>(c);
+    else if (c < 0x800) {
+        to += static_cast<char>(0xC0 | c >> 6);
+        follow(0);
+    } else if (c < 0x10000) {
+        to += static_cast<char>(0xE0 | c >> 12);
+        follow(6);
+        follow(0);
+    } else {
+        to += static_cast<char>(0xF0 | c >> 18);
+        follow(12);
+        follow(6);
+        follow(0);
+    }
+}
+
+TENON_INLINE any_array texts_of_units(const any_array& units, std::int64_t each, const std::string& name) {
+    any_array texts(element_type::string, {units.elements() / each});
+    auto* text = texts.data<std::string>();
+    const auto all = [&]<class T>(const T* unit) {
+        for (std::int64_t i = 0; i < texts.elements(); ++i, unit += each, ++text) {
+            std::int64_t n = each;
+            while (n > 0 && unit[n - 1] == 0) --n;
+            if constexpr (sizeof(T) == 1)
+                text->assign(reinterpret_cast<const char*>(unit), static_cast<std::size_t>(n));
+            else
+                for (std::int64_t k = 0; k < n; ++k) {
+                    if (unit[k] > 0x10FFFF || (unit[k] >= 0xD800 && unit[k] < 0xE000))
+                        throw data_loss_error("'" + name + "': text " + std::to_string(i) + " has character number " +
+                                              std::to_string(unit[k]) + ", which Unicode has not");
+                    append_utf8(*text, unit[k]);
+                }
+        }
+    };
+    if (units.element() == element_type::uint8) all(units.data<std::uint8_t>());
+    else all(units.data<std::uint32_t>());
+    return texts;
 }
 
 TENON_INLINE void swap_bytes(any_array& a) {

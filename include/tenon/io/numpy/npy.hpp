@@ -14,12 +14,12 @@ namespace tenon {
 
 struct file_mark;
 
-/// Reads an array of bools, integers, halfs, floats or doubles, of either byte order, stored by rows or by columns (Fortran); by
+/// Reads an array of bools, integers, halfs, floats, doubles or texts (U, which become UTF-8, and S), of either byte order, stored by rows or by columns (Fortran); by
 /// rows in memory. Packed files (gzip, zlib, zstd) too.
 ///
 /// Throws not_found_error (and permission_denied_error, ...) when the file cannot be opened, invalid_argument_error when it is no
 /// .npy file, data_loss_error when it is cut off, has more bytes than it should, or is damaged, unimplemented_error for other
-/// elements: texts, complex numbers, dates, objects, records.
+/// elements: complex numbers, dates, objects, records.
 any_array read_npy(const std::string& path);
 /// The same from memory; `name` stands in messages.
 any_array parse_npy(std::span<const std::byte> bytes, const std::string& name = "npy data");

@@ -33,9 +33,21 @@ TENON_INLINE any_array read_npy_from(readable_file& from, const std::string& nam
     const npy_header h =
         read_npy_header([&](char* to, std::size_t bytes) { return read_fully(from, to, bytes); },
                         [&](const std::string& what) { return "'" + name + "': " + what; }, header_bytes);
+    const bool texts = h.text_units > 0;
+    tensor_type stored = h.type;
+    if (texts) {
+        if (h.fortran && h.type.extents.rank() > 1)
+            throw unimplemented_error("'" + name + "': its texts, " + to_string(h.type) +
+                                      ", lie by columns (Fortran); write numpy.ascontiguousarray(x)");
+        if (h.type.extents.rank() == max_rank)
+            throw unimplemented_error("'" + name + "': texts of " + std::to_string(max_rank) + " dimensions");
+        stored.element = h.wide ? element_type::uint32 : element_type::uint8;
+        stored.extents.push_back(h.text_units);
+    }
     any_array a =
-        read_elements(from, h.type, name, there < 0 ? -1 : there - static_cast<std::int64_t>(header_bytes), exact);
+        read_elements(from, stored, name, there < 0 ? -1 : there - static_cast<std::int64_t>(header_bytes), exact);
     if (h.swapped) swap_bytes(a);
+    if (texts) return texts_of_units(a, h.text_units, name).reshape(h.type.extents);
     if (h.type.element == element_type::boolean) { // any other byte is no bool
         auto* const bytes = static_cast<unsigned char*>(a.data());
         for (std::size_t i = 0; i < a.bytes(); ++i) bytes[i] = bytes[i] != 0;
@@ -90,6 +102,7 @@ TENON_INLINE any_array map_npy(const std::string& path) {
             return n;
         },
         say, header_bytes);
+    if (h.text_units > 0) throw unimplemented_error(say("it has texts; read_npy reads them"));
     if (h.fortran && h.type.extents.rank() > 1)
         throw unimplemented_error(say("its elements lie by columns (Fortran); read_npy reads them"));
     if (h.swapped) throw unimplemented_error(say("its elements are of the other byte order; read_npy reads them"));

@@ -17,6 +17,7 @@ inline tensor_type read_type_of_idx(const auto& read, const auto& say) {
 inline tensor_type read_type_of_npy(const auto& read, const auto& say) {
     std::size_t header_bytes = 0;
     const npy_header h = read_npy_header(read, say, header_bytes);
+    if (h.text_units > 0) throw unimplemented_error(say("its elements are texts, which read_npy reads, all at once"));
     if (h.fortran && h.type.extents.rank() > 1)
         throw unimplemented_error(
             say("the elements, " + to_string(h.type) +

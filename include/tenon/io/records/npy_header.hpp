@@ -29,6 +29,9 @@ inline constexpr npy_element npy_elements[] = {
 
 struct npy_header {
     tensor_type type;
+    std::int64_t text_units =
+        0; // of each text, where the elements are texts: characters of 4 bytes where `wide`, else bytes
+    bool wide = false;
     bool swapped = false; // the other byte order than the host's
     bool fortran = false;
 };
@@ -85,8 +88,9 @@ private:
         return t;
     }
     [[noreturn]] void other_elements(const std::string& which) const {
-        throw unimplemented_error(say_("it holds elements of NumPy's type " + which +
-                                       "; bools, integers and floating-point numbers of 2, 4 and 8 bytes can be read"));
+        throw unimplemented_error(
+            say_("it holds elements of NumPy's type " + which +
+                 "; bools, integers, floating-point numbers of 2, 4 and 8 bytes and texts can be read"));
     }
     bool element() {
         if (peek() == '[') other_elements("record (with fields)");
@@ -95,9 +99,21 @@ private:
         const bool ordered = order == '<' || order == '>' || order == '|' || order == '=';
         for (const npy_element& e : npy_elements)
             if (descr.substr(ordered) == e.code) header_.type.element = e.element;
-        if (header_.type.element == element_type::none) other_elements("'" + std::string(descr.substr(0, 40)) + "'");
+        if (header_.type.element == element_type::none && !texts(descr.substr(ordered)))
+            other_elements("'" + std::string(descr.substr(0, 40)) + "'");
         header_.swapped = order == (std::endian::native == std::endian::little ? '>' : '<');
         return true;
+    }
+    // "U12": texts of 12 characters, filled up with zeros; "S12": of 12 bytes.
+    bool texts(std::string_view code) {
+        if (code.size() < 2 || code.size() > 10 || (code[0] != 'U' && code[0] != 'S')) return false;
+        for (const char c : code.substr(1)) {
+            if (c < '0' || c > '9') return false;
+            header_.text_units = 10 * header_.text_units + (c - '0');
+        }
+        header_.wide = code[0] == 'U';
+        header_.type.element = element_type::string;
+        return header_.text_units > 0;
     }
     bool order() {
         (void)peek();
