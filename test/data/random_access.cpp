@@ -82,6 +82,8 @@ TEST_CASE("at(i) of rounds, windows and rows of batches") {
             comes_as_gone_through(tn::data::range(n).batch(3, {.drop_remainder = drop}).unbatch());
         }
     CHECK(ten.repeat().window<2>().at(7)(1) == 5);
+    CHECK(ten.window<4>({.shift = 3}).at(2)(3) == 9);
+    CHECK(ten.window<4>({.shift = 3}).size() == 3);
     const tn::array<float, tn::shape<tn::dyn, 2>> rows{{1, 2}, {3, 4}, {5, 6}};
     const auto mixed = tn::data::slices(rows).shuffle(3, {.seed = 2}).unbatch(); // two rows each, as the type says
     comes_as_gone_through(mixed);

@@ -145,10 +145,14 @@ public:
     }
     /// n elements along a new dimension 0 that follow one another, as `o` says how.
     template <auto Size = dyn> auto window(std::int64_t n, const window_options& o = {}) const {
-        return stacked_t<Size>(set_.window(n, o, detail::extent_of<Size>()));
+        static_assert(!detail::is_count<Size>, "tenon::data_set::window: write the number once: window<5>()");
+        if constexpr (detail::is_count<Size>) return same(set_);
+        else return stacked_t<Size>(set_.window(n, o, detail::extent_of<Size>()));
     }
-    template <auto N> auto window() const requires(detail::is_count<N>) {
-        return stacked_t<N>(set_.window(N, {.drop_remainder = true}, extent(N)));
+    /// The same of a number that the type says; a window that would be shorter is left out.
+    template <auto N> auto window(window_options o = {}) const requires(detail::is_count<N>) {
+        o.drop_remainder = true;
+        return stacked_t<N>(set_.window(N, o, extent(N)));
     }
 
     /// What f gives for each element: f takes a tensor for each component, and returns a tensor, an expression or a tuple of
