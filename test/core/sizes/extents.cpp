@@ -151,3 +151,16 @@ TEST_CASE("a list that is too long, and what is no size, are invalid_argument_er
     CHECK_THROWS_WITH_AS((void)tn::index_list(large), doctest::Contains("18446744073709551615 is given"),
                          invalid_argument_error);
 }
+
+TEST_CASE("a shared name of a size is held while anybody has it; it ends at a zero byte, as whoever reads it sees it") {
+    const std::size_t before = tn::detail::shared_size_names();
+    auto name = tn::share_size_name(std::string("rows_of_test\0and more", 21));
+    CHECK(std::string(name.get()) == "rows_of_test");
+    CHECK(name == tn::share_size_name("rows_of_test"));
+    auto held = tn::detail::holder_of_size_name(name.get());
+    CHECK(held == name);
+    name.reset();
+    CHECK(std::string(held.get()) == "rows_of_test");
+    held.reset();
+    CHECK(tn::detail::shared_size_names() == before);
+}
