@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// The sizes of attention as its kernels have them, and where its tensors lie. Device code reads this.
 
 namespace tenon {
