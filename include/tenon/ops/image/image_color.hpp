@@ -109,15 +109,29 @@ template <class X> decltype(auto) as_given(const X& x) {
     if constexpr (OperandOrIllShaped<X>) return any_tensor(as_tensor(x));
     else return (x);
 }
-/// What `make` makes of images and amounts, of which the types X are tensors', where Rule takes them.
-template <class Rule, class Images, class... X, class F, class... A>
+/// How much a colour is changed: a number, or a tensor, of a number for each image, say.
+template <class A>
+concept ColorAmount = OperandOrIllShaped<A> || std::is_convertible_v<const A&, number>;
+
+// What a rule judges: images, and an amount that is a tensor, which is the first of all.
+template <class Images, class... Amounts> struct colored_operands {
+    template <class Rule> using verdict = verdict_on_operands<Rule, Images>;
+    template <class Rule> static auto typed(any_tensor made) { return typed_by<Rule, Images>(std::move(made)); }
+};
+template <class Images, OperandOrIllShaped A, class... More> struct colored_operands<Images, A, More...> {
+    template <class Rule> using verdict = verdict_on_operands<Rule, Images, A>;
+    template <class Rule> static auto typed(any_tensor made) { return typed_by<Rule, Images, A>(std::move(made)); }
+};
+/// What `make` makes of images and amounts, where Rule takes them.
+template <class Rule, class Images, class F, class... A>
 auto colored(F make, const Images& images, const A&... amounts) {
     if constexpr (!has_colors<Images>) return ill_shaped{};
     else {
-        using verdict = verdict_on_operands<Rule, Images, X...>;
+        using operands = colored_operands<Images, A...>;
+        using verdict = typename operands::template verdict<Rule>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else return typed_by<Rule, Images, X...>(make(as_tensor(images), as_given(amounts)...));
+        else return operands::template typed<Rule>(make(as_tensor(images), as_given(amounts)...));
     }
 }
 
@@ -141,84 +155,47 @@ any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, con
 } // namespace untyped
 
 /// images + delta.
-template <OperandOrIllShaped X>
-auto adjust_brightness(const X& images, const number& delta, called_from here = caller()) {
-    const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_brightness_rule, X>(untyped::adjust_brightness, images, delta);
-}
-template <OperandOrIllShaped X, OperandOrIllShaped A>
+template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_brightness(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_brightness_rule, X, A>(untyped::adjust_brightness, images, delta);
+    return detail::colored<detail::adjust_brightness_rule>(untyped::adjust_brightness, images, delta);
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
-template <OperandOrIllShaped X>
-auto adjust_contrast(const X& images, const number& factor, called_from here = caller()) {
-    const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_contrast_rule, X>(untyped::adjust_contrast, images, factor);
-}
-template <OperandOrIllShaped X, OperandOrIllShaped A>
+template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_contrast(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_contrast_rule, X, A>(untyped::adjust_contrast, images, factor);
+    return detail::colored<detail::adjust_contrast_rule>(untyped::adjust_contrast, images, factor);
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
-template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta, called_from here = caller()) {
-    const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_hue_rule, X>(untyped::adjust_hue, images, delta);
-}
-template <OperandOrIllShaped X, OperandOrIllShaped A>
+template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_hue(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_hue_rule, X, A>(untyped::adjust_hue, images, delta);
+    return detail::colored<detail::adjust_hue_rule>(untyped::adjust_hue, images, delta);
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
-template <OperandOrIllShaped X>
-auto adjust_saturation(const X& images, const number& factor, called_from here = caller()) {
-    const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_saturation_rule, X>(untyped::adjust_saturation, images, factor);
-}
-template <OperandOrIllShaped X, OperandOrIllShaped A>
+template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_saturation(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
     static_assert(
         detail::has_colors<X>,
         "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_saturation_rule, X, A>(untyped::adjust_saturation, images, factor);
+    return detail::colored<detail::adjust_saturation_rule>(untyped::adjust_saturation, images, factor);
 }
 /// gain * images^gamma.
-template <OperandOrIllShaped X>
-auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1, called_from here = caller()) {
-    const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_gamma_rule, X>(untyped::adjust_gamma, images, gamma, gain);
-}
-template <OperandOrIllShaped X, OperandOrIllShaped A>
+template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::adjust_gamma_rule, X, A>(untyped::adjust_gamma, images, gamma, gain);
+    return detail::colored<detail::adjust_gamma_rule>(untyped::adjust_gamma, images, gamma, gain);
 }
 
 /// adjust_brightness by an amount for each image, even in [-most, most). The random functions throw invalid_argument_error
@@ -229,7 +206,7 @@ auto random_brightness(const X& images, double most, const seeded& o = {}, calle
     static_assert(
         detail::has_colors<X>,
         "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::random_brightness_rule, X>(untyped::random_brightness, images, most, o);
+    return detail::colored<detail::random_brightness_rule>(untyped::random_brightness, images, most, o);
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
@@ -238,7 +215,7 @@ auto random_contrast(const X& images, double low, double high, const seeded& o =
     static_assert(
         detail::has_colors<X>,
         "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::random_contrast_rule, X>(untyped::random_contrast, images, low, high, o);
+    return detail::colored<detail::random_contrast_rule>(untyped::random_contrast, images, low, high, o);
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
 template <OperandOrIllShaped X>
@@ -246,7 +223,7 @@ auto random_hue(const X& images, double most, const seeded& o = {}, called_from 
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::random_hue_rule, X>(untyped::random_hue, images, most, o);
+    return detail::colored<detail::random_hue_rule>(untyped::random_hue, images, most, o);
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
@@ -255,7 +232,7 @@ auto random_saturation(const X& images, double low, double high, const seeded& o
     static_assert(
         detail::has_colors<X>,
         "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::random_saturation_rule, X>(untyped::random_saturation, images, low, high, o);
+    return detail::colored<detail::random_saturation_rule>(untyped::random_saturation, images, low, high, o);
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
 template <OperandOrIllShaped X>
@@ -263,7 +240,7 @@ auto random_gamma(const X& images, double low, double high, const seeded& o = {}
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::random_gamma_rule, X>(untyped::random_gamma, images, low, high, o);
+    return detail::colored<detail::random_gamma_rule>(untyped::random_gamma, images, low, high, o);
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
@@ -272,7 +249,7 @@ template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_fr
     static_assert(
         detail::has_colors<X>,
         "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::rgb_to_grayscale_rule, X>(untyped::rgb_to_grayscale, images);
+    return detail::colored<detail::rgb_to_grayscale_rule>(untyped::rgb_to_grayscale, images);
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
@@ -280,14 +257,14 @@ template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images, called_from her
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv, images);
+    return detail::colored<detail::rgb_to_hsv_rule>(untyped::rgb_to_hsv, images);
 }
 /// The reverse; hues are taken modulo 1.
 template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from here = caller()) {
     const making made(here);
     static_assert(detail::has_colors<X>,
                   "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
-    return detail::colored<detail::hsv_to_rgb_rule, X>(untyped::hsv_to_rgb, images);
+    return detail::colored<detail::hsv_to_rgb_rule>(untyped::hsv_to_rgb, images);
 }
 
 /// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].
