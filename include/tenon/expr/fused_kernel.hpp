@@ -74,6 +74,7 @@ private:
         int output = 0; // of the tape
         int target = 0; // output of the node
         int like = 0;   // operand of the layout
+        int source = -1; // the input whose elements they are
         combining how = combining::sum;
         combined_end end = combined_end::nothing;
         std::int64_t less = 0;
@@ -109,6 +110,7 @@ private:
     std::unique_ptr<interpreter> fast_, careful_; // careful_: for outputs that lie where inputs lie; may be nullptr
     std::vector<std::int64_t> into_;
     std::uint32_t wide_ = 0, added_ = 0;
+    bool computes_ = true;   // not all that is wanted are inputs
     bool plain_ = true;      // all inputs and outputs lie densely: one stretch
     bool streamed_ = false;  // some output is streamed
     bool has_parts_ = false; // some input is a part of a tensor

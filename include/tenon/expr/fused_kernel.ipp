@@ -112,7 +112,11 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
         const bool is_squares = c.how == combining::squares;
         c.steps = &find_reductions(which, e, is_squares ? combining::sum : c.how);
         if (is_squares) c.moments = &find_moments(which, e);
+        const instruction& made = t.code[t.outputs[c.output].reg];
+        if (made.op == opcode::input && t.inputs[made.a] == e) c.source = made.a;
     }
+    computes_ = std::any_of(outputs_.begin(), outputs_.end(), [](const output& o) { return o.target >= 0; }) ||
+                std::any_of(combined_.begin(), combined_.end(), [](const combined& c) { return c.source < 0; });
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
         output& out = outputs_[o];
         out.bytes = static_cast<std::uint32_t>(size_of((wide_ >> o & 1U) != 0 ? compute_type(out.stored) : out.stored));
@@ -364,7 +368,7 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
                                                      : scratch + y.buffer;
             }
             call.count = rows * cols;
-            function_(call);
+            if (computes_) function_(call);
             first = false;
             for (int o = 0; streamed >> o != 0; ++o)
                 if ((streamed >> o & 1U) != 0)
@@ -373,7 +377,8 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
             for (const combined& c : combined_)
                 if (r.out[c.target])
                     combine(c, reinterpret_cast<double*>(r.scratch + c.found) + (c.is_shared ? 0 : c.numbers() * chunk),
-                            static_cast<const std::byte*>(out[c.output]), row, rows, col, cols);
+                            static_cast<const std::byte*>(computes_ ? out[c.output] : in[c.source]), row, rows, col,
+                            cols);
         }
     }
     if (streamed != 0) finish_streams();
@@ -395,6 +400,10 @@ TENON_INLINE void fused_kernel::combine(const combined& c, double* found, const 
         }
         const std::int64_t step = l.rank > 1 ? strides[l.rank - 2] : 0;
         double* const to = found + l.row_offset(c.like, row);
+        const auto combine_rows = [&](std::int64_t lines, std::int64_t n) {
+            if (c.moments) c.moments->rows(to, c.elements, step, values, lines, n);
+            else c.steps->rows(to, step, values, lines, n);
+        };
         const auto combine_columns = [&](double* at, const std::byte* from, std::int64_t lines) {
             if (c.moments) c.moments->columns(at, c.elements, from, lines, cols);
             else c.steps->columns(at, from, lines, cols);
@@ -404,8 +413,8 @@ TENON_INLINE void fused_kernel::combine(const combined& c, double* found, const 
             else
                 for (std::int64_t k = 0; k < some; ++k)
                     combine_columns(to + k * step + col, values + static_cast<std::size_t>(k) * row_bytes, 1);
-        } else if (c.moments) c.moments->rows(to, c.elements, step, values, some, cols);
-        else c.steps->rows(to, step, values, some, cols);
+        } else if (step == 0) combine_rows(1, some * cols);
+        else combine_rows(some, cols);
         values += static_cast<std::size_t>(some) * row_bytes;
         row += some;
         rows -= some;

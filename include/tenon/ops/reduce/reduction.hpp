@@ -487,16 +487,6 @@ TENON_INLINE any_tensor l2_normalize(const any_tensor& x, const index_list& axes
 TENON_INLINE any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
     return tenon::add<sum_like_op>({axes}, {x, like});
 }
-TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes,
-                                        int less) {
-    // In float for the 16-bit types, which do not hold large counts.
-    const element_type e = compute_type(x.element());
-    any_tensor count = tenon::add<element_count_op>({axes, e}, {sizes});
-    if (less != 0) count = detail::add_instruction(opcode::subtract, {count, detail::scalar_constant(less, e)});
-    const any_tensor wide = e == x.element() ? x : detail::add_instruction(opcode::cast, {x}, e);
-    const any_tensor quotient = detail::add_instruction(opcode::divide, {wide, count});
-    return e == x.element() ? quotient : detail::add_instruction(opcode::cast, {quotient}, x.element());
-}
 } // namespace untyped
 
 } // namespace tenon
