@@ -270,7 +270,8 @@ const std::map<std::string, peer_row::row> rows = {
     {"einsum", einsum},
     {"sum", [](int t) { return sums(t, [](const auto& x, const auto&) { return tn::sum(x); }); }},
     {"sum_abs", [](int t) { return sums(t, [](const auto& x, const auto&) { return tn::sum(abs(x)); }); }},
-    {"mean_square", [](int t) { return sums(t, [](const auto& x, const auto& y) { return tn::mean(square(x - y)); }); }},
+    {"mean_square",
+     [](int t) { return sums(t, [](const auto& x, const auto& y) { return tn::mean(square(x - y)); }); }},
 };
 
 } // namespace

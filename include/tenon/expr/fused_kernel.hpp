@@ -27,7 +27,8 @@ struct tape_result {
     combining how = combining::sum;
     combined_end end = combined_end::nothing;
     std::int64_t less = 0; ///< divided: by the number of elements less this
-    extents kept = {}; ///< where it is combined: the sizes of all operands together with a 1 for each of those dimensions
+    extents kept =
+        {}; ///< where it is combined: the sizes of all operands together with a 1 for each of those dimensions
 };
 
 class fused_kernel final : public kernel, public shown_kernel {
@@ -71,9 +72,9 @@ private:
     };
     // What an output's elements are combined to.
     struct combined {
-        int output = 0; // of the tape
-        int target = 0; // output of the node
-        int like = 0;   // operand of the layout
+        int output = 0;  // of the tape
+        int target = 0;  // output of the node
+        int like = 0;    // operand of the layout
         int source = -1; // the input whose elements they are
         combining how = combining::sum;
         combined_end end = combined_end::nothing;
@@ -82,7 +83,7 @@ private:
         std::int64_t elements = 0;
         bool is_shared = false; // chunks add to different ones
         const reduction_steps* steps = nullptr;
-        const moment_steps* moments = nullptr; // of squares
+        const moment_steps* moments = nullptr;                                                       // of squares
         std::int64_t numbers() const { return how == combining::squares ? 3 * elements : elements; } // of a part
     };
     struct range {
@@ -117,7 +118,7 @@ private:
     bool by_rows_ = false;   // chunks are rows, else columns
     int chunks_ = 1;
     int at_once_ = 1;
-    std::int64_t unit_ = 1; // rows or columns that no chunk parts
+    std::int64_t unit_ = 1;       // rows or columns that no chunk parts
     std::int64_t block_rows_ = 1; // of a stretch: several whole rows, or a part of one
     std::int64_t block_cols_ = 1;
     std::size_t chunk_bytes_ = 0; // of the scratch

@@ -227,9 +227,8 @@ TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
     const input& in = inputs_[static_cast<std::size_t>(i)];
     if (has_parts_) return false; // one may be of the same tensor
     if (in.how != reading::in_place || !layout_.operands[i].full) return false;
-    return std::any_of(outputs_.begin(), outputs_.end(), [&](const output& out) {
-        return out.target == o && size_of(out.stored) == in.bytes;
-    });
+    return std::any_of(outputs_.begin(), outputs_.end(),
+                       [&](const output& out) { return out.target == o && size_of(out.stored) == in.bytes; });
 }
 
 TENON_INLINE fused_kernel::range fused_kernel::chunk_range(int chunk) const noexcept {
@@ -389,8 +388,7 @@ TENON_INLINE void fused_kernel::combine(const combined& c, double* found, const 
                                         std::int64_t rows, std::int64_t col, std::int64_t cols) const {
     const fused_layout& l = layout_;
     const auto& strides = l.operands[c.like].strides;
-    const std::size_t row_bytes =
-        static_cast<std::size_t>(cols) * outputs_[static_cast<std::size_t>(c.output)].bytes;
+    const std::size_t row_bytes = static_cast<std::size_t>(cols) * outputs_[static_cast<std::size_t>(c.output)].bytes;
     // Rows that lie regularly are given together: those of the same place in all dimensions but the one before the last.
     while (rows > 0) {
         std::int64_t some = rows;

@@ -73,7 +73,8 @@ template <class T, class Y> auto narrowed_to(const Y& y) {
 // (x - mean) / sqrt(variance + epsilon) over the axes.
 template <int... Axes, class X> auto standardized(const X& x, double epsilon) {
     const auto [m, v] = moments<Axes...>(x, keepdims);
-    const auto factor = as_tensor(rsqrt(v + static_cast<typename X::element_type>(epsilon))); // once, not for each element
+    const auto factor =
+        as_tensor(rsqrt(v + static_cast<typename X::element_type>(epsilon))); // once, not for each element
     return as_tensor((x - m) * factor);
 }
 

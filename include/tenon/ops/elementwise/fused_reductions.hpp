@@ -147,8 +147,8 @@ inline bool is_sound_reduction(const fused_reductions_op::attributes& a, type_li
             stored |= bit;
             continue;
         }
-        const bool known = given[1] <= static_cast<std::int64_t>(combining::squares) && given[2] >= 0 &&
-                           given[2] < 8 && given[4] >= 0 && given[4] < (std::int64_t{1} << all.rank());
+        const bool known = given[1] <= static_cast<std::int64_t>(combining::squares) && given[2] >= 0 && given[2] < 8 &&
+                           given[4] >= 0 && given[4] < (std::int64_t{1} << all.rank());
         if (!known || out.like >= 0 || !is_floating(out.type)) return false;
         const axis_set axes{fault::none, static_cast<unsigned>(given[4])};
         const std::int64_t elements = reduced_extents(all, axes, false).elements();

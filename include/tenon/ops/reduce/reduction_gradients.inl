@@ -112,10 +112,10 @@ TENON_INLINE op_and_attributes max_op::of_made(const attributes& a, const op_def
 TENON_INLINE op_and_attributes variance_op::of_made(const attributes& a, const op_definition& maker,
                                                     const tenon::attributes& of_maker, type_list inputs) {
     using detail::combined_end;
-    const auto end = static_cast<unsigned>(combined_end::divided) | (a.root ? static_cast<unsigned>(combined_end::root) : 0U);
-    return detail::of_fused(
-        maker, of_maker, inputs, a.axes, a.keepdims,
-        {.how = detail::combining::squares, .end = static_cast<combined_end>(end), .less = a.ddof});
+    const auto end =
+        static_cast<unsigned>(combined_end::divided) | (a.root ? static_cast<unsigned>(combined_end::root) : 0U);
+    return detail::of_fused(maker, of_maker, inputs, a.axes, a.keepdims,
+                            {.how = detail::combining::squares, .end = static_cast<combined_end>(end), .less = a.ddof});
 }
 TENON_INLINE op_and_attributes norm_op::of_made(const attributes& a, const op_definition& maker,
                                                 const tenon::attributes& of_maker, type_list inputs) {

@@ -70,39 +70,39 @@ const add_entries fused{
      .no_gradient = "the planner makes it, of nodes that have theirs"},
     {.op = "fused_reductions",
      .elements = floating,
-     .samples = {{.operands = {x("n=3 m=5"), x("m")}, // the sums of columns, the largest of each row, and the mean
-                  .attributes =
-                      [](const setting& at) {
-                          fused_reductions_op::attributes a{program(at).tape, {}, {}, {}};
-                          const element_type e = a.tape->outputs[0].type;
-                          const std::int64_t sums[] = {0, 0, 0, 0, 1}, largest[] = {0, 2, 0, 0, 2},
-                                             mean[] = {0, 0, 1, 0, 3};
-                          a.add(0, sums, {e, {at["m"]}});
-                          a.add(0, largest, {e, {at["n"], 1}});
-                          a.add(0, mean, {e, {}});
-                          return a;
-                      },
-                  .expected = [](const setting& at, const arguments& in) -> arguments {
-                      const auto of = [&](std::int64_t i, std::int64_t j) { return in[0](i, j) * in[1](j) + in[0](i, j); };
-                      double all = 0;
-                      for (std::int64_t i = 0; i < at["n"]; ++i)
-                          for (std::int64_t j = 0; j < at["m"]; ++j) all += of(i, j);
-                      return {tabulate({at["m"]},
-                                       [&](const index& k) {
-                                           double sum = 0;
-                                           for (std::int64_t i = 0; i < at["n"]; ++i) sum += of(i, k[0]);
-                                           return sum;
-                                       }),
-                              tabulate({at["n"], 1},
-                                       [&](const index& k) {
-                                           double most = of(k[0], 0);
-                                           for (std::int64_t j = 1; j < at["m"]; ++j) most = std::fmax(most, of(k[0], j));
-                                           return most;
-                                       }),
-                              tabulate({}, [&](const index&) { return all / static_cast<double>(at["n"] * at["m"]); })};
-                  },
-                  .not_empty = "m",
-                  .numbers_only = "*"}},
+     .samples =
+         {{.operands = {x("n=3 m=5"), x("m")}, // the sums of columns, the largest of each row, and the mean
+           .attributes =
+               [](const setting& at) {
+                   fused_reductions_op::attributes a{program(at).tape, {}, {}, {}};
+                   const element_type e = a.tape->outputs[0].type;
+                   const std::int64_t sums[] = {0, 0, 0, 0, 1}, largest[] = {0, 2, 0, 0, 2}, mean[] = {0, 0, 1, 0, 3};
+                   a.add(0, sums, {e, {at["m"]}});
+                   a.add(0, largest, {e, {at["n"], 1}});
+                   a.add(0, mean, {e, {}});
+                   return a;
+               },
+           .expected = [](const setting& at, const arguments& in) -> arguments {
+               const auto of = [&](std::int64_t i, std::int64_t j) { return in[0](i, j) * in[1](j) + in[0](i, j); };
+               double all = 0;
+               for (std::int64_t i = 0; i < at["n"]; ++i)
+                   for (std::int64_t j = 0; j < at["m"]; ++j) all += of(i, j);
+               return {tabulate({at["m"]},
+                                [&](const index& k) {
+                                    double sum = 0;
+                                    for (std::int64_t i = 0; i < at["n"]; ++i) sum += of(i, k[0]);
+                                    return sum;
+                                }),
+                       tabulate({at["n"], 1},
+                                [&](const index& k) {
+                                    double most = of(k[0], 0);
+                                    for (std::int64_t j = 1; j < at["m"]; ++j) most = std::fmax(most, of(k[0], j));
+                                    return most;
+                                }),
+                       tabulate({}, [&](const index&) { return all / static_cast<double>(at["n"] * at["m"]); })};
+           },
+           .not_empty = "m",
+           .numbers_only = "*"}},
      .no_gradient = "the planner makes it, of nodes that have theirs",
      .cpu_only = true},
 };

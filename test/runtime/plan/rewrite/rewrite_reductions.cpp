@@ -76,15 +76,14 @@ const reduction reductions[] = {
      [](const std::vector<double>& v) {
          return folded(v, v[0], [](double a, double b) { return a < b || a != a ? a : b; });
      }},
-    {"variance", [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::variance(x, a, k); },
+    {"variance",
+     [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::variance(x, a, k); },
      variance_of},
     {"deviation",
      [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::standard_deviation(x, a, k); },
      [](const std::vector<double>& v) { return std::sqrt(variance_of(v)); }},
     {"norm 1", [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::norm(x, 1, a, k); },
-     [](const std::vector<double>& v) {
-         return folded(v, 0, [](double a, double b) { return a + std::fabs(b); });
-     }},
+     [](const std::vector<double>& v) { return folded(v, 0, [](double a, double b) { return a + std::fabs(b); }); }},
     {"norm 2", [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::norm(x, 2, a, k); },
      [](const std::vector<double>& v) {
          return std::sqrt(folded(v, 0, [](double a, double b) { return a + b * b; }));
@@ -153,7 +152,8 @@ TEST_CASE("what is combined of an expression equals the formula in double, on an
             return random() % 2 ? tn::untyped::placeholder(v.element(), v.extents()) : tn::test::unknown_placeholder(v);
         };
         const tn::any_tensor x = place(a), y = place(b);
-        tn::any_tensor z = tn::detail::add_instruction(random() % 2 ? tn::opcode::multiply : tn::opcode::subtract, {x, y});
+        tn::any_tensor z =
+            tn::detail::add_instruction(random() % 2 ? tn::opcode::multiply : tn::opcode::subtract, {x, y});
         if (random() % 2) z = tn::detail::add_instruction(tn::opcode::tanh, {z});
         std::vector<tn::any_tensor> fetches;
         std::vector<std::pair<const reduction*, unsigned>> made;
@@ -176,8 +176,8 @@ TEST_CASE("what is combined of an expression equals the formula in double, on an
         const auto one = alone.run_untyped(tn::test::fed(x, a, y, b), fetches),
                    four = many.run_untyped(tn::test::fed(x, a, y, b), fetches);
         for (std::size_t f = 0; f < reduced; ++f) {
-            INFO("seed " << seed << ", " << std::string(made[f].first->name) << " " << f << ", axes " << made[f].second << " of "
-                         << tn::to_string(a.type()) << " and " << tn::to_string(b.type()));
+            INFO("seed " << seed << ", " << std::string(made[f].first->name) << " " << f << ", axes " << made[f].second
+                         << " of " << tn::to_string(a.type()) << " and " << tn::to_string(b.type()));
             REQUIRE(one[f].type() == values[f].type());
             REQUIRE(std::memcmp(one[f].data(), four[f].data(), one[f].bytes()) == 0);
             const bool is_of_x = fetches[f].node()->inputs[0].node == x.node();
@@ -200,10 +200,12 @@ TEST_CASE("what is combined of an expression equals the formula in double, on an
 }
 
 TEST_CASE_FIXTURE(in_graph, "the mean of the squares of a difference is one pass, whose squares lie nowhere") {
-    const auto x = tn::placeholder<float, tn::shape<500, 1000>>("x"), y = tn::placeholder<float, tn::shape<500, 1000>>("y");
+    const auto x = tn::placeholder<float, tn::shape<500, 1000>>("x"),
+               y = tn::placeholder<float, tn::shape<500, 1000>>("y");
     const auto loss = tn::mean(square(x - y));
     tn::session s(with_threads(1));
-    const tn::any_array a = tn::test::random_array<float>({500, 1000}), b = tn::test::random_array<float>({500, 1000}, 2);
+    const tn::any_array a = tn::test::random_array<float>({500, 1000}),
+                        b = tn::test::random_array<float>({500, 1000}, 2);
     const auto report = s.report_untyped(tn::test::fed(x, a, y, b), {loss});
     CHECK(report.nodes == 1);
     CHECK(report.peak_bytes < 100000);
@@ -218,7 +220,8 @@ TEST_CASE_FIXTURE(in_graph, "mean and variance of the same elements are one pass
     CHECK(s.report_untyped(tn::test::fed(x, a), {m, v, total}).nodes == 1);
 }
 
-TEST_CASE_FIXTURE(in_graph, "a training step of a batch norm goes through its input twice, and makes no tensor of its size") {
+TEST_CASE_FIXTURE(in_graph,
+                  "a training step of a batch norm goes through its input twice, and makes no tensor of its size") {
     using sizes = tn::shape<16, 28, 28, 64>;
     const auto x = tn::placeholder<float, sizes>("x");
     const auto loss = tn::mean(square(tn::nn::batch_norm()(x, tn::nn::training)));

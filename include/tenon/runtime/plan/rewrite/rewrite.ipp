@@ -257,7 +257,8 @@ public:
         const int most = worth(value);
         entry& e = made_[{producer.get(), consumer.get(), k, most}];
         if (!e.producer)
-            e = {producer, consumer, is_lost(most, *producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
+            e = {producer, consumer,
+                 is_lost(most, *producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
         return e.joined;
     }
     // A compiled kernel is worth about a memory pass for each four of its instructions, where memory is a cache.

@@ -42,11 +42,12 @@ public:
         if (!any || found.size() < 2 || !is_in_order(p_)) return;
         find_readers();
         for (const int n : found)
-            while (join_one_with(n)) {}
+            while (join_one_with(n)) {
+            }
     }
 
 private:
-    static constexpr int most_tried = 8; // readers of a value
+    static constexpr int most_tried = 8;                                // readers of a value
     static constexpr std::int64_t is_stored_alone[] = {0, -1, 0, 0, 0}; // a result
 
     std::int64_t bytes(int value) const { return bytes_of(p_.value(value).type); }
@@ -71,7 +72,9 @@ private:
             const auto of = decode<fused_attributes>(i.attributes);
             const bool merges = std::any_of(of.merge.begin(), of.merge.end(), [](std::int64_t m) { return m >= 0; });
             a.of = {merges ? share_tape(tenon::detail::with_merged_outputs(*of.tape, of.merge)) : of.tape,
-                    of.constants, {}, {}};
+                    of.constants,
+                    {},
+                    {}};
             for (std::size_t k = 0; k < i.outputs.size(); ++k)
                 a.of.add(static_cast<int>(k), is_stored_alone, p_.value(i.outputs[k]).type);
             a.compiled = joined_tapes::compiled_instructions(*of.tape);
@@ -213,12 +216,13 @@ private:
             const int like = out.like < 0 ? -1 : a.inputs[static_cast<std::size_t>(out.like)];
             tape_output made{static_cast<std::int16_t>(registers[static_cast<std::size_t>(out.reg)]), -1, out.type};
             // What the other makes has the sizes of all.
-            if (like >= 0 && std::find(outputs_of_other.begin(), outputs_of_other.end(), like) == outputs_of_other.end())
+            if (like >= 0 &&
+                std::find(outputs_of_other.begin(), outputs_of_other.end(), like) == outputs_of_other.end())
                 made.like = static_cast<std::int16_t>(input(like, a.of.tape->inputs[out.like]));
             // What is combined may be stored as well, where it is in the type that is computed in.
             int at = 0;
-            while (at < t.output_count && (given[1] < 0 || compute_type(out.type) != out.type ||
-                                           !(t.outputs[at] == made)))
+            while (at < t.output_count &&
+                   (given[1] < 0 || compute_type(out.type) != out.type || !(t.outputs[at] == made)))
                 ++at;
             if (at == t.output_count) t.add_output(made.reg, made.type, made.like);
             is_full = is_full || t.overfull;
@@ -235,8 +239,8 @@ private:
         for (int r = 0; r < a.of.count(); ++r) {
             const int v = a.outputs[static_cast<std::size_t>(r)];
             if (a.is_stored(r) && reads(b, v) > 0)
-                known.emplace_back(v, made.rounded(made.registers[static_cast<std::size_t>(a.made(r).reg)],
-                                                   a.made(r).type));
+                known.emplace_back(
+                    v, made.rounded(made.registers[static_cast<std::size_t>(a.made(r).reg)], a.made(r).type));
         }
         for (int r = 0; r < a.of.count(); ++r) {
             const int v = a.outputs[static_cast<std::size_t>(r)];
