@@ -16,8 +16,8 @@ namespace tenon::detail {
 
 /// What is done to what a result's elements are combined to, in this order.
 enum class combined_end : unsigned { nothing = 0, divided = 1, root = 2, not_negative = 4 };
-constexpr bool has(combined_end all, combined_end one) {
-    return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
+constexpr bool has(combined_end ends, combined_end what) {
+    return (static_cast<unsigned>(ends) & static_cast<unsigned>(what)) != 0;
 }
 
 /// What is made of an output of a tape: it is stored, or its elements are combined over some of the dimensions of all operands together.

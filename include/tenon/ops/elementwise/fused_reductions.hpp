@@ -48,7 +48,7 @@ TENON_OP(fused_reductions, fused_reductions);
 namespace detail {
 
 /// What a reduction of `x` is beside the tape that makes x, which becomes its tape: combined over axes, then ended, after each element is
-/// multiplied by itself, or its magnitude taken. nullptr where there is nothing to combine, or no room.
+/// multiplied by itself, or its magnitude taken. nullptr where there is nothing to combine, no room, or where both are faster apart.
 enum class combined_of { elements, squares, magnitudes };
 struct reduction_form {
     combining how = combining::sum;
@@ -77,13 +77,25 @@ inline extents broadcast_of_all(type_list inputs) {
     return all;
 }
 
+// What is small stays in a cache between two kernels, of which the one for reductions alone knows short rows and few columns better.
+inline bool is_faster_combined(const tensor_type& x, const axis_set& axes, combining how) {
+    constexpr std::int64_t least_bytes = std::int64_t{1} << 19;
+    const int last = x.extents.rank() - 1;
+    std::int64_t run = 1; // elements that follow each other and are all combined, or all kept
+    for (int d = last; d >= 0 && axes.has(d) == axes.has(last); --d) run *= x.extents[d].size;
+    if (x.extents.elements() * static_cast<std::int64_t>(size_of(x.element)) < least_bytes) return false;
+    if (how == combining::squares) return axes.has(last) ? run >= 256 : run <= 256;
+    return !axes.has(last) || run >= 32;
+}
+
 TENON_INLINE op_and_attributes reduction_of_fused(const fused_attributes& maker, type_list inputs,
                                                   const reduction_form& form, const index_list& axes, bool keepdims) {
     const extents all = broadcast_of_all(inputs);
     const axis_set set = axes_or_all(axes, all.rank());
     const extents kept = reduced_extents(all, set, keepdims);
     if (maker.tape->output_count != 1 || maker.tape->outputs[0].like >= 0 || all.elements() == kept.elements() ||
-        all.elements() == 0 || inputs.size() == max_tape_inputs)
+        inputs.size() == max_tape_inputs ||
+        !is_faster_combined({maker.tape->outputs[0].type, all}, set, form.how))
         return {};
     fused_reductions_op::attributes a{maker.tape, maker.constants, {}, {}};
     const element_type e = maker.tape->outputs[0].type;
