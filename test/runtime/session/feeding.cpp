@@ -40,6 +40,23 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a value that was made ready to be fed
     CHECK(s.report(fed, y).nodes == 1);
 }
 
+TEST_CASE_FIXTURE(
+    in_graph, "SEMANTICS 16: where a size has a name, an array may say a number: it is what the size is in that step") {
+    const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
+    const auto y = tn::placeholder<float, tn::shape<batch>>("y");
+    const auto sums = tn::sum<1>(x) + y;
+    tn::session s;
+    const tn::array<float, tn::shape<3, 2>> three{{1, 2}, {3, 4}, {5, 6}};
+    const auto r = s.run(tn::feed(x, three), tn::feed(y, tn::array<float, tn::shape<batch>>{1, 1, 1}), sums);
+    CHECK(r.size() == 3);
+    CHECK(r(2) == 12);
+    const auto step = s.callable(tn::feeds(x, y), tn::fetches(sums));
+    CHECK(std::get<0>(step(three, tn::array<float, tn::shape<3>>{2, 2, 2}))(0) == 5);
+    CHECK_THROWS_WITH_AS(step(three, tn::array<float, tn::shape<2>>{2, 2}),
+                         doctest::Contains("batch is 3 in x and 2 in y"), bad);
+    CHECK(std::get<0>(step(three, tn::array<float, tn::shape<3>>{0, 0, 0}))(1) == 7);
+}
+
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a variable can be fed, which leaves the variable alone") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     tn::session s;

@@ -52,7 +52,11 @@ struct feed_rule {
     static constexpr const char* name = "feed";
     static constexpr inferred infer(const no_attributes&, type_list in, int) {
         if (in[0].element != in[1].element) return fault::element_types_differ;
-        const merged_extents m = equal_shapes(in[0].extents, in[1].extents);
+        extents sizes = in[1].extents;
+        for (int i = 0; i < sizes.rank() && i < in[0].extents.rank();
+             ++i) // a number is what a named size is in this step
+            if (in[0].extents[i].is_named() && sizes[i].size >= 0) sizes[i] = in[0].extents[i];
+        const merged_extents m = equal_shapes(in[0].extents, sizes);
         return m.what == fault::none ? inferred(in[0]) : inferred(m.what);
     }
 };
