@@ -59,6 +59,21 @@ TEST_CASE("a constant of no elements") {
     CHECK(s.run(tn::constant(tn::array<float, tn::shape<0, 3>>())).size() == 0);
 }
 
+TEST_CASE("SEMANTICS 20: a variable begins with what an array holds, which may be used for something else after that") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    tn::array<double, tn::shape<2, 2>> values{{1, 2}, {3, 4}};
+    const auto v = tn::variable("v", values);
+    const auto w = tn::variable("w", tn::array<std::int32_t, tn::shape<3>>{7, 8, 9}, {.trainable = false});
+    static_assert(std::is_same_v<decltype(v)::shape_type, tn::shape<2, 2>>);
+    values(1, 1) = 0;
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [a, b] = s.run(v, w);
+    CHECK(a(1, 1) == 4);
+    CHECK(b(2) == 9);
+}
+
 TEST_CASE("SEMANTICS 20: a variable begins with a value, a function of its sizes, or a tensor that may be fed") {
     const tn::graph_scope in{tn::graph()};
     const auto value = tn::variable(3.0f);

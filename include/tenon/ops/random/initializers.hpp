@@ -27,8 +27,8 @@ struct initializer {
     initializer(const X&) { // NOLINT
         static_assert(detail::is_mistake<X>,
                       "tenon: how a variable begins is said by zeros(), constant_value(v), uniform(low, high), "
-                      "normal(mean, deviation), glorot_uniform(), ..; a tensor to begin with is given as "
-                      "variable(name, tensor)");
+                      "normal(mean, deviation), glorot_uniform(), ..; a tensor or array to begin with is "
+                      "given as variable(name, tensor)");
     }
     /// So are functions that are not called: random_normal, which makes a tensor besides, and zeros.
     using random_function = tensor<float, shape<>> (*)(double, double, std::uint64_t, called_from);

@@ -259,6 +259,21 @@ private:
     }
 };
 
+namespace detail {
+template <class A>
+concept TypedArray = !Operand<A> && requires(const A& a) {
+    typename A::value_type;
+    a.untyped().copy();
+};
+// The sizes that an array's type says; of one that says none an unknown one.
+template <class A> struct sizes_said { using type = shape<dyn>; };
+template <class A>
+    requires requires { A::shape_type::extents; }
+struct sizes_said<A> {
+    using type = typename A::shape_type;
+};
+} // namespace detail
+
 /// A variable that begins as `how` says. All its sizes are numbers.
 template <Element T, Shape S>
 variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initializer& how,
@@ -306,6 +321,17 @@ auto variable(std::string_view name, const X& initial, const variable_options& o
 template <OperandOrIllShaped X> auto variable(const X& initial, called_from here = caller()) {
     const making made(here);
     return variable("variable", initial);
+}
+/// A variable that begins with what a host tensor holds, whose type says its sizes: variable("w", array<float, shape<3>>{1, 2, 3}).
+template <detail::TypedArray A>
+auto variable(std::string_view name, const A& initial, const variable_options& o = {}, called_from here = caller()) {
+    const making made(here);
+    using S = typename detail::sizes_said<A>::type;
+    static_assert(S::extents.is_static(),
+                  "tenon::variable: the sizes of a variable must be numbers; of an array whose type does not say "
+                  "them: a.as<shape<2, 3>>()");
+    return variable_tensor<typename A::value_type, canonical_t<S>>(
+        detail::new_variable(name, initial.untyped().copy(), o));
 }
 template <Element T>
 auto variable(std::string_view name, const T& initial, const variable_options& o = {}, called_from here = caller()) {
