@@ -41,6 +41,19 @@ TEST_CASE("an expression's tape, what runs it, and why its operands are kernels 
     CHECK(contains(text, "matmul (matmul) is no part of this pass: it is no elementwise op"));
 }
 
+TEST_CASE("a stencil is one pass, which says of which elements on it reads each part") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<10, 8>>("x");
+    const auto left = tn::slice<tn::range{}, tn::range{0, 6}>(x), right = tn::slice<tn::range{}, tn::range{2, 8}>(x);
+    const std::string text = tn::emit(0.5f * (left + right));
+    CAPTURE(text);
+    CHECK(contains(text, "(fused_parts) on /device:CPU:0\n"));
+    CHECK(contains(text, ": x, float[10, 8], of it float[10, 6] from element 0 on\n"));
+    CHECK(contains(text, ": x, float[10, 8], of it float[10, 6] from element 2 on\n"));
+    CHECK(contains(text, "= add r"));
+    CHECK(contains(text, "    result 0 = r"));
+}
+
 TEST_CASE("nodes that the planner joins are one pass; of those that it does not, each has its reason") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<rows>>("x");

@@ -17,6 +17,7 @@
 #include <tenon/op/shown_kernel.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/elementwise/fused_parts.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/trace/timed_kernel.hpp>
@@ -197,6 +198,15 @@ inline std::string text_of(const fused_attributes& a, const std::vector<std::str
     }
     return text;
 }
+// Of which a part is read: "x, float[1024, 1024], of it float[1022, 1022] from element 1025 on".
+inline std::vector<std::string> with_parts(std::vector<std::string> operands, const fused_parts_op::attributes& a) {
+    const std::vector<operand_part> parts = parts_in(a);
+    for (std::size_t k = 0; k < parts.size(); ++k)
+        if (parts[k].is_part)
+            operands[k] +=
+                ", of it " + to_string(a.types[k]) + " from element " + std::to_string(parts[k].at.first) + " on";
+    return operands;
+}
 inline std::string indented(const std::string& text) {
     std::string all;
     for (std::size_t at = 0; at < text.size();) {
@@ -225,7 +235,10 @@ TENON_INLINE std::string local_session::emit(run_request&& r) {
         for (const int v : i.inputs)
             operands.push_back(any_tensor(p.value(v).origin).name() + ", " + to_string(p.value(v).type));
         if (i.op == &fused_definition) text += text_of(decode<fused_attributes>(i.attributes), operands);
-        else {
+        else if (i.op == &fused_parts_definition) {
+            const auto a = decode<fused_parts_op::attributes>(i.attributes);
+            text += text_of(a.fused(), with_parts(std::move(operands), a));
+        } else {
             for (std::size_t k = 0; k < operands.size(); ++k)
                 text += "    input " + std::to_string(k) + ": " + operands[k] + "\n";
             for (std::size_t k = 0; k < i.outputs.size(); ++k)
