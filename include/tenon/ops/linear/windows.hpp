@@ -84,6 +84,7 @@ inline constexpr char rank_must_be_5[] = "rank must be 5 (batch, depth, height, 
 inline constexpr char depth_must_be_known[] =
     "depth, and of a convolution with groups the number of channels, must be numbers";
 inline constexpr char volume_must_be_known[] = "height, width, and one of batch and depth must be numbers";
+inline constexpr char no_planes[] = "a volume has no planes";
 
 constexpr padding along_columns(padding p) {
     p.top = p.bottom = 0;
@@ -161,6 +162,7 @@ template <bool Transpose> struct conv3d_rule {
             return depth_must_be_known;
         const window_axis along = depth_of(o);
         if (!along.possible()) return fault::window_not_possible;
+        if (depth.size == 0) return no_planes;
         x.extents.erase(1);
         w.extents.erase(0);
         const tensor_type both[] = {x, w};

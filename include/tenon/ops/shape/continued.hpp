@@ -46,12 +46,13 @@ struct continue_axis_op {
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char nothing_to_continue[] = "an axis without elements cannot be padded with its own";
+    static constexpr char padding_is_negative[] = "a padding is not negative";
     static int outputs(const attributes& a, int inputs);
     static constexpr inferred padded(const attributes& a, const tensor_type& x) {
         if (x.element == element_type::string) return fault::element_type_not_supported;
         const int axis = detail::axis_of(a.axis, x.extents.rank());
         if (axis < 0) return fault::axis_out_of_range;
-        if (a.before < 0 || a.after < 0) return fault::slice_out_of_range;
+        if (a.before < 0 || a.after < 0) return padding_is_negative;
         if (a.before == 0 && a.after == 0) return inferred(x);
         if (x.extents[axis] == extent(0)) return nothing_to_continue;
         const merged_extent more = extent_of_size(checked_size(a.before) + a.after);
