@@ -68,7 +68,9 @@ namespace tenon::data {
 /// struct with fields(), whose names each file has in its first line, in any order and beside others. Text is UTF-8, or any other in
 /// which ASCII stands for itself: invalid_argument_error for UTF-16 and UTF-32. A row that is none throws
 /// invalid_argument_error with file, line and column, and who goes on gets the row behind it.
-template <class... C> data_set<C...> csv(std::vector<std::string> files, const csv_read_options& o = {}) {
+template <class... C>
+    requires(sizeof...(C) > 0)
+data_set<C...> csv(std::vector<std::string> files, const csv_read_options& o = {}) {
     using operands = typename data_set<C...>::operands;
     static_assert(tenon::detail::are_csv_operands<operands>,
                   "tenon::data::csv: a component is a number or a text, or component<T, shape<n>>: n columns");
@@ -84,6 +86,7 @@ template <class... C> data_set<C...> csv(std::vector<std::string> files, const c
 }
 // A template, so that two names in braces are two files.
 template <class... C>
+    requires(sizeof...(C) > 0)
 data_set<C...> csv(const std::convertible_to<std::string> auto& file, const csv_read_options& o = {}) {
     return csv<C...>(std::vector<std::string>{file}, o);
 }
@@ -100,6 +103,15 @@ template <class... C>
 data_set<C...> csv(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
                    const csv_read_options& o = {}) {
     return csv(std::vector<std::string>{file}, which, o);
+}
+/// A mistake: what the columns hold is not said.
+template <int = 0, std::convertible_to<std::string> File>
+tenon::ill_shaped csv(const File&, const csv_read_options& = {}) {
+    static_assert(
+        tenon::detail::is_mistake<File>,
+        "tenon::data::csv: say what the columns hold: csv<row>(file), where row is a struct, csv<float, int>(file), or "
+        "csv(file, columns<float>(\"x\")); infer_csv(file) finds it out");
+    return {};
 }
 
 } // namespace tenon::data

@@ -45,7 +45,7 @@ template <class... A> auto tensors(const A&... values) {
         std::vector<any_array> element;
         (element.push_back(tenon::detail::array_from(values)), ...);
         return set(untyped::data_set(tenon::detail::one_element(std::move(element), set::types())));
-    }
+    } else return tenon::ill_shaped{};
 }
 
 /// The elements along dimension 0 of the arrays, which is as long in all of them. Their memory is shared, and is not to be written
@@ -65,7 +65,7 @@ template <class... A> auto slices(const A&... arrays) {
         tenon::detail::data_rows all;
         (all.arrays.push_back(arrays.untyped().share()), ...);
         return set(untyped::data_set(tenon::detail::row_elements(std::move(all), set::types())));
-    }
+    } else return tenon::ill_shaped{};
 }
 
 /// begin, begin + step, .. before end.

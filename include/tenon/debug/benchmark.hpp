@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
+#include <tenon/graph/tensor.hpp>
 #include <tenon/runtime/trace/timed_kernel.hpp>
 
 /// Timing kernels, steps, and what they are compared with.
@@ -98,6 +99,15 @@ template <class F>
     requires std::is_invocable_v<F&> benchmark_report benchmark(F call, const benchmark_options& o = {}) {
         return benchmark(std::vector<benchmark_candidate>{{"call", std::move(call)}}, o);
     }
+/// A mistake: a tensor has no time of its own.
+template <Operand X>
+    requires(!std::is_invocable_v<X&>)
+benchmark_report benchmark(const X&, const benchmark_options& = {}) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::benchmark: a kernel is timed, benchmark(sess.kernel_of(y, feed(x, value))), or what can "
+                  "be called, such as a step: benchmark([&] { step(value); })");
+    return {};
+}
 
 /// A table of what has changed, by name: both medians, how often as fast it is now, and whether the middle halves of their rounds lie apart
 /// ("faster", "slower") or not ("the same").

@@ -26,7 +26,10 @@ template <class X> struct layer_input {
     nn::phase p;
 };
 template <class X> auto as_layer_input(const X& x, nn::phase p) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return layer_input<X>{x, p};
+    constexpr bool good = std::is_same_v<X, ill_shaped> || requires { as_tensor(x); };
+    static_assert(good, "tenon::nn::sequential: a layer gives no tensor; of lstm and gru all_steps(lstm<64>()) or "
+                        "last_step(lstm<64>()) says which of its results goes on");
+    if constexpr (std::is_same_v<X, ill_shaped> || !good) return layer_input<ill_shaped>{{}, p};
     else return layer_input<std::remove_cvref_t<decltype(as_tensor(x))>>{as_tensor(x), p};
 }
 template <class Layer, class X> struct layer_verdict { using type = fitting; };

@@ -283,5 +283,53 @@ template <Operand X, Operand W, class Options> ill_shaped conv2d(const X&, const
                                          "conv2d<2, same>(x, w) or conv2d<conv2d_options{..}>(x, w)");
     return {};
 }
+template <Operand X> ill_shaped top_k(const X&, detail::misplaced) {
+    static_assert(detail::is_mistake<X>, "tenon::top_k: how many is a template argument: write top_k<5>(x)");
+    return {};
+}
+template <Operand X> ill_shaped sort(const X&, detail::misplaced) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::sort: the axis is a template argument: write sort<1>(x), or sort(x, {.descending = true})");
+    return {};
+}
+template <Operand X> ill_shaped argsort(const X&, detail::misplaced) {
+    static_assert(detail::is_mistake<X>, "tenon::argsort: the axis is a template argument: write argsort<1>(x), or "
+                                         "argsort(x, {.descending = true})");
+    return {};
+}
+template <class Text, class... X>
+    requires(std::is_convertible_v<const Text&, std::string>)
+ill_shaped einsum(const Text&, const X&...) {
+    static_assert(detail::is_mistake<Text>,
+                  "tenon::einsum: the letters are a template argument: write einsum<\"ij,jk->ik\">(a, b)");
+    return {};
+}
+template <auto... P, Operand X, class Mode>
+    requires((!std::is_same_v<std::remove_cvref_t<decltype(P)>, margin> || ...) ||
+             std::is_convertible_v<const Mode&, std::string>)
+ill_shaped pad(const X&, const Mode&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::pad: it is written pad<margin{1, 2}>(x), with a margin for each axis, or "
+                  "pad<margin{1, 2}>(x, pad_mode::reflect)");
+    return {};
+}
+template <auto... Sizes> ill_shaped random_normal(shape<Sizes...>, double = 0, double = 1) {
+    static_assert(detail::is_mistake<shape<Sizes...>>,
+                  "tenon::random_normal: the sizes are a template argument: write random_normal<float, shape<2, 3>>()");
+    return {};
+}
+template <auto... Sizes> ill_shaped random_uniform(shape<Sizes...>, double = 0, double = 1) {
+    static_assert(
+        detail::is_mistake<shape<Sizes...>>,
+        "tenon::random_uniform: the sizes are a template argument: write random_uniform<float, shape<2, 3>>()");
+    return {};
+}
+template <class T>
+    requires(!Operand<T>)
+ill_shaped variable(const std::string&, std::initializer_list<T>) {
+    static_assert(detail::is_mistake<T>, "tenon::variable: values to begin with are a tensor or an array: write "
+                                         "variable(name, constant({1.0f, 2.0f}))");
+    return {};
+}
 
 } // namespace tenon

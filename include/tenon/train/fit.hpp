@@ -102,21 +102,32 @@ template <class B> std::int64_t rows_of_batch(const B& first) {
     if constexpr (requires { first.extents(); }) return first.extents().rank() > 0 ? first.extents()[0].size : 1;
     else return 1;
 }
-template <class Step, class Batch> bool run_batch(const Step& step, const Batch& batch, batch_listener each) {
-    const auto run = [&](const auto&... values) {
-        const auto fetched = step(values...);
-        std::vector<double> numbers;
-        std::apply([&](const auto&... f) { (numbers.push_back(scalar_of(f.untyped())), ...); }, fetched);
-        return each(rows_of_batch(std::get<0>(std::tie(values...))), numbers);
-    };
-    if constexpr (requires { std::tuple_size<Batch>::value; }) return std::apply(run, batch);
-    else return run(batch);
+// By hand where std::apply would do: so a batch that does not fit is said in few lines.
+template <class Step, class Batch, std::size_t... I>
+bool run_batch(const Step& step, batch_listener each, const Batch& values, std::index_sequence<I...>) {
+    const auto fetched = step(std::get<I>(values)...);
+    std::vector<double> numbers;
+    std::apply([&](const auto&... f) { (numbers.push_back(scalar_of(f.untyped())), ...); }, fetched);
+    return each(rows_of_batch(std::get<0>(values)), numbers);
 }
+template <class Batch> decltype(auto) values_of_batch(const Batch& b) {
+    if constexpr (requires { std::tuple_size<Batch>::value; }) return (b);
+    else return std::tuple<const Batch&>(b);
+}
+// What gives batches: a range whose elements are no numbers, or a function of the epoch's number.
+template <class Data> inline constexpr bool is_gone_through = std::is_invocable_v<Data&, int> || requires(Data& d) {
+    d.begin();
+    d.end();
+    requires !std::is_arithmetic_v<std::remove_cvref_t<decltype(*d.begin())>>;
+};
 template <class Step, class Data> auto pass_over(const Step& step, Data& data) {
     return [&step, &data](int epoch, batch_listener each) {
         const auto go_through = [&](auto&& batches) {
-            for (const auto& element : batches)
-                if (!run_batch(step, element, each)) return;
+            for (const auto& b : batches) {
+                const auto& values = values_of_batch(b);
+                using places = std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(values)>>>;
+                if (!run_batch(step, each, values, places())) return;
+            }
         };
         if constexpr (std::is_invocable_v<Data&, int>) go_through(data(epoch));
         else go_through(data);
@@ -127,17 +138,24 @@ template <class Step, class Data> auto pass_over(const Step& step, Data& data) {
 
 /// Trains, and returns what was measured. Variables are initialised where none has a value; failed_precondition_error where some have and some have
 /// not. Throws invalid_argument_error where an option makes no sense or the callables do not fetch the metrics.
-template <class Step, class Data> fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data) {
-    const auto train = detail::pass_over(step, data);
-    return detail::fit(s, o, train, nullptr);
-}
-template <class Step, class Data, class Test, class TestData>
-fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data, const Test& test,
-                TestData&& held_out) {
-    const auto train = detail::pass_over(step, data);
-    const auto check = detail::pass_over(test, held_out);
-    const detail::data_pass validate = check;
-    return detail::fit(s, o, train, &validate);
+// One function, so that a compiler that refuses a call has little to say. `held_out`: a callable and what it is run on, or nothing.
+template <class Step, class Data, class... HeldOut>
+fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data, HeldOut&&... held_out) {
+    constexpr bool good = detail::is_gone_through<Data> && (sizeof...(held_out) == 0 || sizeof...(held_out) == 2);
+    static_assert(
+        good,
+        "tenon::fit: it takes a callable and its data, and after them, where there is validation, a callable and its "
+        "data: minibatches({.size = 32}, xs, ys), a data set, or a function of the epoch that gives one");
+    if constexpr (!good) return {};
+    else {
+        const auto train = detail::pass_over(step, data);
+        if constexpr (sizeof...(held_out) == 0) return detail::fit(s, o, train, nullptr);
+        else {
+            const auto check = detail::pass_over(held_out...);
+            const detail::data_pass validate = check;
+            return detail::fit(s, o, train, &validate);
+        }
+    }
 }
 
 } // namespace tenon

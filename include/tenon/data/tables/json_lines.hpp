@@ -78,6 +78,14 @@ data_set<C...> json_lines(const std::convertible_to<std::string> auto& file, con
                           const json_read_options& o = {}) {
     return json_lines(std::vector<std::string>{file}, which, o);
 }
+/// A mistake: what a line holds is not said.
+template <int = 0, std::convertible_to<std::string> File>
+tenon::ill_shaped json_lines(const File&, const json_read_options& = {}) {
+    static_assert(tenon::detail::is_mistake<File>,
+                  "tenon::data::json_lines: say what a line holds: json_lines<row>(file), where row is a "
+                  "struct, or json_lines(file, columns<float>(\"x\"))");
+    return {};
+}
 
 } // namespace tenon::data
 

@@ -19,6 +19,12 @@ template <class R> inline constexpr bool is_several = false;
 template <class... T> inline constexpr bool is_several<std::tuple<T...>> = true;
 template <class A, class B> inline constexpr bool is_several<std::pair<A, B>> = true;
 
+// A tensor, an expression, or several as std::tuple.
+template <class R> inline constexpr bool are_operands = OperandOrIllShaped<R>;
+template <class... T> inline constexpr bool are_operands<std::tuple<T...>> = (OperandOrIllShaped<T> && ...);
+template <class A, class B>
+inline constexpr bool are_operands<std::pair<A, B>> = OperandOrIllShaped<A>&& OperandOrIllShaped<B>;
+
 /// What a function gives, a tensor, an expression, or several as std::tuple, as a tuple of tensors; made where it stands.
 template <class R> auto tensors_of(const R& r) {
     if constexpr (is_several<R>) return std::apply([](const auto&... t) { return std::tuple(as_tensor(t)...); }, r);
@@ -97,6 +103,19 @@ template <class Op, class Cs, class Given> struct carries_on;
 template <class Op, class... C, class... G> struct carries_on<Op, std::tuple<C...>, std::tuple<G...>> {
     using verdict = typename first_mistake<rule_on<carried_rule<Op>, operand_of_t<C>, operand_of_t<G>>...>::type;
 };
+
+// Where they are not as many, which is said elsewhere, it is silent.
+struct not_as_many {
+    static constexpr bool agree = true, fits = false;
+};
+template <class Op, class Carried, class Given, bool = std::tuple_size_v<Carried> == std::tuple_size_v<Given>>
+struct carried_on {
+    using verdict = not_as_many;
+};
+template <class Op, class Carried, class Given>
+struct carried_on<Op, Carried, Given, true> : carries_on<Op, Carried, Given> {};
+template <class Op, class Carried, class Given>
+using carried_verdict = typename carried_on<Op, Carried, Given>::verdict;
 
 /// Whether the two may be of one type; sizes that are not known yet fit all.
 constexpr bool types_agree(const tensor_type& a, const tensor_type& b) {

@@ -75,9 +75,12 @@ template <class P, class... A, class... B> struct cond_results<P, std::tuple<A..
 template <OperandOrIllShaped P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
-    using given = std::remove_cvref_t<decltype(then())>;
+    static_assert(
+        detail::takes<Then, std::tuple<>> && detail::takes<Else, std::tuple<>>,
+        "tenon::cond: both sides are functions without arguments: cond(c, [&] { return x; }, [&] { return y; })");
+    using given = detail::applied_t<Then, std::tuple<>>;
     if constexpr (std::is_same_v<P, ill_shaped> || detail::any_mistake<given> ||
-                  detail::any_mistake<std::remove_cvref_t<decltype(otherwise())>>)
+                  detail::any_mistake<detail::applied_t<Else, std::tuple<>>>)
         return ill_shaped{};
     else {
         using yes = decltype(detail::tensors_of(then()));

@@ -129,7 +129,10 @@ using given_as_t = std::conditional_t<is_several<R>, Tuple, std::tuple_element_t
 template <class F, class C, class X>
 auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_from here = caller()) {
     const making made(here);
-    if constexpr (detail::any_mistake<C> || detail::any_mistake<X>) return std::pair<ill_shaped, ill_shaped>{};
+    constexpr bool good = detail::are_operands<C> && detail::are_operands<X>;
+    static_assert(good, "tenon::scan: what is carried and what it goes through are tensors, or several as std::tuple: "
+                        "write constant(0.0f)");
+    if constexpr (!good || detail::any_mistake<C> || detail::any_mistake<X>) return std::pair<ill_shaped, ill_shaped>{};
     else {
         using carried = detail::tensors_of_t<C>;
         using sliced = detail::tensors_of_t<X>;
@@ -149,7 +152,7 @@ auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_fr
             else {
                 static_assert(std::tuple_size_v<detail::tensors_of_t<next>> == std::tuple_size_v<carried>,
                               "tenon::scan: the function carries on as many tensors as it is given");
-                using verdict = typename detail::carries_on<scan_op, carried, detail::tensors_of_t<next>>::verdict;
+                using verdict = detail::carried_verdict<scan_op, carried, detail::tensors_of_t<next>>;
                 static_assert(verdict::agree, "tenon: shapes do not agree");
                 if constexpr (!verdict::fits) return std::pair<ill_shaped, ill_shaped>{};
                 else {

@@ -130,7 +130,7 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
             static_assert(
                 std::tuple_size_v<next> == sizeof...(Xs),
                 "tenon::while_loop: the function gives as many tensors as it is given, several as std::tuple");
-            using verdict = typename detail::carries_on<while_op, carried, next>::verdict;
+            using verdict = detail::carried_verdict<while_op, carried, next>;
             static_assert(verdict::agree, "tenon: shapes do not agree");
             if constexpr (!verdict::fits) return ill_shaped{};
             else {
@@ -166,6 +166,14 @@ auto while_loop(const Condition& condition, const F& f, const A& first, const B&
     else if constexpr (!detail::is_given<C>) return detail::while_loop_of(condition, f, first, second);
     else if constexpr (!detail::is_given<D>) return detail::while_loop_of(condition, f, first, second, third);
     else return detail::while_loop_of(condition, f, first, second, third, fourth);
+}
+
+/// A mistake: what it begins with is no tensor.
+template <class Condition, class F, class... Xs>
+    requires(sizeof...(Xs) > 0 && !(OperandOrIllShaped<Xs> && ...))
+ill_shaped while_loop(const Condition&, const F&, const Xs&...) {
+    static_assert(detail::is_mistake<F>, "tenon::while_loop: what it begins with are tensors: write constant(0)");
+    return {};
 }
 
 } // namespace tenon

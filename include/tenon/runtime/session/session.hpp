@@ -67,7 +67,8 @@ public:
     template <class... F> auto run_for(double seconds, F&&... arguments) {
         static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
                                                        "feed(x, value) for each that is fed");
-        if constexpr (detail::any_ill_shaped<F...>)
+        if constexpr (!(detail::is_runnable<F> && ...)) return ill_shaped{};
+        else if constexpr (detail::any_ill_shaped<F...>)
             return detail::single(detail::ill_shaped_results<std::remove_cvref_t<F>...>());
         else {
             detail::run_request r;
