@@ -6,6 +6,18 @@
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/simd/pack.hpp>
 
+namespace tenon::detail {
+
+/// Whether no output lies where an input lies: then elements may be computed again.
+inline bool lie_apart(void* const* in, std::size_t ins, void* const* out, std::size_t outs) noexcept {
+    bool apart = true;
+    for (std::size_t o = 0; o < outs; ++o)
+        for (std::size_t i = 0; i < ins; ++i) apart = apart && out[o] != in[i];
+    return apart;
+}
+
+} // namespace tenon::detail
+
 #define TENON_SIMD_FILE <tenon/expr/interpreter.inl>
 #include <tenon/simd/for_each_isa.hpp>
 
@@ -15,7 +27,7 @@ namespace tenon::detail {
 class interpreter::builder {
 public:
     builder(interpreter& made, const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
-            simd::isa which) :
+            std::int64_t count, simd::isa which) :
         made_(made), program_(made.program_), t_(t), wide_(wide), in_place_(in_place), which_(which) {
         for (int r = 0; r < t_.length; ++r) {
             slot_[r] = direct_[r] = none;
@@ -24,6 +36,7 @@ public:
                 constant_[r] = constant_[r] && constant_[operand_of(t_.code[r], k)];
         }
         plan_steps();
+        choose_block(count);
         find_last_uses();
         place_operands();
         fill_constants(constants);
@@ -68,9 +81,11 @@ private:
             if (operand_type(first) != operand_type(i)) continue;
             const step_function f = find_pair(which_, first.op, i.op, how, operand_type(i));
             if (!f) continue;
-            planned s{f, r, {first.a, first.b, first.op == opcode::fma ? first.c : none, none}, none};
-            if (i.op == opcode::select) s.operands[2] = i.b, s.operands[3] = i.c;
-            else if (n == 2) s.operands[2] = operand_of(i, 1 - k);
+            planned s{f, r, {none, none, none, none}, none};
+            int count = 0;
+            for (; count < register_operands(first); ++count) s.operands[count] = operand_of(first, count);
+            for (int j = 0; j < n; ++j)
+                if (j != k) s.operands[count++] = operand_of(i, j);
             joined_[r] = true;
             left_out_[p] = true;
             steps_.push_back(s);
@@ -106,6 +121,14 @@ private:
         }
         // What was joined with a later instruction is no step of its own.
         std::erase_if(steps_, [&](const planned& s) { return left_out_[s.to]; });
+    }
+
+    // Of few steps, and of operands from beyond the caches, short blocks overlap better than they cost.
+    void choose_block(std::int64_t count) {
+        const std::int64_t most = steps_.size() <= 4 || count >= 1 << 20 ? block / 2 : block;
+        program_.block = count >= most ? most
+                         : count > 0   ? (count + step_elements - 1) & -step_elements
+                                       : step_elements;
     }
 
     bool reads_in_place(int r) const { return t_.code[r].op == opcode::input && !copied_[r]; }
@@ -258,8 +281,7 @@ private:
 TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
                                       std::int64_t count, simd::isa which) :
     function_(TENON_SIMD_OF(which, run_program)), steps_(TENON_SIMD_OF(which, run_steps)) {
-    program_.block = count >= block ? block : count > 0 ? (count + step_elements - 1) & -step_elements : step_elements;
-    builder(*this, t, constants, wide, in_place, which);
+    builder(*this, t, constants, wide, in_place, count, which);
 }
 
 TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int64_t>& merge) {

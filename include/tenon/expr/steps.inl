@@ -21,6 +21,8 @@ template <opcode Op, class T> struct two_operands {
     using R = typename to::element;
     using A = T;
     using B = T;
+    static constexpr bool is_short = Op == opcode::add || Op == opcode::subtract || Op == opcode::multiply ||
+                                     Op == opcode::minimum || Op == opcode::maximum;
     TENON_SIMD_INLINE static to apply(pack<A> a, pack<B> b) { return evaluate<Op>(a, b); }
 };
 template <opcode Op, class T> struct three_operands {
@@ -28,6 +30,7 @@ template <opcode Op, class T> struct three_operands {
     using A = std::conditional_t<info_of(Op).group == opcode_group::choice, bool, T>;
     using B = T;
     using C = T;
+    static constexpr bool is_short = true;
     TENON_SIMD_INLINE static pack<T> apply(pack<A> a, pack<T> b, pack<T> c) { return evaluate<Op>(a, b, c); }
 };
 template <class From, class To> struct cast_step {
@@ -62,6 +65,7 @@ template <opcode First, opcode Second, tenon::detail::joint How, class T> struct
     using A = T;
     using B = T;
     using C = T;
+    static constexpr bool is_short = Second != opcode::exp && Second != opcode::sigmoid && Second != opcode::tanh;
     TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b) { return evaluate<Second>(evaluate<First>(a, b)); }
     TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) {
         if constexpr (How == tenon::detail::joint::only_operand) return evaluate<Second>(fma(a, b, c));
@@ -70,6 +74,18 @@ template <opcode First, opcode Second, tenon::detail::joint How, class T> struct
         else return evaluate<Second>(c, evaluate<First>(a, b));
     }
 };
+/// Four packs at a time where a step is a few machine instructions, fewer than the loop's own.
+template <class Step, class F> TENON_SIMD_INLINE void over_packs(std::ptrdiff_t n, const F& f) {
+    std::ptrdiff_t i = 0;
+    if constexpr (Step::is_short)
+        for (; i + 4 * lanes <= n; i += 4 * lanes) {
+            f(i);
+            f(i + lanes);
+            f(i + 2 * lanes);
+            f(i + 3 * lanes);
+        }
+    for (; i < n; i += lanes) f(i);
+}
 template <opcode Comparison, class T>
 void run_choice(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n) {
     const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *u = static_cast<const T*>(c),
@@ -91,7 +107,7 @@ void run_step_2(void* to, const void* a, const void* b, const void*, const void*
     const auto* x = static_cast<const typename Step::A*>(a);
     const auto* y = static_cast<const typename Step::B*>(b);
     auto* z = static_cast<typename Step::R*>(to);
-    for (std::ptrdiff_t i = 0; i < n; i += lanes) store(z + i, Step::apply(load(x + i), load(y + i)));
+    over_packs<Step>(n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i), load(y + i))); });
 }
 template <class Step>
 void run_step_3(void* to, const void* a, const void* b, const void* c, const void*, std::ptrdiff_t n) {
@@ -99,7 +115,7 @@ void run_step_3(void* to, const void* a, const void* b, const void* c, const voi
     const auto* y = static_cast<const typename Step::B*>(b);
     const auto* u = static_cast<const typename Step::C*>(c);
     auto* z = static_cast<typename Step::R*>(to);
-    for (std::ptrdiff_t i = 0; i < n; i += lanes) store(z + i, Step::apply(load(x + i), load(y + i), load(u + i)));
+    over_packs<Step>(n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i), load(y + i), load(u + i))); });
 }
 
 /// step_elements elements: the first n of `a`, 0 < n < step_elements, and in place of the others the first again.
@@ -227,6 +243,16 @@ template <opcode First, tenon::detail::joint How, class T> tenon::detail::step_f
     default: return nullptr;
     }
 }
+template <opcode Second, class T> tenon::detail::step_function function_after(opcode first) {
+    using tenon::detail::joint;
+    switch (first) {
+    case opcode::add: return &run_step_2<pair_step<opcode::add, Second, joint::only_operand, T>>;
+    case opcode::subtract: return &run_step_2<pair_step<opcode::subtract, Second, joint::only_operand, T>>;
+    case opcode::multiply: return &run_step_2<pair_step<opcode::multiply, Second, joint::only_operand, T>>;
+    case opcode::fma: return &run_step_3<pair_step<opcode::fma, Second, joint::only_operand, T>>;
+    default: return nullptr;
+    }
+}
 template <class T> tenon::detail::step_function pair_of(opcode first, opcode second, tenon::detail::joint how) {
     using tenon::detail::joint;
     if (second == opcode::select) {
@@ -243,10 +269,13 @@ template <class T> tenon::detail::step_function pair_of(opcode first, opcode sec
     if (how == joint::only_operand) {
         if (second == opcode::negative && first == opcode::multiply)
             return &run_step_2<pair_step<opcode::multiply, opcode::negative, joint::only_operand, T>>;
-        if (second != opcode::relu) return nullptr;
-        if (first == opcode::add) return &run_step_2<pair_step<opcode::add, opcode::relu, joint::only_operand, T>>;
-        if (first == opcode::fma) return &run_step_3<pair_step<opcode::fma, opcode::relu, joint::only_operand, T>>;
-        return nullptr;
+        switch (second) {
+        case opcode::relu: return function_after<opcode::relu, T>(first);
+        case opcode::exp: return function_after<opcode::exp, T>(first);
+        case opcode::sigmoid: return function_after<opcode::sigmoid, T>(first);
+        case opcode::tanh: return function_after<opcode::tanh, T>(first);
+        default: return nullptr;
+        }
     }
     // The operands of + and * may change places.
     if (how == joint::second_operand && second == opcode::subtract) {
