@@ -7,7 +7,7 @@
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/dense/pooling.hpp>
+#include <tenon/dense/pooling/pooling.hpp>
 
 #include "dense_support.hpp"
 

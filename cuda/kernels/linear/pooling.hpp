@@ -4,7 +4,7 @@
 
 #include <tenon/core/element_type.hpp>
 
-/// The largest or the mean element of each window of an image, as tenon/dense/pooling.hpp has it.
+/// The largest or the mean element of each window of an image, as tenon/dense/pooling/pooling.hpp has it.
 
 namespace tenon::cuda {
 

@@ -65,7 +65,7 @@ private:
     struct output {
         int target = -1;       // output of the node
         bool streamed = false; // by way of a buffer, unless it goes where an operand lies
-        int into = -1;   // output of the tape that it is added to
+        int into = -1;         // output of the tape that it is added to
         element_type stored = element_type::none;
         std::uint32_t bytes = 0; // of an element as the function writes it
         std::size_t buffer = 0;  // offset in a chunk's scratch

@@ -62,7 +62,7 @@ TEST_CASE("a training step of a transformer block launches few kernels, and lear
     CHECK(all <= most);
     CHECK(nodes(r, "fused_group") == 3);           // roundings of variables, the optimiser's updates, and its counts
     CHECK(after.products - before.products == 18); // each variable of products has its gradient of one
-    CHECK(nodes(r, "transpose") == 0); // heads are read where they lie
+    CHECK(nodes(r, "transpose") == 0);             // heads are read where they lie
     CHECK(nodes(r, "sum_like") == 0);
     CHECK(nodes(r, "layer_norm_of_sum") == 1);
     CHECK(nodes(r, "layer_norm_gradient_plus") == 1);

@@ -94,8 +94,7 @@ TENON_INLINE op_and_attributes reduction_of_fused(const fused_attributes& maker,
     const axis_set set = axes_or_all(axes, all.rank());
     const extents kept = reduced_extents(all, set, keepdims);
     if (maker.tape->output_count != 1 || maker.tape->outputs[0].like >= 0 || all.elements() == kept.elements() ||
-        inputs.size() == max_tape_inputs ||
-        !is_faster_combined({maker.tape->outputs[0].type, all}, set, form.how))
+        inputs.size() == max_tape_inputs || !is_faster_combined({maker.tape->outputs[0].type, all}, set, form.how))
         return {};
     fused_reductions_op::attributes a{maker.tape, maker.constants, {}, {}};
     const element_type e = maker.tape->outputs[0].type;

@@ -195,7 +195,7 @@ any_tensor global_average_pool(const any_tensor& x);
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_pooling)
 
 #include <tenon/core/error.hpp>
-#include <tenon/dense/pooling.hpp>
+#include <tenon/dense/pooling/pooling.hpp>
 #include <tenon/op/widened.hpp>
 
 namespace tenon {

@@ -9,7 +9,7 @@
 #include <tenon/core/function_ref.hpp>
 #include <tenon/op/axes.hpp>
 #include <tenon/op/kernel.hpp>
-#include <tenon/ops/rows/row_packs.hpp>
+#include <tenon/ops/reduce/row_packs.hpp>
 #include <tenon/simd/pack.hpp>
 
 /// How reductions run: what their axes look like in memory, how the work is divided, and which loops do it.

@@ -8,7 +8,7 @@
 
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/ops/rows/attention_blocks.hpp>
-#include <tenon/ops/rows/row_packs.hpp>
+#include <tenon/ops/reduce/row_packs.hpp>
 
 namespace tenon::detail {
 

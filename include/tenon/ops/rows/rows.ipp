@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include <tenon/op/streamed.hpp>
-#include <tenon/ops/rows/row_packs.hpp>
+#include <tenon/ops/reduce/row_packs.hpp>
 #include <tenon/ops/rows/rows.hpp>
 
 #define TENON_SIMD_FILE <tenon/ops/rows/rows_kernel.inl>

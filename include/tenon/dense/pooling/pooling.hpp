@@ -63,5 +63,5 @@ TENON_INLINE void pooling_pick(const pooling_description& description, const voi
 } // namespace tenon::dense
 
 #if TENON_HEADER_ONLY
-#include <tenon/dense/pooling.ipp>
+#include <tenon/dense/pooling/pooling.ipp>
 #endif

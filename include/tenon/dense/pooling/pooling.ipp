@@ -5,10 +5,10 @@
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/dense/pooling.hpp>
+#include <tenon/dense/pooling/pooling.hpp>
 #include <tenon/simd/pack.hpp>
 
-#define TENON_SIMD_FILE <tenon/dense/pooling.inl>
+#define TENON_SIMD_FILE <tenon/dense/pooling/pooling.inl>
 #include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::dense {
