@@ -118,6 +118,7 @@ private:
     bool by_rows_ = false;   // chunks are rows, else columns
     int chunks_ = 1;
     int at_once_ = 1;
+    bool fetches_ahead_ = false;
     std::int64_t unit_ = 1;       // rows or columns that no chunk parts
     std::int64_t block_rows_ = 1; // of a stretch: several whole rows, or a part of one
     std::int64_t block_cols_ = 1;

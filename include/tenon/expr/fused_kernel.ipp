@@ -185,6 +185,9 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
                          static_cast<std::size_t>(c.is_shared ? 1 : chunks_));
     }
     chunks_at_ = found;
+    // What is not in a core's own cache comes while the interpreter computes the stretch before; a compiled loop is short enough for the
+    // processor to see what comes.
+    fetches_ahead_ = fast_ && !combined_.empty() && l.elements() >= 1 << 17;
     at_once_ = s.threads == 1 ? 1 : chunks_;
     scratch_bytes_ = chunks_at_ + chunk_bytes_ * static_cast<std::size_t>(at_once_);
 }
@@ -343,6 +346,11 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
                 };
                 if (x.how == reading::in_place) {
                     in[i] = place((operand.full && operand.dense ? row * l.cols : l.read_offset(i, row)) + col);
+                    if (fetches_ahead_ && operand.full && operand.dense) {
+                        const auto* const next =
+                            static_cast<const char*>(in[i]) + static_cast<std::size_t>(rows * cols) * x.bytes;
+                        for (std::int64_t b = 0; b < rows * cols * x.bytes; b += 64) __builtin_prefetch(next + b, 0, 2);
+                    }
                     continue;
                 }
                 in[i] = scratch + x.buffer;
