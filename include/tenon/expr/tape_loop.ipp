@@ -201,7 +201,7 @@ TENON_INLINE std::int64_t loop_part_kernel::run_steps(std::int64_t begin, std::i
     const std::size_t ins = program.inputs.size();
     // Of runs of even and of odd numbers: from one place of a carry to the other.
     void* slots[2][step_program::max_slots];
-    for (const std::size_t turn : {0, 1}) {
+    for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
         const auto state = [&](const output& o, std::size_t which) {
             return scratch + o.buffer + (which % 2) * block_bytes(o.bytes);
         };

@@ -128,7 +128,7 @@ template <bool Uniform, class Condition, class... Carried, class... Tree>
 struct part_of_loop<Uniform, Condition, std::tuple<Carried...>, std::tuple<Tree...>> {
     static constexpr bool asks = Uniform;
     static constexpr int carried = static_cast<int>(sizeof...(Carried));
-    static constexpr bool own[] = {(Carried::rank() == 0) == Uniform...};
+    static constexpr bool own[sizeof...(Carried)] = {(Carried::rank() == 0) == Uniform...};
 
     static constexpr int carried_by(int input) {
         if (input >= carried || !own[input]) return -1;
