@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenon/expr/tape_loop.hpp>
+#include <tenon/tape/append_tape.hpp>
 
 namespace tenon::detail {
 
@@ -386,19 +387,9 @@ public:
         needed = without_dead_code(needed);
         tape& t = part_.code;
         int reg[max_tape_length];
-        for (int r = 0; r < needed.length; ++r) {
-            instruction i = needed.code[r];
-            if (i.op == opcode::input) {
-                reg[r] = input(from.operands[static_cast<std::size_t>(i.a)]);
-                continue;
-            }
-            if (i.op == opcode::constant) i.a = constant(from, i.a, i.type);
-            const int n = register_operands(i);
-            if (n > 0) i.a = static_cast<std::int16_t>(reg[i.a]);
-            if (n > 1) i.b = static_cast<std::int16_t>(reg[i.b]);
-            if (n > 2) i.c = static_cast<std::int16_t>(reg[i.c]);
-            reg[r] = t.emit(i);
-        }
+        append_tape(
+            t, needed, reg, [&](int i) { return input(from.operands[static_cast<std::size_t>(i)]); },
+            [&](int c) { return constant(from, c); });
         t.add_output(reg[needed.outputs[0].reg], needed.outputs[0].type);
         part_.results.push_back(result);
     }
@@ -420,11 +411,11 @@ private:
         part_.operands.push_back(operand);
         return part_.code.emit_input(part_.code.add_input(o.type.element));
     }
-    std::int16_t constant(const body_tape& from, std::int16_t a, element_type type) {
-        const auto [at, is_new] = constants_.try_emplace({&from, a}, 0);
+    int constant(const body_tape& from, int c) {
+        const auto [at, is_new] = constants_.try_emplace({&from, c}, 0);
         if (is_new) {
-            at->second = static_cast<std::int16_t>(part_.code.add_constant(type));
-            part_.constants.push_back(from.constants[static_cast<std::size_t>(a)]);
+            at->second = part_.code.add_constant(from.code.constants[c]);
+            part_.constants.push_back(from.constants[static_cast<std::size_t>(c)]);
         }
         return at->second;
     }
@@ -432,7 +423,7 @@ private:
     loop_program& loop_;
     loop_part& part_;
     const int arguments_;
-    std::map<std::pair<const body_tape*, int>, std::int16_t> constants_;
+    std::map<std::pair<const body_tape*, int>, int> constants_;
 };
 
 TENON_INLINE std::unique_ptr<const tape_loop> tape_loop::make(const body_tape* condition, const body_tape* of,

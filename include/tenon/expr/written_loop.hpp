@@ -7,6 +7,7 @@
 
 #include <tenon/expr/loop_call.hpp>
 #include <tenon/expr/tree.hpp>
+#include <tenon/tape/append_tape.hpp>
 #if TENON_COMPILE_EXPRESSIONS
 #include <tenon/expr/compiled_loop.hpp>
 #endif
@@ -32,15 +33,11 @@ template <class T, int I> struct carried_leaf {
     static constexpr int write(tape& to, const int*) { return to.emit_input(I); }
     void collect(expression_parts&) const {}
 };
-/// A register rounded as a node of type T stores it.
-constexpr int rounded(tape& to, int reg, element_type e) {
-    return compute_type(e) != e && to.code[reg].type != e ? to.emit(opcode::cast, e, reg) : reg;
-}
 template <class Tree> struct named_tree {
     using value_type = typename Tree::value_type;
     Tree tree;
     static constexpr int write(tape& to, const int* bound) {
-        return rounded(to, Tree::write(to, bound), element_type_of<value_type>);
+        return rounded_register(to, Tree::write(to, bound), element_type_of<value_type>);
     }
     void collect(expression_parts& to) const { tree.collect(to); }
 };
@@ -147,7 +144,7 @@ struct part_of_loop<Uniform, Condition, std::tuple<Carried...>, std::tuple<Tree.
     }
     template <class T, class C> static constexpr void write_result(tape& t) {
         constexpr element_type e = element_type_of<typename C::element_type>;
-        if ((C::rank() == 0) == Uniform) t.add_output(rounded(t, T::write(t, nullptr), e), e);
+        if ((C::rank() == 0) == Uniform) t.add_output(rounded_register(t, T::write(t, nullptr), e), e);
     }
     static constexpr tape code = written();
 

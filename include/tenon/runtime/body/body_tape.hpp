@@ -9,6 +9,7 @@
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/op/prepared_body.hpp>
 #include <tenon/runtime/plan/program.hpp>
+#include <tenon/tape/append_tape.hpp>
 
 /// Bodies that are elementwise, as one tape.
 
@@ -23,7 +24,7 @@ public:
         body_tape_maker m(p, held);
         if (p.fetches.empty() || p.items.size() > std::size_t{max_tape_length}) return nullptr;
         for (const int f : p.fetches) {
-            const int r = register_of(m, f);
+            const int r = m.register_of(f);
             if (r < 0) return nullptr;
             m.made_.code.add_output(r, p.value(f).type.element);
         }
@@ -35,22 +36,22 @@ private:
     body_tape_maker(const program& p, std::vector<std::shared_ptr<const any_array>>& held) : p_(p), held_(held) {}
 
     // Of a value; -1: none computes it.
-    static int register_of(body_tape_maker& m, int v) {
-        if (const auto at = m.registers_.find(v); at != m.registers_.end()) return at->second;
-        const program_value& x = m.p_.value(v);
+    int register_of(int v) {
+        if (const auto at = registers_.find(v); at != registers_.end()) return at->second;
+        const program_value& x = p_.value(v);
         int r = -1;
         if (x.view_of >= 0) {
-            if (differ_in_front(x.type.extents, m.p_.value(x.view_of).type.extents)) r = register_of(m, x.view_of);
+            if (differ_in_front(x.type.extents, p_.value(x.view_of).type.extents)) r = register_of(x.view_of);
         } else if (x.feed >= 0) {
-            r = m.add_operand({x.feed, nullptr, x.type});
+            r = add_operand({x.feed, nullptr, x.type});
         } else if (x.constant) {
-            m.held_.push_back(x.constant);
-            r = m.add_operand({-1, x.constant->data(), x.type});
+            held_.push_back(x.constant);
+            r = add_operand({-1, x.constant->data(), x.type});
         } else if (x.producer >= 0) {
-            m.add_item(m.p_.item(x.producer));
-            if (const auto at = m.registers_.find(v); at != m.registers_.end()) return at->second;
+            add_item(p_.item(x.producer));
+            if (const auto at = registers_.find(v); at != registers_.end()) return at->second;
         }
-        m.registers_.emplace(v, r);
+        registers_.emplace(v, r);
         return r;
     }
 
@@ -77,37 +78,21 @@ private:
         tape& t = made_.code;
         extents all;
         for (const int v : i.inputs) all = broadcast(all, p_.value(v).type.extents).extents;
-        int reg[max_tape_length];
         for (int r = 0; r < from.length; ++r)
-            if (from.code[r].op == opcode::input &&
-                register_of(*this, i.inputs[static_cast<std::size_t>(from.code[r].a)]) < 0)
-                return;
-        const int shift = t.constant_count; // of what was joined until here
+            if (from.code[r].op == opcode::input && register_of(input_of(i, from.code[r].a)) < 0) return;
+        const int before = t.constant_count; // of what was joined until here
         for (int c = 0; c < from.constant_count; ++c) t.add_constant(from.constants[c]);
         made_.constants.insert(made_.constants.end(), a.constants.begin(), a.constants.end());
-        for (int r = 0; r < from.length; ++r) {
-            instruction step = from.code[r];
-            if (step.op == opcode::input) {
-                reg[r] = registers_.at(i.inputs[static_cast<std::size_t>(step.a)]);
-                continue;
-            }
-            if (step.op == opcode::constant) step.a = static_cast<std::int16_t>(step.a + shift);
-            const int n = register_operands(step);
-            if (n > 0) step.a = static_cast<std::int16_t>(reg[step.a]);
-            if (n > 1) step.b = static_cast<std::int16_t>(reg[step.b]);
-            if (n > 2) step.c = static_cast<std::int16_t>(reg[step.c]);
-            reg[r] = t.emit(step);
-        }
+        int reg[max_tape_length];
+        tenon::detail::append_tape(
+            t, from, reg, [&](int k) { return register_of(input_of(i, k)); }, [&](int c) { return c + before; });
         for (std::size_t o = 0; o < i.outputs.size(); ++o) {
             const tape_output& out = from.outputs[o];
-            const program_value& v = p_.value(i.outputs[o]);
-            if (!(all == v.type.extents)) continue; // it is summed up
-            int value = reg[out.reg];
-            if (compute_type(out.type) != out.type && t.code[value].type != out.type)
-                value = t.emit(opcode::cast, out.type, value);
-            registers_[i.outputs[o]] = value;
+            if (!(all == p_.value(i.outputs[o]).type.extents)) continue; // it is summed up
+            registers_[i.outputs[o]] = tenon::detail::rounded_register(t, reg[out.reg], out.type);
         }
     }
+    static int input_of(const program_item& i, int k) { return i.inputs[static_cast<std::size_t>(k)]; }
 
     const program& p_;
     std::vector<std::shared_ptr<const any_array>>& held_;

@@ -9,6 +9,7 @@
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
+#include <tenon/tape/append_tape.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 namespace tenon::runtime {
@@ -211,32 +212,14 @@ inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int 
     for (int i = 0; i < b.constant_count; ++i) t.add_constant(b.constants[i]);
     for (int i = 0; i < a.constant_count; ++i) t.add_constant(a.constants[i]);
     int reg[max_tape_length];
-    const auto append = [&](const tape& from, int input_shift, int constant_shift, bool is_consumer, int substitute) {
-        for (int r = 0; r < from.length; ++r) {
-            instruction i = from.code[r];
-            if (i.op == opcode::input) {
-                if (is_consumer && i.a == k) {
-                    reg[r] = substitute;
-                    continue;
-                }
-                i.a = static_cast<std::int16_t>(is_consumer ? (i.a > k ? i.a - 1 : i.a) : i.a + input_shift);
-            } else if (i.op == opcode::constant) i.a = static_cast<std::int16_t>(i.a + constant_shift);
-            else {
-                const int n = register_operands(i);
-                if (n > 0) i.a = static_cast<std::int16_t>(reg[i.a]);
-                if (n > 1) i.b = static_cast<std::int16_t>(reg[i.b]);
-                if (n > 2) i.c = static_cast<std::int16_t>(reg[i.c]);
-            }
-            reg[r] = t.emit(i);
-        }
-    };
-    append(a, b.input_count - 1, b.constant_count, false, -1);
-    const tape_output& out = a.outputs[0];
-    int value = reg[out.reg];
+    using tenon::detail::append_tape;
+    append_tape(
+        t, a, reg, [&](int i) { return t.emit_input(i + b.input_count - 1); },
+        [&](int c) { return c + b.constant_count; });
     // What would have been stored in 16 bits is rounded to them here too.
-    if (compute_type(out.type) != out.type && t.code[value].type != out.type)
-        value = t.emit(opcode::cast, out.type, value);
-    append(b, 0, 0, true, value);
+    const int value = tenon::detail::rounded_register(t, reg[a.outputs[0].reg], a.outputs[0].type);
+    append_tape(
+        t, b, reg, [&](int i) { return i == k ? value : t.emit_input(i > k ? i - 1 : i); }, [](int c) { return c; });
     for (int o = 0; o < b.output_count; ++o) {
         const int like = b.outputs[o].like;
         t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like == k ? -1 : like > k ? like - 1 : like);
