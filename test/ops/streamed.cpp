@@ -10,6 +10,7 @@
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/op/streamed.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/rows/rows.hpp>
 #include <tenon/ops/shape/indexing.hpp>

@@ -317,16 +317,18 @@ template <class C> struct running_exponentials {
     static constexpr C most = std::numeric_limits<C>::max();
     pack<C> shift, limit, sums[4];
 
-    template <int Packs> TENON_SIMD_INLINE void take(const pack<C>* x) {
+    /// Of the last pack of a row, `count` elements.
+    template <int Packs, class N> TENON_SIMD_INLINE void take(const pack<C>* x, N count) {
         pack<C> top = x[0]; // where that is NaN so is the sum
         unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA { top = larger(x[k], top); });
         if (any(top > limit)) [[unlikely]] {
-            const pack<C> to = min(larger(top, shift), broadcast<C>(most)), factor = exp_below_one(shift - to);
+            const pack<C> to = min(larger(top, shift), broadcast<C>(most)), factor = exp(shift - to);
             unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { sums[k] = sums[k] * factor; });
             shift = to;
             limit = to + broadcast<C>(1);
         }
-        unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA { sums[k % 4] = sums[k % 4] + exp_below_one(x[k] - shift); });
+        unrolled<Packs>(
+            [&](auto k) TENON_ROWS_LAMBDA { sums[k % 4] = sums[k % 4] + keep_some(exp(x[k] - shift), count, C(0)); });
     }
 };
 
@@ -340,15 +342,15 @@ template <class C> void exponential_rows(const C* x, std::int64_t count, std::in
             pack<C> v[8];
             fetch_packs<8>(x + i + 4096 / sizeof(C)); // beyond the page too
             unrolled<8>([&](auto k) TENON_ROWS_LAMBDA { v[k] = load(x + i + k * lanes); });
-            all.template take<8>(v);
+            all.template take<8>(v, std::integral_constant<int, lanes>{});
         }
         for_packs(n - i, [&](std::int64_t j, auto left) TENON_ROWS_LAMBDA {
-            const pack<C> v = load_or(x + i + j, left, -std::numeric_limits<C>::infinity());
-            all.template take<1>(&v);
+            const pack<C> v = load_filled(x + i + j, left);
+            all.template take<1>(&v, left);
         });
         shifts[r] = combine_all<combine_larger, 1>(&all.shift).v[0][0];
         const pack<C> sum = (all.sums[0] + all.sums[1]) + (all.sums[2] + all.sums[3]);
-        sums[r] = reduce_add(sum * exp_below_one(all.shift - broadcast<C>(shifts[r])));
+        sums[r] = reduce_add(sum * exp(all.shift - broadcast<C>(shifts[r])));
     }
 }
 template <class C> reducing::exponential_loop<C> exponential_loop_of() { return &exponential_rows<C>; }

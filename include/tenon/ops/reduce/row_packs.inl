@@ -1,4 +1,4 @@
-// Packs of a row of elements, the larger of two and e^x of what is hardly above 0: read once per instruction set by row_packs.hpp.
+// Packs of a row of elements, the larger of two and e^x of what is not above 0: read once per instruction set by row_packs.hpp.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
@@ -68,8 +68,8 @@ template <class Combine, int Packs, class T> TENON_SIMD_INLINE pack<T> combine_a
     }
 }
 
-/// e^x for x <= 1 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
-/// less than e^-87 is zero: beside the largest term, which is about 1, it does not count, and denormal numbers take a hundred times as long.
+/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
+/// less than e^-87 is zero: beside the largest term, which is 1, it does not count, and denormal numbers take a hundred times as long.
 TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
     const f32 x = native_max(fill<f32>(-87.0F), a.v[0]);
     const f32 n = native_round<0>(x * 0x1.715476p0F);
@@ -88,6 +88,10 @@ TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
 #endif
     return {{choose(a.v[0] < -87.0F, f32{}, scaled)}};
 }
-TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) { return exp(x); }
+/// The same of double, where e^-708 is the least.
+TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) {
+    const pack<double> least = broadcast<double>(-708.0);
+    return select(x < least, pack<double>{}, exp(larger(least, x)));
+}
 
 } // namespace tenon::simd::TENON_SIMD_NS
