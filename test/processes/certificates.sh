@@ -4,16 +4,7 @@
 #   certificates.sh TENON
 set -uo pipefail
 tenon=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset "${!TENON_@}"
-failed=0
-fail() { # WHAT
-    echo "FAILED: $1"
-    sed 's/^/    /' out
-    failed=1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 # says STATUS WORDS ARGUMENT...   as in command.sh
 says() {
     local wanted=$1 words=$2 status

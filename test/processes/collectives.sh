@@ -8,12 +8,8 @@
 set -uo pipefail
 method=$1
 program=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-for name in $(compgen -e | grep -E '^(TENON_|SLURM_|PMI|OMPI_COMM|TF_CONFIG|RANK$|WORLD_SIZE$|JOBSET_|JOB_COMPLETION)'); do unset "$name"; done
-failed=0
 
 if [ "$method" = mpi ]; then
     # Which of those that are installed is that of the program's MPI: with another one it says so.

@@ -4,11 +4,7 @@
 #   command.sh TENON
 set -uo pipefail
 tenon=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset "${!TENON_@}"
-failed=0
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
 # says STATUS WORDS ARGUMENT...   runs tenon, compares its status and looks for the words in what it says
 says() {

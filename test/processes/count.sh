@@ -5,16 +5,7 @@
 set -uo pipefail
 tenon=$(realpath "$1")
 count=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-fail() { # WHAT
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out
-    sed 's/^/    err: /' err
-    failed=1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
 # Each worker's updates are applied once, by two parameter servers that `tenon serve` runs.
 timeout 100 "$tenon" launch --ps 2 --worker 2 -- "$count" 200 >out 2>err || fail "a cluster that counts ended with status $?"

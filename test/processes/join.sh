@@ -6,24 +6,13 @@
 # Launchers that are not installed are played by their variables; what real ones do is test/engines.
 set -uo pipefail
 join=$(realpath "$1") tenon=$(realpath "$2")
-work=$(mktemp -d)
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-for name in $(compgen -e | grep -E '^(TENON_|SLURM|PMI|OMPI_|TF_CONFIG|RANK$|WORLD_SIZE$|LOCAL_|MASTER_|JOBSET_|JOB_)'); do unset "$name"; done
-failed=0
 
 fail() {
     echo "FAILED: $1"
     [ $failed -eq 1 ] || tail -n 40 out.* err.* 2>/dev/null | sed 's/^/    /'
     failed=1
-}
-until_true() {
-    for _ in $(seq 600); do
-        "$@" 2>/dev/null && return
-        sleep 0.05
-    done
-    fail "waited in vain for: $*"
-    exit 1
 }
 fresh() {
     rm -f -- *.ready out.* err.*

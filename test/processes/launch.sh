@@ -4,18 +4,7 @@
 #   launch.sh TENON
 set -uo pipefail
 tenon=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset CUDA_VISIBLE_DEVICES
-failed=0
-
-fail() { # WHAT
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out 2>/dev/null
-    sed 's/^/    err: /' err 2>/dev/null
-    failed=1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 # run STATUS ARGUMENT...   runs tenon launch, its output into the files out and err, and compares its status
 run() {
     local wanted=$1 status
@@ -24,17 +13,6 @@ run() {
     status=$?
     [ $status -eq "$wanted" ] || fail "tenon launch $* ended with status $status, not $wanted"
 }
-has() { grep -qxF -- "$2" "$1" || fail "$1 has no line: $2"; }
-# until COMMAND...   waits for it to succeed: for a file that another process writes, or its end
-until_true() {
-    for _ in $(seq 200); do
-        "$@" 2>/dev/null && return
-        sleep 0.05
-    done
-    fail "waited in vain for: $*"
-    exit 1
-}
-gone() { ! kill -0 "$1" 2>/dev/null || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
 
 cat >serve <<'END'
 #!/bin/sh

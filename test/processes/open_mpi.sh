@@ -10,20 +10,9 @@ if ! mpirun=$(command -v mpirun) || ! "$mpirun" --version 2>&1 | grep -q 'Open M
     echo "skipped: there is no mpirun of Open MPI (Debian: openmpi-bin)"
     exit 77
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Nothing of a launcher in which this test itself runs.
-for name in $(compgen -e | grep -E '^(TENON_|SLURM_|PMI|OMPI_COMM|TF_CONFIG|RANK$|WORLD_SIZE$|JOBSET_|JOB_COMPLETION)'); do unset "$name"; done
-failed=0
 
-fail() {
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out
-    sed 's/^/    err: /' err
-    failed=1
-}
 run() { timeout 60 "$mpirun" --oversubscribe "$@" >out 2>err; }
 # places NAME...   all these were given, each once, and the same cluster
 places() {

@@ -6,13 +6,9 @@
 set -uo pipefail
 tenon=$(realpath "$1")
 recover=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-fail() { # WHAT
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out
-    sed 's/^/    err: /' err
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
+fail() {
+    show "$1"
     exit 1
 }
 mkdir files

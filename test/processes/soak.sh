@@ -11,9 +11,7 @@ seconds=${3:-60}
 pause=${4:-10}
 kinds=("${@:5}")
 [ ${#kinds[@]} -gt 0 ] || kinds=(asynchronous synchronous backup elastic)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 export TENON_FILES=$work/files
 RANDOM=${SEED:-1}
 printf '#!/bin/sh\necho $$ >ps.$TENON_TASK\nexec "%s" serve --heartbeat 0.5 --lease 2\n' "$tenon" >serve

@@ -5,27 +5,14 @@
 set -uo pipefail
 tenon=$(realpath "$1")
 kind=$2
-work=$(mktemp -d)
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 server=
 finish() {
     [ -n "$server" ] && kill "$server" 2>/dev/null
     rm -rf "$work"
 }
 trap finish EXIT
-cd "$work" || exit 1
-unset CUDA_VISIBLE_DEVICES "${!TENON_@}"
-failed=0
 
-skip() { # WHY
-    echo "skipped: $1"
-    exit 77
-}
-fail() { # WHAT
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out 2>/dev/null
-    sed 's/^/    err: /' err 2>/dev/null
-    failed=1
-}
 # run STATUS ARGUMENT...   runs tenon launch on these hosts, its output into the files out and err, and compares its status
 run() {
     local wanted=$1 status
@@ -34,16 +21,6 @@ run() {
     status=$?
     [ $status -eq "$wanted" ] || fail "tenon launch $* ended with status $status, not $wanted"
 }
-has() { grep -qxF -- "$2" "$1" || fail "$1 has no line: $2"; }
-until_true() { # COMMAND...   waits for it to succeed
-    for _ in $(seq 400); do
-        "$@" 2>/dev/null && return
-        sleep 0.05
-    done
-    fail "waited in vain for: $*"
-    exit 1
-}
-gone() { ! kill -0 "$1" 2>/dev/null || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
 
 command -v pgrep >/dev/null || skip "there is no pgrep: Debian's package is procps"
 command -v setsid >/dev/null || skip "there is no setsid: Debian's package is util-linux"

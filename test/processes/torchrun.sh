@@ -4,17 +4,13 @@
 #   torchrun.sh PLACE    (test/processes/programs/place.cpp)
 set -uo pipefail
 place=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-for name in $(compgen -e | grep -E '^(TENON_|SLURM_|PMI|OMPI_|TF_CONFIG|JOBSET_|JOB_COMPLETION)'); do unset "$name"; done
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 export WORLD_SIZE=3 LOCAL_WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$((20000 + $$ % 10000)) TORCHELASTIC_RUN_ID=$$
 pids=()
 for rank in 2 1 0; do
     RANK=$rank LOCAL_RANK=$rank TENON_PS_TASKS=1 "$place" --limit 30000 >out.$rank 2>err.$rank &
     pids+=($!)
 done
-failed=0
 for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
 [ "$(cat out.* | cut -d' ' -f1 | tr '\n' ' ')" = "/job:ps/task:0 /job:worker/task:0 /job:worker/task:1 " ] || failed=1
 [ "$(cat out.* | cut -d' ' -f2- | sort -u | wc -l)" -eq 1 ] || failed=1

@@ -9,17 +9,9 @@ tenon=$(realpath "$2")
 shift 2
 declare -A program
 for path in "$@"; do program[$(basename "$path")]=$(realpath "$path"); done
-work=$(mktemp -d)
+. "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 servers=()
 trap 'kill -9 "${servers[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-fail() { # WHAT
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out
-    sed 's/^/    err: /' err
-    failed=1
-}
 
 # The lines that the comment above a program says it prints.
 said_by() { sed -n -e '/^\/\//!q' -e 's/^\/\/     //p' "$sources/$1.cpp" | grep -v "^$1 "; }
