@@ -82,6 +82,11 @@ nb::object item(const held_array& h) {
     return v;
 }
 
+// Element by element: that two arrays are not one object would say nothing.
+nb::object compared(nb::handle a, nb::handle b, const char* how) {
+    return to_numpy(a).attr(how)(nb::isinstance<held_array>(b) ? to_numpy(b) : nb::borrow(b));
+}
+
 std::int64_t length(const held_array& h) {
     if (h.values.rank() == 0) throw nb::type_error("an array without dimensions has no length");
     return h.values.extents()[0].size;
@@ -97,7 +102,11 @@ void add_array(nb::module_& m) {
         "sees it.")
         .def(
             "__init__",
-            [](held_array* self, nb::handle values, const std::optional<std::string>& dtype) {
+            [](held_array* self, nb::handle values, nb::handle wanted) {
+                std::optional<std::string> dtype;
+                if (PyUnicode_Check(wanted.ptr())) dtype = nb::cast<std::string>(wanted);
+                else if (!wanted.is_none()) // numpy.float32, numpy.dtype("int8"), float
+                    dtype = nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(wanted).attr("name"));
                 const element_type type = dtype ? element_of_name(*dtype) : element_type::none;
                 any_array a = array_of(values, type, "Array");
                 if (dtype && a.element() != type)
@@ -105,10 +114,10 @@ void add_array(nb::module_& m) {
                                                  *dtype + "; convert them where they are from");
                 new (self) held_array{std::move(a)};
             },
-            nb::arg("values").none(), nb::arg("dtype") = nb::none(),
+            nb::arg("values").none(), nb::arg("dtype").none() = nb::none(),
             "Of whatever has __dlpack__ or a buffer, without a copy where it is dense and may be written; of numbers, "
             "texts and "
-            "nested lists of these: bool, int64, float or string, or dtype.")
+            "nested lists of these: bool, int64, float or string, or dtype, a name or one of NumPy's.")
         .def_prop_ro(
             "dtype", [](const held_array& h) { return tenon::name_of(h.values.element()); },
             "\"float\", \"int64\", \"bool\", \"string\", ...")
@@ -151,7 +160,15 @@ void add_array(nb::module_& m) {
                 return held_array{all.row(i < 0 ? i + n : i)};
             },
             "Row i, which shares the memory. Of other parts ask numpy().")
-        .def("__repr__", [](const held_array& h) { return "tenon.Array " + to_string(h.values); });
+        .def("__getitem__",
+             [](const held_array&, nb::handle) -> held_array {
+                 throw nb::type_error("a tenon.Array gives rows, a[i]; of other parts ask NumPy: a.numpy()[..]");
+             })
+        .def(
+            "__eq__", [](nb::handle a, nb::handle b) { return compared(a, b, "__eq__"); }, "As NumPy: each element.")
+        .def("__ne__", [](nb::handle a, nb::handle b) { return compared(a, b, "__ne__"); })
+        .def("__repr__", [](const held_array& h) { return "tenon.Array " + to_string(h.values); })
+        .attr("__hash__") = nb::none();
 }
 
 } // namespace tenon::python

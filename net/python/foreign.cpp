@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include <nanobind/stl/string.h>
+
 #include <tenon/core/array/dlpack.hpp>
 #include <tenon/core/error.hpp>
 
@@ -104,6 +106,9 @@ dlpack::data_type type_of_format(const Py_buffer& b) {
     else if (f == "e" || f == "f" || f == "d") code = 2;
     else if (f.size() == 1 && std::string("bhilqn").find(f[0]) != std::string::npos) code = 0;
     else if (f.size() == 1 && std::string("BHILQN").find(f[0]) != std::string::npos) code = 1;
+    if (f.size() == 2 && (f[0] == '>' || f[0] == '!'))
+        throw unimplemented_error("a buffer of the other byte order (\"" + f +
+                                  "\"): NumPy's x.astype(x.dtype.newbyteorder('=')) is of this one");
     if (code == 255)
         throw unimplemented_error(
             "a buffer of elements \"" + std::string(b.format ? b.format : "B") +
@@ -123,8 +128,16 @@ bool take_by_buffer(nb::handle object, any_array& to) {
     auto l = std::make_unique<lent_by_buffer>();
     Py_buffer& b = l->buffer;
     if (PyObject_GetBuffer(object.ptr(), &b, PyBUF_RECORDS_RO) != 0) {
-        if (!PyErr_ExceptionMatches(PyExc_BufferError)) throw nb::python_error();
+        if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+            throw nb::python_error();
+        const bool of_elements = PyErr_ExceptionMatches(PyExc_ValueError); // as dates, that no buffer has
         PyErr_Clear();
+        if (of_elements) {
+            const nb::object type = nb::getattr(object, "dtype", nb::handle(Py_TYPE(object.ptr())));
+            throw unimplemented_error("elements of type " + nb::cast<std::string>(nb::str(type)) +
+                                      ": arrays have bools, integers, floating numbers and texts; convert them "
+                                      "first, as by astype");
+        }
         return false;
     }
     dlpack::managed_tensor_versioned m;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <net/python/foreign.hpp>
 #include <tenon/core/error.hpp>
@@ -42,10 +43,12 @@ std::string text_of(nb::handle v) {
     return {PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
 }
 
-// Numbers or texts in nested lists, read in two passes: sizes and kind first.
+// Numbers or texts in nested lists, read in two passes: sizes, kind and leaves first, since looking at what stands in a list may run
+// Python's code, which may change it.
 struct nested_lists {
     const std::string& who;
     extents sizes{};
+    std::vector<nb::object> leaves{};
     bool texts = false, numbers = false, reals = false, only_bools = true;
 
     // A leaf that is no Python number: NumPy's scalars, tensors in lists.
@@ -79,28 +82,30 @@ struct nested_lists {
         (is_text(v) ? texts : numbers) = true;
         reals = reals || PyFloat_Check(v.ptr());
         only_bools = only_bools && PyBool_Check(v.ptr());
+        leaves.push_back(v);
     }
     element_type kind() const {
         if (texts) return element_type::string;
         if (!numbers || reals) return element_type::float32;
         return only_bools ? element_type::boolean : element_type::int64;
     }
-    void write(nb::handle given, any_array& to, std::int64_t& at) const {
-        const nb::object v = plain(given);
-        if (is_list(v)) {
-            for (const nb::handle next : nb::borrow<nb::sequence>(v)) write(next, to, at);
-            return;
-        }
+    void write(any_array& to) const {
+        if (static_cast<std::int64_t>(leaves.size()) != to.elements())
+            throw invalid_argument_error(who + ": its lists have changed while they were read");
+        std::int64_t at = 0;
+        for (const nb::object& v : leaves) write(v, to, at++);
+    }
+    void write(nb::handle v, any_array& to, std::int64_t at) const {
         if (to.element() == element_type::string) {
             if (!is_text(v)) throw invalid_argument_error(who + ": a number stands where texts are asked for");
-            to.data<std::string>()[at++] = text_of(v);
+            to.data<std::string>()[at] = text_of(v);
             return;
         }
         if (is_text(v)) throw invalid_argument_error(who + ": a text stands where numbers are asked for");
         const number n = number_of(v, who);
         detail::require_fits(n, to.element(), who.c_str());
         detail::with_element(to.element(), [&]<class T>(const T&) {
-            if constexpr (!std::is_same_v<T, std::string>) to.data<T>()[at++] = n.to<T>();
+            if constexpr (!std::is_same_v<T, std::string>) to.data<T>()[at] = n.to<T>();
         });
     }
 };
@@ -109,8 +114,7 @@ any_array array_of_lists(nb::handle v, element_type type, const std::string& who
     nested_lists l{who};
     l.measure(v, 0);
     any_array a(type == element_type::none ? l.kind() : type, l.sizes);
-    std::int64_t at = 0;
-    l.write(v, a, at);
+    l.write(a);
     return a;
 }
 

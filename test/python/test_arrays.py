@@ -173,6 +173,8 @@ class Values(unittest.TestCase):
             ([1], "complex", ValueError, '"complex" is no element type; there are float, double'),
             (np.zeros(2), "float", ValueError, r"the values are double\[2\], not of type float"),
             ([[[[[[[[[1]]]]]]]]], None, ValueError, "more than 8 deep"),
+            (np.zeros(2, ">f4"), None, NotImplementedError, r"of the other byte order .*newbyteorder"),
+            (np.array(["2024-02-29"], "datetime64[D]"), None, NotImplementedError, r"elements of type datetime64\[D\]: .* astype"),
         ):
             with self.subTest(says), self.assertRaisesRegex(kind, says):
                 tenon.Array(values, dtype)
@@ -180,9 +182,43 @@ class Values(unittest.TestCase):
         self.assertEqual([row.tolist() for row in a], [[1, 2], [3, 4]])
         self.assertEqual(a[-1].tolist(), [3, 4])
         for what, kind, says in ((lambda: a[2], IndexError, r"no row 2 of int64\[2, 2\]"), (lambda: a.item(), ValueError, "4 elements, not one"),
-                                 (lambda: len(tenon.Array(1)), TypeError, "no length")):
+                                 (lambda: len(tenon.Array(1)), TypeError, "no length"),
+                                 (lambda: a[0:1], TypeError, r"of other parts ask NumPy: a.numpy\(\)")):
             with self.assertRaisesRegex(kind, says):
                 what()
+
+    def test_lists_that_change_while_they_are_read(self):
+        grows = [1, 2]
+
+        class Leaf:
+            def tolist(self):
+                grows.extend(range(100_000))
+                return 3
+
+        grows.append(Leaf())
+        with self.assertRaisesRegex(ValueError, "its lists have changed while they were read"):
+            tenon.Array(grows)
+
+        class Other:
+            def __init__(self):
+                self.asked = 0
+
+            def tolist(self):
+                self.asked += 1
+                return [1] * (1 if self.asked < 2 else 100_000)
+
+        self.assertEqual(tenon.Array([Other(), Other()]).tolist(), [[1], [1]])
+
+    def test_types_of_numpy_as_dtype_and_comparing_as_numpy(self):
+        for dtype, name in ((np.float16, "half"), (np.dtype("int8"), "int8"), (float, "double"), (bool, "bool"), ("float32", "float")):
+            self.assertEqual(tenon.Array([1, 0], dtype).dtype, name)
+        a = tenon.Array([1, 2, 3])
+        self.assertEqual((a == tenon.Array([1, 0, 3])).tolist(), [True, False, True])
+        self.assertEqual((a == np.array([1, 0, 3])).tolist(), [True, False, True])
+        self.assertEqual((np.array([1, 0, 3]) != a).tolist(), [False, True, False])
+        self.assertEqual((a != 2).tolist(), [True, False, True])
+        with self.assertRaises(TypeError):
+            hash(a)
 
     def test_shown(self):
         self.assertEqual(repr(tenon.Array([[1, 2.5]])), "tenon.Array float[1, 2]\n[[1  , 2.5]]")
