@@ -78,8 +78,13 @@ void normalised(workshop& w) {
 void attended(workshop& w) {
     const tn::any_tensor x = w.pick_floating(2);
     if (!x.node()) return;
-    const tn::any_tensor y = u::attention(x, x, x, {w.chance(0.5), w.one_of({0.0, 0.3})});
-    keep(w, y);
+    // Of two heads, which lie side by side in each position as projections leave them, or without heads.
+    const bool has_heads = x.rank() == 2 && w.chance(0.6);
+    const auto swapped = [&](const tn::any_tensor& t) { return has_heads ? u::transpose(t, {1, 0, 2}) : t; };
+    const tn::any_tensor of = has_heads ? swapped(u::stack({x, u::negative(x)}, 1)) : x;
+    const tn::any_tensor y = u::attention(of, of, of, {w.chance(0.5), w.one_of({0.0, 0.3})});
+    keep(w, swapped(y));
+    if (has_heads && w.chance(0.3)) keep(w, y);
     if (w.chance(0.5))
         for (const tn::any_tensor& g : tn::gradients(u::sum(y), {x})) keep(w, g);
 }
