@@ -62,5 +62,6 @@ TEST_CASE("padding refuses what has no elements, when the graph is made or when 
     CHECK(s.run(feed(late, array<float>{1, 2}), padded) == array<float>{1, 1, 2, 2});
     CHECK_THROWS_AS(s.run(feed(late, array<float>(extents(0))), padded), invalid_argument_error);
     CHECK_THROWS_WITH_AS(untyped::pad(late, {{-1, 2}}, pad_mode::edge),
-                         "continue_axis: a padding is not negative: [?] (inputs late)", invalid_argument_error);
+                         "continue_axis: a padding is not negative: float[?], axis 0 (inputs late)",
+                         invalid_argument_error);
 }

@@ -13,7 +13,8 @@
 ///     auto s = tn::singular_values(a);      // s alone, which is faster
 ///     auto [w, v] = tn::eigh(a);            // a v = v diag(w), of symmetric matrices; [b, n, n] -> [b, n], [b, n, n]
 ///
-/// Elements that are not finite are an invalid_argument_error in the step, which says which matrix of the batch has them.
+/// For svd, singular_values and eigh elements that are not finite are an invalid_argument_error in the step, which says which matrix of
+/// the batch has them; what qr gives of them is not finite, either.
 
 namespace tenon {
 
