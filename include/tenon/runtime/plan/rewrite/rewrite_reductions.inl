@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include <tenon/ops/elementwise/fused_reductions.hpp>
@@ -25,6 +24,14 @@ struct element_pass {
         return of.tape->loads(static_cast<int>(k)) && p.value(inputs[k]).type.extents == sizes;
     }
 };
+
+// Whether it may be such an item, of whose operands one is large. Asked of all items: undecoded.
+inline bool reads_large(const program& p, const program_item& i) {
+    if (i.removed || (i.op != &fused_definition && i.op != &fused_reductions_definition && !i.op->of_made))
+        return false;
+    return std::any_of(i.inputs.begin(), i.inputs.end(),
+                       [&](int v) { return bytes_of(p.value(v).type) >= large_value; });
+}
 
 class pass_joiner {
 public:
@@ -51,12 +58,7 @@ private:
     static constexpr std::int64_t is_stored_alone[] = {0, -1, 0, 0, 0}; // a result
 
     std::int64_t bytes(int value) const { return bytes_of(p_.value(value).type); }
-    // Asked of all items: undecoded.
-    bool is_large(const program_item& i) const {
-        if (i.removed || (i.op != &fused_definition && i.op != &fused_reductions_definition && !i.op->of_made))
-            return false;
-        return std::any_of(i.inputs.begin(), i.inputs.end(), [&](int v) { return bytes(v) >= large_value; });
-    }
+    bool is_large(const program_item& i) const { return reads_large(p_, i); }
 
     bool find_pass(int n, element_pass& a) const {
         const program_item& i = p_.item(n);
@@ -294,6 +296,9 @@ private:
     std::vector<number_list> readers_; // items, by value
 };
 
-inline void join_passes(program& p, const plan_options& o) { pass_joiner(p, o).join(); }
+inline void join_passes(program& p, const plan_options& o) {
+    if (std::any_of(p.items.begin(), p.items.end(), [&](const program_item& i) { return reads_large(p, i); }))
+        pass_joiner(p, o).join();
+}
 
 } // namespace tenon::runtime::detail
