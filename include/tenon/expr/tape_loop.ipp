@@ -12,7 +12,7 @@
 namespace tenon::detail {
 
 // Bytes of something in working memory.
-constexpr std::size_t placed(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+constexpr std::size_t loop_block(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
 template <class Bits> void repeat_bits(std::byte* to, const std::byte* element, std::int64_t n) noexcept {
     Bits b;
@@ -28,7 +28,7 @@ inline void repeat_element(std::byte* to, const std::byte* element, std::size_t 
     default: return repeat_bits<std::uint8_t>(to, element, n);
     }
 }
-inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+inline void copy_run_bytes(void* to, const void* from, std::size_t bytes) noexcept {
     switch (bytes) { // of one element, at once
     case 4: std::memcpy(to, from, 4); return;
     case 8: std::memcpy(to, from, 8); return;
@@ -38,7 +38,7 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
 constexpr std::int64_t whole_steps(std::int64_t n) noexcept { return (n + step_elements - 1) & -step_elements; }
 
 TENON_INLINE std::size_t loop_part_kernel::block_bytes(std::size_t element) const noexcept {
-    return placed(static_cast<std::size_t>(block_) * element);
+    return loop_block(static_cast<std::size_t>(block_) * element);
 }
 
 TENON_INLINE const loop_part_kernel::output* loop_part_kernel::output_of(int result) const {
@@ -106,7 +106,7 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
         k->interpreted_ =
             std::make_unique<interpreter>(t, part.constants.data(), 0, false, k->block_, simd::best_isa());
         k->registers_ = k->scratch_bytes_;
-        k->scratch_bytes_ += placed(k->interpreted_->scratch_bytes());
+        k->scratch_bytes_ += loop_block(k->interpreted_->scratch_bytes());
     }
     for (const output& o : k->outputs_)
         k->cost_ += 0.01 * static_cast<double>(o.bytes) * static_cast<double>(k->count());
@@ -247,7 +247,7 @@ TENON_INLINE std::int64_t loop_part_kernel::run_steps(std::int64_t begin, std::i
             else gather(scratch + x.buffer, static_cast<int>(i), slice, begin, n);
         }
         for (std::size_t k = 0; k < kept_count; ++k)
-            copy_bytes(keeps[k].to.of(run), keeps[k].from[run % 2], keeps[k].bytes);
+            copy_run_bytes(keeps[k].to.of(run), keeps[k].from[run % 2], keeps[k].bytes);
         const auto for_given = [&](auto&& f) {
             for (std::size_t o = 0; gives && o < outputs_.size(); ++o)
                 if (const output& y = outputs_[o]; !y.carried && y.result >= 0 && given[y.result].at)
@@ -258,7 +258,7 @@ TENON_INLINE std::int64_t loop_part_kernel::run_steps(std::int64_t begin, std::i
         if (asks_ && !*static_cast<const bool*>(now[ins])) break;
         if (!whole)
             for_given([&](const output& y, std::byte* to, void*& slot) {
-                copy_bytes(to, slot, static_cast<std::size_t>(n) * y.bytes);
+                copy_run_bytes(to, slot, static_cast<std::size_t>(n) * y.bytes);
             });
     }
     return run;
@@ -282,7 +282,7 @@ TENON_INLINE std::unique_ptr<const tape_loop> tape_loop::make(loop_program&& p, 
     l->most_runs_ = ahead;
     const auto part = [&](std::size_t bytes) {
         const std::size_t at = l->scratch_bytes_;
-        l->scratch_bytes_ += placed(bytes);
+        l->scratch_bytes_ += loop_block(bytes);
         return at;
     };
     l->operands_ = part(own.operands.size() * sizeof(run_source));
@@ -295,7 +295,7 @@ TENON_INLINE std::unique_ptr<const tape_loop> tape_loop::make(loop_program&& p, 
         l->most_runs_ = std::clamp(most_elements / std::max<std::int64_t>(e.count(), 1), fewest, ahead);
         const auto worth = static_cast<std::int64_t>(e.cost() * static_cast<double>(l->most_runs_) / chunk_cost);
         l->chunks_ = static_cast<int>(std::clamp<std::int64_t>(std::min(e.blocks(), worth), 1, std::max(threads, 1)));
-        l->chunk_bytes_ = placed(e.scratch_bytes());
+        l->chunk_bytes_ = loop_block(e.scratch_bytes());
         l->chunk_ = part(l->chunk_bytes_ * static_cast<std::size_t>(l->chunks_));
     }
     l->history_ = part(own.carried * l->history_bytes());
