@@ -274,7 +274,9 @@ TENON_INLINE std::unique_ptr<recorded_work> frame::record(const tenon::step& in_
     if (!recorder) return nullptr;
     const std::span<const int> own_operations = std::span(p_.on_streams).subspan(part.first, part.last - part.first);
     const auto staged = [](const std::vector<executable::staged_copy>& copies, std::size_t s) {
-        return std::find_if(copies.begin(), copies.end(), [&](const auto& c) { return c.operation == s; });
+        const auto c =
+            std::partition_point(copies.begin(), copies.end(), [&](const auto& o) { return o.operation < s; });
+        return c != copies.end() && c->operation == s ? c : copies.end(); // they lie in the order of operations
     };
     std::vector<int> before;
     int own = -1; // the last kernel of the program's own: what those share is theirs to know
