@@ -73,6 +73,35 @@ TEST_CASE("a decision tree says which leaf each row comes to, also where a value
     CHECK(y[0] == tn::array<float>{{10}, {30}, {20}, {10}, {30}}.untyped());
 }
 
+TEST_CASE("as many trees for a class as against it make the first one, whatever their chances are rounded to") {
+    std::vector<std::int64_t> zeros, trees, ones;
+    std::vector<float> chances, limits;
+    std::string modes;
+    for (std::int64_t t = 0; t < 20; ++t) { // each is one leaf
+        trees.push_back(t);
+        zeros.push_back(0);
+        ones.push_back(1);
+        limits.push_back(0);
+        chances.push_back(t % 2 == 0 ? 0.05F : 0);
+        modes += bytes(9, "LEAF");
+    }
+    const std::string lists = list_attribute("nodes_treeids", trees) + list_attribute("nodes_nodeids", zeros) +
+                              list_attribute("nodes_featureids", zeros) + reals_attribute("nodes_values", limits) +
+                              bytes(5, bytes(1, "nodes_modes") + modes + number(20, 8)) +
+                              list_attribute("nodes_truenodeids", zeros) + list_attribute("nodes_falsenodeids", zeros) +
+                              list_attribute("class_treeids", trees) + list_attribute("class_nodeids", zeros) +
+                              list_attribute("class_ids", ones) + reals_attribute("class_weights", chances) +
+                              list_attribute("classlabels_int64s", {7, 8});
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::onnx_model m = read(model(
+        node("TreeEnsembleClassifier", {"x"}, {"label", "chances"}, lists, "ai.onnx.ml") +
+        input(value("x", 1, {"n", "1"})) + output(value("label", 7, {"n"})) + output(value("chances", 1, {"n", "2"}))));
+    const auto y = run(m, tn::array<float>{{1}}.untyped());
+    CHECK(y[1] == tn::array<float>{{0.5F, 0.5F}}.untyped());
+    CHECK(y[0] == tn::array<std::int64_t>{7}.untyped());
+}
+
 TEST_CASE("what is wrong with a decision tree is named") {
     tree t;
     t.no = {2, 0, 7, 0, 0};

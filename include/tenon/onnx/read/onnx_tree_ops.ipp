@@ -118,7 +118,8 @@ inline any_tensor compared(const any_tensor& v, const any_tensor& limit, std::in
     }
 }
 
-// For each row and tree what its leaf says: [n, trees, targets].
+// For each row and tree what its leaf says: [n, trees, targets], of doubles, so that chances of many trees make 0.5 where they should.
+// Columns are compared in type `e`.
 inline any_tensor leaves_of(const call& c, const forest& f, element_type e) {
     any_tensor x = c.x();
     if (x.rank() == 1) x = untyped::expand_dims(x, {0});
@@ -158,7 +159,8 @@ inline any_tensor leaves_of(const call& c, const forest& f, element_type e) {
     std::vector<double> said;
     for (const auto& l : f.of) said.insert(said.end(), l.begin(), l.end());
     const any_tensor which = untyped::gather(integer_constant(f.leaf, {places}), at, 0);
-    return untyped::gather(float_constant(said, {static_cast<std::int64_t>(f.of.size()), f.targets}, e), which, 0);
+    return untyped::gather(
+        float_constant(said, {static_cast<std::int64_t>(f.of.size()), f.targets}, element_type::float64), which, 0);
 }
 
 // What a target that a tree says nothing of counts as.
@@ -353,7 +355,7 @@ inline void tree_ensemble(const call& c) {
     }
     for (const std::int64_t r : roots) f.roots.push_back(within(c, r, 0, static_cast<std::int64_t>(n) - 1, "a root"));
     const any_tensor y = put_together(c, leaves_of(c, f, wide_type(c)), how, static_cast<std::int64_t>(f.roots.size()));
-    c.give(transformed_scores(c, y, then));
+    c.give(transformed_scores(c, untyped::cast(y, wide_type(c)), then));
 }
 
 TENON_INLINE std::vector<entry> tree_operators() {
