@@ -102,11 +102,15 @@ __device__ inline std::int64_t keys_of(const attention_layout& l, const void* le
     return n < 0 || n > l.keys ? 0 : n;
 }
 
-// The rows of a head, in tensors of this many heads, all counted through.
+// Where a head begins in a tensor of this many heads, all counted through; its rows.
+__device__ inline std::int64_t begin_of(const tenon::detail::attention_steps& by, std::int64_t head,
+                                        std::int64_t heads) {
+    return head / heads * by.batch + head % heads * by.head;
+}
 template <class T>
 __device__ rows_of<T> rows_of_head(T* all, const tenon::detail::attention_steps& by, std::int64_t head,
                                    std::int64_t heads) {
-    return {all + head / heads * by.batch + head % heads * by.head, by.row};
+    return {all + begin_of(by, head, heads), by.row};
 }
 // The number of the head of keys that a head of queries reads.
 __device__ inline std::int64_t key_head_of(const attention_layout& l, std::int64_t head) {
@@ -205,12 +209,8 @@ __global__ void __launch_bounds__(block_threads)
 
 // Queries and keys of one head, and what their gradients are made of.
 template <class T> struct gradient_operands {
-    rows_of<const T> q, k, v, dout;
+    const T *q, *k, *v, *dout;       // whose steps are the layout's, which takes no registers
     const compute_t<T>*logs, *along; // a number a query
-};
-template <class T> struct all_gradient_operands {
-    const T *q, *k, *v, *dout;
-    const compute_t<T>*logs, *along;
 };
 
 // The weights of a block's own rows, the queries if Own is `queries`, with those that it takes: p, or the scores' gradients.
@@ -220,7 +220,8 @@ __device__ void make_weights(tile_room<compute_t<T>>& room, const attention_layo
                              std::int64_t query, int queries, std::int64_t key, int keys, bool of_scores) {
     using C = compute_t<T>;
     constexpr bool by_query = Own == own_rows::queries;
-    const rows_of<const T> q = in.q.from(query), k = in.k.from(key), dy = in.dout.from(query), v = in.v.from(key);
+    const rows_of<const T> q{in.q + query * l.q.row, l.q.row}, k{in.k + key * l.k.row, l.k.row};
+    const rows_of<const T> dy{in.dout + query * l.dy.row, l.dy.row}, v{in.v + key * l.v.row, l.v.row};
     const int rows = by_query ? queries : keys, others = by_query ? keys : queries;
     C scores[4][2], slopes[4][2] = {};
     multiply_rows(room, by_query ? q : k, rows, by_query ? k : q, others, l.size, scores);
@@ -239,13 +240,13 @@ __device__ void make_weights(tile_room<compute_t<T>>& room, const attention_layo
 }
 
 template <class T>
-__device__ gradient_operands<T> operands_of(const attention_layout& l, const all_gradient_operands<T>& in,
+__device__ gradient_operands<T> operands_of(const attention_layout& l, const gradient_operands<T>& in,
                                             std::int64_t head) {
     const std::int64_t of = key_head_of(l, head), row = head * l.queries;
-    return {rows_of_head(in.q, l.q, head, l.heads),
-            rows_of_head(in.k, l.k, of, l.key_heads),
-            rows_of_head(in.v, l.v, of, l.key_heads),
-            rows_of_head(in.dout, l.dy, head, l.heads),
+    return {in.q + begin_of(l.q, head, l.heads),
+            in.k + begin_of(l.k, of, l.key_heads),
+            in.v + begin_of(l.v, of, l.key_heads),
+            in.dout + begin_of(l.dy, head, l.heads),
             in.logs + row,
             in.along + row};
 }
@@ -253,7 +254,7 @@ __device__ gradient_operands<T> operands_of(const attention_layout& l, const all
 // A block makes the gradients of `tall` queries, `tall` columns of them.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    query_gradients(attention_layout l, all_gradient_operands<T> all, const void* lengths, T* dq, std::int64_t parts,
+    query_gradients(attention_layout l, gradient_operands<T> all, const void* lengths, T* dq, std::int64_t parts,
                     std::int64_t tiles) {
     using C = compute_t<T>;
     __shared__ tile_room<C> room;
@@ -269,7 +270,7 @@ __global__ void __launch_bounds__(block_threads)
         for (std::int64_t key = 0; key < keys; key += wide) {
             const int some = at_most(keys - key, wide);
             make_weights<T, own_rows::queries>(room, l, in, first, rows, key, some, true);
-            add_weighted(room, in.k.from(key), some, l.size, column, sums);
+            add_weighted(room, rows_of<const T>{in.k + key * l.k.row, l.k.row}, some, l.size, column, sums);
         }
         store_tile(sums, rows_of_head(dq, l.dq, head, l.heads).from(first), rows, l.size, column);
     }
@@ -278,7 +279,7 @@ __global__ void __launch_bounds__(block_threads)
 // A block makes the gradients of `tall` keys or, if `of_values`, of their values, `tall` columns of them.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    key_gradients(attention_layout l, all_gradient_operands<T> all, const void* lengths, T* gradient, bool of_values,
+    key_gradients(attention_layout l, gradient_operands<T> all, const void* lengths, T* gradient, bool of_values,
                   std::int64_t parts, std::int64_t tiles) {
     using C = compute_t<T>;
     __shared__ tile_room<C> room;
@@ -295,7 +296,10 @@ __global__ void __launch_bounds__(block_threads)
                 const int some = at_most(l.queries - query, wide);
                 make_weights<T, own_rows::keys>(room, l, in, query, some, first, at_most(keys - first, tall),
                                                 !of_values);
-                add_weighted(room, (of_values ? in.dout : in.q).from(query), some, size, column, sums);
+                add_weighted(room,
+                             of_values ? rows_of<const T>{in.dout + query * l.dy.row, l.dy.row}
+                                       : rows_of<const T>{in.q + query * l.q.row, l.q.row},
+                             some, size, column, sums);
             }
         }
         const rows_of<T> to = rows_of_head(gradient, of_values ? l.dv : l.dk, of, l.key_heads);
@@ -330,9 +334,9 @@ void attention_gradient(element_type element, const attention_layout& l, const v
     with_floating_type(element, [&]<class T>(T) {
         using C = compute_t<T>;
         C* const along = reinterpret_cast<C*>(scratch);
-        const all_gradient_operands<T> in{static_cast<const T*>(q),    static_cast<const T*>(k),
-                                          static_cast<const T*>(v),    static_cast<const T*>(dout),
-                                          static_cast<const C*>(logs), along};
+        const gradient_operands<T> in{static_cast<const T*>(q),    static_cast<const T*>(k),
+                                      static_cast<const T*>(v),    static_cast<const T*>(dout),
+                                      static_cast<const C*>(logs), along};
         if (l.rows() > 0 && (dq || dk))
             launch(sum_along<T>, blocks_for(l.rows(), 1, most_blocks), block_threads, 0, stream, l,
                    static_cast<const T*>(out), static_cast<const T*>(dout), along, l.rows());
