@@ -17,7 +17,7 @@ namespace tenon {
 
 struct named_array {
     std::string name;
-    const any_array& value;
+    const any_array& value; ///< is looked at, not kept: it lives until the file is written
 };
 
 using safetensors_metadata = std::map<std::string, std::string>;
