@@ -1,5 +1,5 @@
 // Batches in another order than the callable is fed.
-// lines: 13
+// lines: 17
 // error[gcc]: feed: element types differ: float\[batch\] x int32\[\?\]
 // error[clang]: feed_rule, tenon::fault::element_types_differ
 #include <tenon/tenon.hpp>

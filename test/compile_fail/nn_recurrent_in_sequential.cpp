@@ -1,4 +1,5 @@
 // Of what a recurrent layer gives one result goes on.
+// lines: 14
 // error[gcc]: In instantiation of .*as_layer_input
 // error: tenon::nn::sequential: a layer gives no tensor; of lstm and gru all_steps\(lstm<64>\(\)\) or last_step
 #include <tenon/tenon.hpp>
