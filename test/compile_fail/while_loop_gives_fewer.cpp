@@ -1,5 +1,5 @@
 // A body that gives one tensor of two.
-// error[gcc]: In instantiation of .*tenon::while_loop\(
+// error[gcc]: In instantiation of .*tenon::detail::while_loop_of\(
 // error: tenon::while_loop: the function gives as many tensors as it is given, several as std::tuple
 #include <tenon/tenon.hpp>
 

@@ -16,7 +16,6 @@
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/dense/eigen_product.hpp>
-#include <tenon/dense/scratch.hpp>
 #include <tenon/dense/strided_copy.hpp>
 
 namespace tenon::dense::detail {
@@ -49,6 +48,9 @@ public:
     }
 };
 
+/// Elements of a b that is transposed on the stack: libxsmm compiles no product for it as it lies.
+inline constexpr std::int64_t most_turned = 4096;
+
 /// The product by libxsmm, which compiles code for its sizes: nothing is packed and nothing is chosen when it runs. Rows, in
 /// pieces of one height, are divided among the threads.
 template <class T> class libxsmm_gemm final : public gemm_implementation {
@@ -59,22 +61,19 @@ public:
         pieces_ = (d.m + rows_ - 1) / rows_;
         whole_ = libxsmm_kernels<T>::find(d, rows_);
         last_ = libxsmm_kernels<T>::find(d, d.m - (pieces_ - 1) * rows_);
-        if (d.transpose_b && usable())
-            turned_.resize(static_cast<std::size_t>(d.k * d.n) * sizeof(T), std::max(1, d.threads), d.memory);
     }
     bool usable() const noexcept { return whole_ && last_; }
 
     void run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const override {
         const auto run_pieces = [&](std::int64_t begin, std::int64_t end) {
-            const auto lease = turned_.borrow();
-            T* const turned = static_cast<T*>(lease.memory());
-            const T* there = nullptr; // which b was turned
+            alignas(64) T turned[most_turned];
+            const T* there = nullptr; // which b is in it
             for (; begin < end; ++begin) {
                 const std::int64_t i = begin / pieces_, piece = begin % pieces_;
-                const T* right = static_cast<const T*>(b) + i * d_.batch_stride_b;
-                if (turned && there != right)
+                const T* const right = static_cast<const T*>(b) + i * d_.batch_stride_b;
+                if (d_.transpose_b && there != right)
                     tenon::detail::transpose_matrix(there = right, d_.k, turned, d_.n, d_.n, d_.k);
-                run_piece(static_cast<const T*>(a) + i * d_.batch_stride_a, turned ? turned : right,
+                run_piece(static_cast<const T*>(a) + i * d_.batch_stride_a, d_.transpose_b ? turned : right,
                           static_cast<const T*>(bias), static_cast<T*>(c) + i * d_.m * d_.n, piece);
             }
         };
@@ -83,7 +82,7 @@ public:
         if (pool == nullptr || d_.threads == 1) run_pieces(0, pieces);
         else pool->parallel_for(pieces, std::max<std::int64_t>(1, (1 << 18) / work), run_pieces);
     }
-    std::size_t scratch_bytes() const noexcept override { return turned_.bytes(); }
+    std::size_t scratch_bytes() const noexcept override { return 0; }
 
 private:
     static constexpr std::int64_t tallest = 64;
@@ -100,10 +99,10 @@ private:
     gemm_description d_;
     std::int64_t rows_ = 0, pieces_ = 0; // of each matrix of the batch; the last piece may have fewer
     typename libxsmm_kernels<T>::kernel whole_ = nullptr, last_ = nullptr;
-    mutable scratch_memory turned_;
 };
 
 TENON_INLINE std::unique_ptr<gemm_implementation> make_libxsmm_gemm(const gemm_description& d) {
+    if (d.transpose_b && d.n * d.k > most_turned) return nullptr;
     if (d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0 || d.scale != 1.0) return nullptr;
     if (std::max({d.m, d.n, d.k}) > std::numeric_limits<int>::max()) return nullptr;
     const auto made = [&](auto of) -> std::unique_ptr<gemm_implementation> {

@@ -76,13 +76,18 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
     types.push_back({element_type::boolean, space}); // which the others are repeated to
     k->layout_ = make_layout({types.data(), static_cast<int>(types.size())});
     k->block_ = std::min<std::int64_t>(whole_steps(std::max<std::int64_t>(k->count(), 1)), interpreter::block);
+    if (!part.function) {
+        k->interpreted_ =
+            std::make_unique<interpreter>(t, part.constants.data(), 0, false, k->block_, simd::best_isa());
+        k->block_ = std::min<std::int64_t>(k->block_, k->interpreted_->program()->block);
+    }
 
     for (int i = 0; i < t.input_count; ++i) {
         input in;
         in.operand = part.operands[static_cast<std::size_t>(i)];
         in.bytes = size_of(t.inputs[i]);
         in.full = k->layout_.operands[i].full;
-        const bool one = types[static_cast<std::size_t>(i)].extents.elements() == 1;
+        const bool is_single = types[static_cast<std::size_t>(i)].extents.elements() == 1;
         if (t.loads(i)) {
             if (in.operand < carried) {
                 const auto has = [&](const loop_part& p) {
@@ -90,7 +95,7 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
                 };
                 if (!has(part) && !(uniform && has(*uniform))) return nullptr;
                 in.how = has(part) ? reading::carried : reading::one_each;
-            } else if (in.operand < carried + sliced) in.how = one ? reading::one_each : reading::sliced;
+            } else if (in.operand < carried + sliced) in.how = is_single ? reading::one_each : reading::sliced;
             else in.how = reading::fixed;
         }
         in.buffer = k->scratch_bytes_;
@@ -102,9 +107,7 @@ loop_part_kernel::make(const loop_program& loop, const loop_part& part, const lo
         o.buffer = k->scratch_bytes_;
         k->scratch_bytes_ += k->block_bytes(o.bytes) * (o.carried ? 2 : 1);
     }
-    if (!part.function) {
-        k->interpreted_ =
-            std::make_unique<interpreter>(t, part.constants.data(), 0, false, k->block_, simd::best_isa());
+    if (k->interpreted_) {
         k->registers_ = k->scratch_bytes_;
         k->scratch_bytes_ += loop_block(k->interpreted_->scratch_bytes());
     }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// What a kernel is besides, or a body that one runs, where a device goes on with it for as long as it finds.

@@ -9,6 +9,8 @@
 
 namespace tenon {
 
+struct margin;
+
 namespace detail {
 /// What an axis, a size or a list of them is written as where it is an ordinary argument.
 struct misplaced {

@@ -8,6 +8,7 @@
 #include <tenon/op/attribute.hpp>
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 #include <tenon/runtime/run/subgraph.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
@@ -95,7 +96,7 @@ TENON_INLINE void subgraph::make_units(program&& placed) {
             u.task = tenon::detail::traced_task(on.full_name());
             if (u.sends) u.edge = decode<send_op::attributes>(i.attributes).edge;
             if (u.receives) u.edge = decode<receive_op::attributes>(i.attributes).edge;
-            u.place = place_of(*i.origin, on);
+            u.place = described(*i.origin, on.name());
             for (const int v : i.inputs) u.taken.push_back(placed.value(v).type);
             if (all_static(u.taken) || i.op != i.origin->op) u.taken.clear();
             u.sizes_from = last_sizes_.size();
