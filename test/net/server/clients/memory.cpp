@@ -318,7 +318,8 @@ TEST_CASE("memory: a shortage that a part met passes with it, also of a program 
                                   few.enqueue(tn::full<tn::shape<256>>(2.0f))};
     const tn::any_tensor takes[] = {tn::sum(many.dequeue()), tn::sum(some.dequeue()), tn::sum(few.dequeue())};
     tn::tensor<float, tn::shape<>> y = tn::sum(x * 2.0f);
-    for (int i = 0; i < 60; ++i) y = y + tn::sum(tn::cumsum<0>(x * static_cast<float>(i)) + x); // whose plan is no small one
+    for (int i = 0; i < 60; ++i)
+        y = y + tn::sum(tn::cumsum<0>(x * static_cast<float>(i)) + x); // whose plan is no small one
     const auto value = large_value<fed>(0);
     const tn::session_options limited{.operation_timeout = 20};
     tn::session first(all.target("worker", 0), g, limited), second(all.target("worker", 0), g, limited);
