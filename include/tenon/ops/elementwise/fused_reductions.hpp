@@ -65,6 +65,7 @@ op_and_attributes reduction_of_fused(const fused_attributes& maker, type_list in
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_fused_reductions)
 
 #include <tenon/core/error.hpp>
+#include <tenon/tape/append_tape.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 namespace tenon {
@@ -99,8 +100,7 @@ TENON_INLINE op_and_attributes reduction_of_fused(const fused_attributes& maker,
     fused_reductions_op::attributes a{maker.tape, maker.constants, {}, {}};
     const element_type e = maker.tape->outputs[0].type;
     tape t = *maker.tape;
-    int value = t.outputs[0].reg;
-    if (compute_type(e) != e && t.code[value].type != e) value = t.emit(opcode::cast, e, value);
+    int value = rounded_register(t, t.outputs[0].reg, e);
     if (form.what == combined_of::squares) value = t.emit(opcode::multiply, compute_type(e), value, value);
     if (form.what == combined_of::magnitudes) value = t.emit(opcode::abs, compute_type(e), value);
     if (t.overfull) return {};

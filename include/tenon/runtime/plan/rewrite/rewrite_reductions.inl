@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/ops/elementwise/fused_reductions.hpp>
+#include <tenon/tape/append_tape.hpp>
 
 // A part of runtime/plan/rewrite/rewrite.ipp: passes over the same elements, of which some end in sums and the like, become one.
 
@@ -160,10 +161,9 @@ private:
     // Two tapes as one, with the results that somebody needs. False: there is no room.
     struct joined_pass {
         tape t;
-        std::vector<std::int64_t> constants;
         fused_reductions_op::attributes of;
         number_list inputs, outputs, outputs_of_other;
-        std::vector<int> registers; // of the tape that was appended last
+        int registers[max_tape_length] = {}; // of the tape that was appended last
         bool is_full = false;
 
         int input(int value, element_type e) {
@@ -180,43 +180,26 @@ private:
             const tape& from = *a.of.tape;
             const int first_constant = t.constant_count;
             for (int c = 0; c < from.constant_count; ++c) t.add_constant(from.constants[c]);
-            constants.insert(constants.end(), a.of.constants.begin(), a.of.constants.end());
+            of.constants.insert(of.constants.end(), a.of.constants.begin(), a.of.constants.end());
             std::vector<int> places; // of inputs
             for (int k = 0; k < from.input_count; ++k) {
                 const int v = a.inputs[static_cast<std::size_t>(k)];
                 places.push_back(known(v) >= 0 ? -1 : input(v, from.inputs[k]));
             }
             is_full = is_full || t.overfull;
-            registers.assign(static_cast<std::size_t>(from.length), 0);
-            const auto moved = [&](std::int16_t r) {
-                return static_cast<std::int16_t>(registers[static_cast<std::size_t>(r)]);
+            if (is_full) return;
+            const auto input_at = [&](int k) {
+                const int place = places[static_cast<std::size_t>(k)];
+                return place < 0 ? known(a.inputs[static_cast<std::size_t>(k)]) : t.emit_input(place);
             };
-            for (int r = 0; r < from.length && !is_full; ++r) {
-                instruction i = from.code[r];
-                int& to = registers[static_cast<std::size_t>(r)];
-                if (i.op == opcode::input) {
-                    const int place = places[static_cast<std::size_t>(i.a)];
-                    to = place < 0 ? known(a.inputs[static_cast<std::size_t>(i.a)]) : t.emit_input(place);
-                    continue;
-                }
-                if (i.op == opcode::constant) i.a = static_cast<std::int16_t>(i.a + first_constant);
-                const int operands = register_operands(i);
-                if (operands > 0) i.a = moved(i.a);
-                if (operands > 1) i.b = moved(i.b);
-                if (operands > 2) i.c = moved(i.c);
-                to = t.emit(i);
-            }
-            is_full = is_full || t.overfull;
-        }
-        // As rounded as what is stored.
-        int rounded(int reg, element_type e) {
-            return compute_type(e) != e && t.code[reg].type != e ? t.emit(opcode::cast, e, reg) : reg;
+            tenon::detail::append_tape(t, from, registers, input_at, [&](int c) { return first_constant + c; });
+            is_full = t.overfull;
         }
         void add_result(const element_pass& a, int r, int value) {
             const tape_output& out = a.made(r);
             const std::int64_t* const given = a.of.result(r);
             const int like = out.like < 0 ? -1 : a.inputs[static_cast<std::size_t>(out.like)];
-            tape_output made{static_cast<std::int16_t>(registers[static_cast<std::size_t>(out.reg)]), -1, out.type};
+            tape_output made{static_cast<std::int16_t>(registers[out.reg]), -1, out.type};
             // What the other makes has the sizes of all.
             if (like >= 0 &&
                 std::find(outputs_of_other.begin(), outputs_of_other.end(), like) == outputs_of_other.end())
@@ -242,7 +225,7 @@ private:
             const int v = a.outputs[static_cast<std::size_t>(r)];
             if (a.is_stored(r) && reads(b, v) > 0)
                 known.emplace_back(
-                    v, made.rounded(made.registers[static_cast<std::size_t>(a.made(r).reg)], a.made(r).type));
+                    v, tenon::detail::rounded_register(made.t, made.registers[a.made(r).reg], a.made(r).type));
         }
         for (int r = 0; r < a.of.count(); ++r) {
             const int v = a.outputs[static_cast<std::size_t>(r)];
@@ -269,7 +252,6 @@ private:
             for (std::size_t k = 0; k < i->inputs.size(); ++k)
                 if (i->read[k]) uses_.release(p_, i->inputs[k]);
         made.of.tape = share_tape(without_dead_code(made.t));
-        made.of.constants = std::move(made.constants);
         bool combines = false;
         for (int r = 0; r < made.of.count(); ++r) combines = combines || made.of.result(r)[1] >= 0;
         if (combines) {
