@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include <tenon/simd/isa.hpp>
+#include "each_isa.hpp"
 
 /// Numbers in [-1, 1], the same ones for the same seed.
 template <class T> std::vector<T> random_numbers(std::int64_t count, unsigned seed) {
@@ -38,14 +38,3 @@ double worst_error(const std::vector<T>& found, const std::vector<double>& expec
 
 /// What sums of products of numbers up to 1 may be off by, per term, in units of worst_error.
 template <class T> constexpr double allowed() { return sizeof(T) == 4 ? 2e-7 : 4e-16; }
-
-/// Runs `body` once for each instruction set of this machine.
-template <class Body> void for_each_isa(Body body) {
-    const auto before = tenon::simd::best_isa();
-    for (const auto which : {tenon::simd::isa::baseline, tenon::simd::isa::avx2, tenon::simd::isa::avx512}) {
-        if (!tenon::simd::has_isa(which)) continue;
-        tenon::simd::set_isa_for_testing(which);
-        body(which);
-    }
-    tenon::simd::set_isa_for_testing(before);
-}

@@ -17,6 +17,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/simd/isa.hpp>
 
+#include "each_isa.hpp"
 #include "random/random_arrays.hpp"
 
 namespace tn = tenon;
@@ -25,17 +26,6 @@ namespace td = tenon::detail;
 namespace {
 
 constexpr std::int64_t streamed_elements = (std::int64_t{8} << 20) / 4;
-
-template <class F> void for_each_isa(F f) {
-    const tn::simd::isa best = tn::simd::best_isa();
-    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
-        if (!tn::simd::has_isa(isa)) continue;
-        tn::simd::set_isa_for_testing(isa);
-        CAPTURE(tn::simd::name_of(isa));
-        f();
-    }
-    tn::simd::set_isa_for_testing(best);
-}
 
 // Numbers of -3 .. 3 from the element `shift` of memory that begins a line.
 struct floats {

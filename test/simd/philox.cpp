@@ -12,6 +12,8 @@
 #include <tenon/simd/isa.hpp>
 #include <tenon/simd/philox.hpp>
 
+#include "each_isa.hpp"
+
 namespace tn = tenon;
 using tn::half, tn::bfloat16, tn::philox, tn::philox_block, tn::random_stream;
 namespace td = tenon::detail;
@@ -31,18 +33,6 @@ std::uint64_t hash_of(const void* data, std::size_t bytes) {
     std::uint64_t h = 0xCBF29CE484222325;
     for (std::size_t i = 0; i < bytes; ++i) h = (h ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3;
     return h;
-}
-
-// Runs f for every instruction set that this machine has.
-template <class F> void for_each_isa(F f) {
-    const tn::simd::isa best = tn::simd::best_isa();
-    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
-        if (!tn::simd::has_isa(isa)) continue;
-        tn::simd::set_isa_for_testing(isa);
-        CAPTURE(tn::simd::name_of(isa));
-        f();
-    }
-    tn::simd::set_isa_for_testing(best);
 }
 
 template <class T, class Fill> std::vector<T> filled(std::size_t n, Fill fill) {

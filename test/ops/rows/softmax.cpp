@@ -14,6 +14,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/simd/isa.hpp>
 
+#include "each_isa.hpp"
 #include "messages.hpp"
 #include "ops/untyped_run.hpp"
 
@@ -25,17 +26,6 @@ namespace {
 
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-template <class F> void for_each_isa(F f) {
-    const tn::simd::isa best = tn::simd::best_isa();
-    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
-        if (!tn::simd::has_isa(isa)) continue;
-        tn::simd::set_isa_for_testing(isa);
-        CAPTURE(tn::simd::name_of(isa));
-        f();
-    }
-    tn::simd::set_isa_for_testing(best);
-}
 
 // Relative error of a result of type T.
 template <class T> double tolerance() {
