@@ -3,7 +3,7 @@
 #
 #     g++ -std=c++20 -O2 -Iinclude program.cpp build/release/libtenon.a
 
-set(tenon_link_of_LIBXSMM "-lxsmm -lxsmmnoblas -ldl -lm")
+set(tenon_link_of_LIBXSMM "${TENON_LIBXSMM_LINK}")
 set(tenon_link_of_ZLIB -lz)
 set(tenon_link_of_ZSTD -lzstd)
 set(tenon_link_of_RE2 -lre2)

@@ -160,8 +160,10 @@ if(TARGET oneDNN::oneDNN)
     set(TENON_HAS_ONEDNN ON)
 endif()
 
-# Small products by libxsmm, whose interface this is written for.
+# Small products by libxsmm, whose interface this is written for. How it is linked is said here, since its .pc files name its stand-in for a
+# BLAS before what needs that.
 set(TENON_HAS_LIBXSMM OFF)
+set(TENON_LIBXSMM_LINK "-lxsmm -lxsmmnoblas -ldl -lm")
 if(TENON_WITH_LIBXSMM)
     find_package(LIBXSMM 1.16 QUIET)
     if(TARGET LIBXSMM::LIBXSMM)
