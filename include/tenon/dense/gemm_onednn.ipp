@@ -56,8 +56,9 @@ private:
     /// What is divided: matrices, rows or columns.
     std::int64_t divided() const noexcept { return by_ == by::batch ? d_.batch : by_ == by::rows ? d_.m : d_.n; }
 
-    /// Measured on two cores: rows divide without loss down to 16 of them, columns lose a tenth; a thread is
-    /// worth waking for two microseconds of work; two shares a thread even out what else the machine does.
+    /// Measured on two cores: columns lose a tenth, and so do shares of fewer than 64 rows where there could be fewer of
+    /// them, since each packs the whole of b; a thread is worth waking for two microseconds of work; two shares a thread
+    /// even out what else the machine does.
     void divide() {
         constexpr std::int64_t least = 1 << 18; // multiplications in a share
         const std::int64_t threads = std::max(1, d_.threads);
@@ -71,7 +72,7 @@ private:
             shares_ = std::min(d_.batch, d_.batch >= 2 * twice ? twice : most);
         } else if (d_.m >= 16 * most || d_.m >= d_.n) {
             by_ = by::rows;
-            shares_ = std::clamp<std::int64_t>(d_.m / 8, 1, d_.m >= 32 * twice ? twice : most);
+            shares_ = std::clamp<std::int64_t>(d_.m / 8, 1, d_.m >= 64 * twice ? twice : most);
         } else {
             by_ = by::columns;
             shares_ = std::clamp<std::int64_t>(d_.n / 32, 1, most);
@@ -119,9 +120,10 @@ private:
     }
 
     bool is_whole(std::int64_t s) const noexcept { return (s + 1) * share_ <= divided(); }
+    std::int64_t size_of_share(std::int64_t s) const noexcept { return std::min(share_, divided() - s * share_); }
     context_pool<onednn_call>& calls(std::int64_t s) const { return is_whole(s) ? whole_calls_ : last_calls_; }
     std::unique_ptr<onednn_call> make_call(std::int64_t s) const {
-        const std::int64_t share = std::min(share_, divided() - s * share_);
+        const std::int64_t share = size_of_share(s);
         const auto& primitive = is_whole(s) ? whole_ : last_;
         using operands = std::initializer_list<onednn_call::operand>;
         if (!adds_bias(d_.after)) {
@@ -139,13 +141,20 @@ private:
     }
 
     void run_share(std::int64_t s, const float* a, const float* b, const float* bias, float* c) const {
-        auto call = calls(s).borrow([&] { return make_call(s); });
+        std::unique_ptr<onednn_call> call;
         const std::int64_t first = s * share_;
         const auto one = [&](const float* pa, const float* pb, float* pc) {
-            if (adds_bias(d_.after)) {
-                call->run({pa, pb, pc, by_ == by::columns ? bias + first : bias});
-            } else {
-                call->run({pa, pb, pc});
+            try {
+                if (!call) call = calls(s).borrow([&] { return make_call(s); });
+                if (adds_bias(d_.after)) {
+                    call->run({pa, pb, pc, by_ == by::columns ? bias + first : bias});
+                } else {
+                    call->run({pa, pb, pc});
+                }
+            } catch (...) {
+                // What has begun to be added is added: oneDNN takes its memory before it writes.
+                if (!d_.accumulate) throw;
+                add_plainly(size_of_share(s), pa, pb, pc);
             }
         };
         if (by_ == by::batch) {
@@ -162,7 +171,21 @@ private:
                 one(a + i * d_.batch_stride_a, b + i * d_.batch_stride_b, c + i * d_.m * d_.n);
             }
         }
-        calls(s).give_back(std::move(call));
+        if (call) calls(s).give_back(std::move(call));
+    }
+
+    /// What a share adds to c, without memory of its own.
+    void add_plainly(std::int64_t share, const float* a, const float* b, float* c) const noexcept {
+        const std::int64_t rows = rows_of(share), columns = columns_of(share);
+        for (std::int64_t i = 0; i < matrices(share); ++i, a += d_.batch_stride_a, b += d_.batch_stride_b, c += d_.m * d_.n)
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t q = 0; q < columns; ++q) {
+                    float sum = 0;
+                    for (std::int64_t p = 0; p < d_.k; ++p)
+                        sum += a[d_.transpose_a ? p * d_.m + r : r * d_.k + p] *
+                               b[d_.transpose_b ? q * d_.k + p : p * d_.n + q];
+                    c[r * d_.n + q] += static_cast<float>(d_.scale) * sum;
+                }
     }
 
     gemm_description d_;

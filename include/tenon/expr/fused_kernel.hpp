@@ -96,6 +96,7 @@ private:
     type_list place_results(const kernel_setup& s, std::vector<tape_result>& results, std::vector<tensor_type>& types);
     void divide(int threads);
     void run_chunk(const kernel_run& r, int chunk, std::byte* scratch, const step_program* program) const;
+    std::int64_t elements_before_lines(const std::byte* const* begins) const noexcept;
     void combine(const combined& c, double* found, const std::byte* values, std::int64_t row, std::int64_t rows,
                  std::int64_t col, std::int64_t cols) const;
     void finish_combined(const kernel_run& r) const;

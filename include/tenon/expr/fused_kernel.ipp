@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/expr/fused_kernel.hpp>
@@ -192,10 +193,10 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
     scratch_bytes_ = chunks_at_ + chunk_bytes_ * static_cast<std::size_t>(at_once_);
 }
 
-// Chunks: worth about 20 us each. Where something is combined they depend on the sizes alone, and so does the order in which it is.
+// Chunks: worth about 5 us each. Where something is combined they depend on the sizes alone, and so does the order in which it is.
 TENON_INLINE void fused_kernel::divide(int threads) {
     const fused_layout& l = layout_;
-    std::int64_t chunks = static_cast<std::int64_t>(cost_ / 20000);
+    std::int64_t chunks = static_cast<std::int64_t>(cost_ / 5000);
     const std::int64_t most = combined_.empty() ? threads : 32;
     if (chunks > most) chunks = most;
     const auto all_apart = [&](int dimension) {
@@ -307,6 +308,7 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
     const range all = chunk_range(chunk);
     const void* in[max_tape_inputs];
     void* out[max_tape_outputs];
+    const std::byte* begins[max_tape_inputs]; // of a row
     std::byte* places[max_tape_outputs];
     const int input_count = static_cast<int>(inputs_.size()), output_count = static_cast<int>(outputs_.size());
     fused_call call{in, out, constants_.data(), 0, wide_, added_, into_.data(), scratch + registers_, program};
@@ -334,8 +336,18 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
     bool first = true;
     for (std::int64_t row = all.row_begin; row < all.row_end; row += block_rows_) {
         const std::int64_t rows = block_rows_ < all.row_end - row ? block_rows_ : all.row_end - row;
-        for (std::int64_t col = all.col_begin; col < all.col_end; col += step) {
-            const std::int64_t cols = step < all.col_end - col ? step : all.col_end - col;
+        for (int i = 0; i < input_count; ++i) {
+            const input& x = inputs_[static_cast<std::size_t>(i)];
+            if (x.how != reading::in_place) continue;
+            const fused_layout::operand& operand = l.operands[i];
+            const std::int64_t at =
+                (operand.full && operand.dense ? row * l.cols : l.read_offset(i, row)) + all.col_begin;
+            begins[i] = static_cast<const std::byte*>(r.in[i]) + static_cast<std::size_t>(at) * x.bytes;
+        }
+        std::int64_t cols = has_parts_ ? elements_before_lines(begins) : 0;
+        if (cols == 0) cols = step;
+        for (std::int64_t col = all.col_begin; col < all.col_end; col += std::exchange(cols, step)) {
+            if (cols > all.col_end - col) cols = all.col_end - col;
             for (int i = 0; i < input_count; ++i) {
                 const input& x = inputs_[static_cast<std::size_t>(i)];
                 if (x.how == reading::unread) continue;
@@ -345,7 +357,7 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
                     return from + static_cast<std::size_t>(element) * x.bytes;
                 };
                 if (x.how == reading::in_place) {
-                    in[i] = place((operand.full && operand.dense ? row * l.cols : l.read_offset(i, row)) + col);
+                    in[i] = begins[i] + static_cast<std::size_t>(col - all.col_begin) * x.bytes;
                     if (fetches_ahead_ && operand.full && operand.dense) {
                         const auto* const next =
                             static_cast<const char*>(in[i]) + static_cast<std::size_t>(rows * cols) * x.bytes;
@@ -360,7 +372,8 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
                 const std::size_t row_bytes = static_cast<std::size_t>(cols) * x.bytes;
                 for (std::int64_t k = 0; k < rows; ++k, to += row_bytes) {
                     const std::byte* source = place(l.read_offset(i, row + k));
-                    if (l.repeats_cols(i)) fill_elements(to, source, x.bytes, cols);
+                    if (block_rows_ == 1) fill_elements(to, source, x.bytes, std::min(step, all.col_end - col));
+                    else if (l.repeats_cols(i)) fill_elements(to, source, x.bytes, cols);
                     else std::memcpy(to, source, row_bytes);
                 }
             }
@@ -389,6 +402,24 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, std::b
         }
     }
     if (streamed != 0) finish_streams();
+}
+
+// What a register loads across two lines takes as long as two. Parts of one tensor lie apart by elements: so many of a row go first that most
+// of its operands are at the beginning of a line then. Sums have one order, wherever operands lie.
+TENON_INLINE std::int64_t fused_kernel::elements_before_lines(const std::byte* const* begins) const noexcept {
+    constexpr std::uint32_t line = 64;
+    constexpr std::int64_t few = 256; // elements of a row
+    if (block_rows_ > 1 || layout_.cols < few || !combined_.empty()) return 0;
+    std::uint8_t votes[line]{};
+    std::uint32_t most = 0;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const input& x = inputs_[i];
+        if (x.how != reading::in_place) continue;
+        const auto beyond = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(begins[i]) % line);
+        const std::uint32_t before = (line - beyond) % line >> __builtin_ctz(x.bytes);
+        if (++votes[before] > votes[most]) most = before;
+    }
+    return most;
 }
 
 // Combines the values of a stretch with what was found before.

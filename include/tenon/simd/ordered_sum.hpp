@@ -17,9 +17,10 @@ void ordered_sum(element_type element, const std::vector<const void*>& from, con
                  void* to, std::int64_t n);
 
 namespace detail {
-/// The same of `count` arrays of floats or doubles, at least one, without factors.
-void add_in_order(const float* const* from, int count, float* to, std::int64_t n);
-void add_in_order(const double* const* from, int count, double* to, std::int64_t n);
+/// The same of `count` arrays of floats or doubles, at least one, without factors. The first lines of as many others, `next`, are fetched into
+/// the cache meanwhile.
+void add_in_order(const float* const* from, const float* const* next, int count, float* to, std::int64_t n);
+void add_in_order(const double* const* from, const double* const* next, int count, double* to, std::int64_t n);
 } // namespace detail
 
 } // namespace tenon

@@ -23,11 +23,13 @@ void add_floats_in_order(const std::vector<const void*>& from, const std::vector
     else TENON_SIMD_BEST(add_in_order<T, true>)(typed.data(), factors.data(), count, static_cast<T*>(to), n);
 }
 
-TENON_INLINE void add_in_order(const float* const* from, int count, float* to, std::int64_t n) {
-    TENON_SIMD_BEST(add_in_order<float, false>)(from, nullptr, count, to, n);
+TENON_INLINE void add_in_order(const float* const* from, const float* const* next, int count, float* to,
+                               std::int64_t n) {
+    TENON_SIMD_BEST(add_and_fetch<float>)(from, next, count, to, n);
 }
-TENON_INLINE void add_in_order(const double* const* from, int count, double* to, std::int64_t n) {
-    TENON_SIMD_BEST(add_in_order<double, false>)(from, nullptr, count, to, n);
+TENON_INLINE void add_in_order(const double* const* from, const double* const* next, int count, double* to,
+                               std::int64_t n) {
+    TENON_SIMD_BEST(add_and_fetch<double>)(from, next, count, to, n);
 }
 
 } // namespace detail

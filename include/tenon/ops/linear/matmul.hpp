@@ -22,9 +22,8 @@ namespace tenon {
 struct matmul_op {
     static constexpr const char* name = "matmul";
     static constexpr const char* with_bias = "matmul_bias";
-    // GPUs' libraries have these, CPUs do not.
     static const op_definition& with_addend();   ///< "matmul_add"
-    static const op_definition& with_row_sums(); ///< "matmul_row_sums"
+    static const op_definition& with_row_sums(); ///< "matmul_row_sums": GPUs' libraries have it, CPUs do not
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
@@ -145,10 +144,20 @@ inline op_definition product_of_plans(const char* name) {
     d.with_addend = d.with_row_sums = nullptr;
     return d;
 }
+
+inline kernel_pointer prepare_matmul_add(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    return std::make_unique<matmul_add_kernel>(s, matmul_layout(s, t.transpose_a, t.transpose_b),
+                                               s.attrs.get<double>("factor"));
+}
 } // namespace detail
 
 TENON_INLINE const op_definition& matmul_op::with_addend() {
-    static const op_definition made = detail::product_of_plans("matmul_add");
+    static const op_definition made = [] {
+        op_definition d = detail::product_of_plans("matmul_add");
+        d.cpu = detail::prepare_matmul_add;
+        return d;
+    }();
     return made;
 }
 TENON_INLINE const op_definition& matmul_op::with_row_sums() {

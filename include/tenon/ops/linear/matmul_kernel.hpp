@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -117,6 +118,38 @@ public:
 private:
     matmul_layout l_;
     bool has_bias_;
+    dense::gemm product_;
+};
+
+/// c + factor * the product of two matrices of floats, best where c lies.
+class matmul_add_kernel final : public kernel {
+public:
+    matmul_add_kernel(const kernel_setup& s, const matmul_layout& l, double factor) :
+        elements_(l.elements_c), cost_(100 + l.operations() * 0.005), product_(with(describe(l, element_type::float32, dense::epilogue::none, s), factor)) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || elements_ == 0) return;
+        const float* const c = r.input<float>(2);
+        float* const to = r.output<float>(0);
+        if (c != to) {
+            const auto copy = [&](std::int64_t begin, std::int64_t end) {
+                std::copy(c + begin, c + end, to + begin);
+            };
+            if (r.pool) r.pool->parallel_for(elements_, 65536, copy);
+            else copy(0, elements_);
+        }
+        product_.run(r.in[0], r.in[1], nullptr, to, r.pool);
+    }
+    double cost() const override { return cost_; }
+    bool may_share(int i, int) const override { return i == 2; }
+
+private:
+    static dense::gemm_description with(dense::gemm_description d, double factor) {
+        d.scale = factor;
+        d.accumulate = true;
+        return d;
+    }
+    std::int64_t elements_;
+    double cost_;
     dense::gemm product_;
 };
 

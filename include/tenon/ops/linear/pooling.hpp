@@ -116,6 +116,7 @@ TENON_OP(pooling, average_pool2d);
 /// in: x, y = pool(x), dy. For a mean only dy's values and x's sizes matter.
 struct pool2d_gradient_op {
     static constexpr const char* name = "pool2d_gradient";
+    static constexpr op_flags flags = op_flags::spreads; // where it reads x: of a largest element
     using attributes = detail::pool2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         const inferred y = detail::infer_pooled(a, in);

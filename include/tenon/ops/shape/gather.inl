@@ -110,27 +110,19 @@ public:
 private:
     void sum(const kernel_run& r, std::int64_t first, bool has_next, T* to) const {
         constexpr int most = 64;
-        constexpr std::int64_t line = 64 / sizeof(T), few = 16 * line; // more of a row is expected by the machine
-        const std::int64_t fetched = std::min(l_.inner, few);
         const auto row = [&](std::int64_t i) { return r.input<T>(0) + l_.index(r.in[1], first + i) * l_.inner; };
-        const T* rows[most];
+        const T *rows[most], *next[most];
         for (std::int64_t i = 0; i < rows_;) {
             int n = 0;
-            if (i > 0) rows[n++] = to;
-            for (; n < most && i < rows_; ++i) {
-                rows[n++] = row(i);
-                if (!has_next) continue;
-                const T* const next = row(rows_ + i);
-                std::int64_t k = 0;
-                for (; k + 4 * line <= fetched; k += 4 * line) { // a loop of few lines costs more than it saves
-                    __builtin_prefetch(next + k);
-                    __builtin_prefetch(next + k + line);
-                    __builtin_prefetch(next + k + 2 * line);
-                    __builtin_prefetch(next + k + 3 * line);
-                }
-                if (k < fetched) __builtin_prefetch(next + k);
+            if (i > 0) {
+                rows[n] = next[n] = to;
+                ++n;
             }
-            add_in_order(rows, n, to, l_.inner);
+            for (; n < most && i < rows_; ++n, ++i) {
+                rows[n] = row(i);
+                next[n] = has_next ? row(rows_ + i) : rows[n];
+            }
+            add_in_order(rows, next, n, to, l_.inner);
         }
         if (!a_.mean) return;
         for (std::int64_t k = 0; k < l_.inner; ++k) to[k] /= static_cast<T>(rows_);

@@ -449,6 +449,7 @@ TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
 #include <tenon/runtime/plan/rewrite/rewrite_rows.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_reductions.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_parts.inl>
+#include <tenon/runtime/plan/rewrite/rewrite_spread.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_orders.inl>
 
 namespace tenon::runtime {
@@ -472,6 +473,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::forward_copies(p);
     detail::drop_unread(p, true);
     detail::fuse_elementwise(p);
+    detail::select_before_spreading(p);
     detail::fuse_row_sums(p, o);
     detail::join_made_and_read(p, o);
     detail::join_passes(p, o);

@@ -89,6 +89,20 @@ inline bool is_scaled_sum(const tape& t, int& product, int& addend, double& fact
     return true;
 }
 
+// Whether a product gains by adding to what is there. On the host a pass of its own costs little beside a product of many terms, which would
+// keep a variable locked for as long as it takes; small products, and those of doubles, have kernels that cannot.
+inline bool gains_by_adding(const program& p, const plan_options& o, const program_item& product) {
+    const tensor_type& c = p.value(product.outputs[0]).type;
+    const op_definition& adds = product.op->with_addend();
+    const kernel_factory found = o.device(product.device).kernel_of(adds, c.element);
+    if (!found || found != adds.cpu) return found != nullptr;
+    constexpr double most_terms = 256, least = 1 << 19;
+    const tensor_type in[] = {p.value(product.inputs[0]).type, p.value(product.inputs[1]).type}, out[] = {c};
+    if (c.element != element_type::float32 || in[0].extents.rank() != 2 || in[1].extents.rank() != 2) return false;
+    const double operations = product.op->operations(product.attributes, {in, 2}, {out, 1});
+    return operations > least && operations <= 2 * most_terms * static_cast<double>(c.extents.elements());
+}
+
 // A step down a gradient that is a product is taken by the product's kernel.
 inline void fuse_steps(program& p, const plan_options& o) {
     const uses_of uses(p);
@@ -107,7 +121,7 @@ inline void fuse_steps(program& p, const plan_options& o) {
             (type.element != element_type::float32 && type.element != element_type::float64) ||
             p.root(from.inputs[0]) == p.root(c) ||
             p.root(from.inputs[1]) == p.root(c) || // its result may lie where c does
-            !o.device(i.device).kernel_of(from.op->with_addend(), type.element))
+            !gains_by_adding(p, o, from))
             continue;
         tenon::attributes made = from.attributes;
         made.set("factor", factor);
