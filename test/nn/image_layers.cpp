@@ -66,6 +66,22 @@ TEST_CASE("a convolutional layer names its variables, and needs no bias") {
     CHECK(variables[0].extents() == tn::extents{1, 3, 2, 6});
 }
 
+TEST_CASE("a stride and a padding alone are said without their names") {
+    constexpr tn::conv2d_options two{.stride = 2, .padding = tn::same};
+    static_assert(
+        std::is_same_v<decltype(nn::conv2d<6, 3, 2, tn::same>(nn::relu)), decltype(nn::conv2d<6, 3, two>(nn::relu))>);
+    static_assert(std::is_same_v<decltype(nn::conv2d<6, 3, 2>({.use_bias = false})),
+                                 decltype(nn::conv2d<6, 3, tn::conv2d_options{.stride = 2}>())>);
+    static_assert(std::is_same_v<decltype(nn::conv2d_transpose<6, 3, 2, tn::same>()),
+                                 decltype(nn::conv2d_transpose<6, 3, two>())>);
+    const tn::graph_scope scope{tn::graph()};
+    const auto layer = nn::conv2d<6, 3, 2, tn::same>({.use_bias = false, .name = "half"});
+    CHECK(layer(tn::placeholder<float, tn::shape<batch, 8, 8, 4>>("x")).type() ==
+          tn::placeholder<float, tn::shape<batch, 4, 4, 6>>("like").type());
+    CHECK(layer.kernel().name() == "half/kernel");
+    CHECK(!layer.bias().node());
+}
+
 TEST_CASE("pooling layers take the largest element or the mean of each window") {
     const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 4, 4, 1>>("x");

@@ -9,6 +9,7 @@
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 
@@ -174,6 +175,40 @@ TEST_CASE("a sequential of sequentials is one model") {
     static_assert(std::is_same_v<decltype(y), tn::tensor<float, tn::shape<batch, 4>>>);
     encoder(x);
     CHECK(g.collection(tn::trainable_variables).size() == 4);
+}
+
+TEST_CASE("mlp is dense layers with an activation behind each but the last") {
+    const tn::graph_scope scope{tn::graph()};
+    const auto model = nn::mlp<5, 2>(nn::tanh);
+    static_assert(std::is_same_v<std::remove_const_t<decltype(model)>,
+                                 nn::sequential<nn::dense_layer<5, nn::tanh_activation>, nn::dense_layer<2>>>);
+    const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
+    const auto difference = tn::max(abs(model(x) - model.layer<1>()(model.layer<0>()(x))));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto step = s.callable(tn::feeds(x), tn::fetches(difference));
+    CHECK(std::get<0>(step(tn::array<float, tn::shape<tn::dyn, 3>>{{1, 2, 3}, {-1, 0.5f, 2}})).item() == 0);
+}
+
+TEST_CASE("repeated layers are like the one that is given, each with weights of its own") {
+    const tn::graph_scope scope{tn::graph()};
+    const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
+    const auto layer = nn::dense<4>(nn::tanh, {.kernel = tn::normal(0, 1)});
+    const auto model = nn::repeated<3>(layer);
+    const auto y = model(x);
+    CHECK(model.size() == 3);
+    CHECK(names_of({model.layer<0>().kernel(), model.layer<1>().kernel(), model.layer<2>().bias()}) ==
+          std::vector<std::string>{"dense/kernel", "dense_1/kernel", "dense_2/bias"});
+    CHECK(layer.kernel().node() == nullptr); // it was not called itself
+    const auto by_hand = model.layer<2>()(model.layer<1>()(model.layer<0>()(x)));
+    const auto kernel = [](const auto& of) { return tn::as<float, tn::shape<4, 4>>(of.kernel()); };
+    const auto apart = tn::max(abs(kernel(model.layer<0>()) - kernel(model.layer<1>())));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [difference, distance] =
+        s.run(tn::feed(x, {{1.0f, 2.0f, 3.0f, -1.0f}}), tn::max(abs(y - by_hand)), apart);
+    CHECK(difference.item() == 0);
+    CHECK(distance.item() > 0.1f);
 }
 
 TEST_CASE("activations are layers with the formulas of ops/elementwise/elementwise.hpp") {

@@ -374,6 +374,11 @@ template <class X, class... Rest> struct first_element<X, Rest...> {
     using type = typename std::conditional_t<std::is_void_v<own>, first_element<Rest...>, own_element<X>>::type;
 };
 
+// Of two numbers what C++ makes of them.
+template <class A, class B> struct chosen_element : first_element<A, B> {};
+template <Number A, Number B>
+struct chosen_element<A, B> : std::common_type<std::remove_cvref_t<A>, std::remove_cvref_t<B>> {};
+
 // What Rule says to operands and numbers of element type T.
 template <class Rule, class T, class... X>
 using verdict_beside = verdict_of<Rule, without_attributes, element_beside_t<T, X>...>;
@@ -425,8 +430,7 @@ template <opcode Op, class... X> auto elementwise(X&&... x) {
 template <opcode Op, class P, class A, class B>
     requires(Op == opcode::select)
 auto elementwise(P&& p, A&& a, B&& b) {
-    using T = typename detail::first_element<A, B>::type;
-    static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
+    using T = typename detail::chosen_element<A, B>::type;
     static_assert(detail::keeps_fraction<T, A> && detail::keeps_fraction<T, B>,
                   "tenon: a number with a fraction stands beside integers or bools: cast one of them");
     using verdict = detail::verdict_beside<elementwise_rule<Op>, T, P, A, B>;

@@ -8,8 +8,9 @@
 /// Convolutional layers: of images, and below them transposed ones, and those of lines and of volumes.
 ///
 ///     auto y = tn::nn::conv2d<32, 5>(tn::nn::relu)(x);                    // [batch, 28, 28, 1] -> [batch, 24, 24, 32]
-///     auto z = tn::nn::conv2d<64, 3, tn::conv2d_options{.stride = 2, .padding = tn::same}>(tn::nn::relu)(y);
-///     auto u = tn::nn::conv2d_transpose<32, 4, tn::conv2d_options{.stride = 2, .padding = tn::same}>(tn::nn::relu)(z); // larger again
+///     auto z = tn::nn::conv2d<64, 3, 2, tn::same>(tn::nn::relu)(y);       // stride 2, zeros around
+///     auto d = tn::nn::conv2d<64, 3, tn::conv2d_options{.padding = tn::pad(2), .dilation = 2}>(tn::nn::relu)(y);
+///     auto u = tn::nn::conv2d_transpose<32, 4, 2, tn::same>(tn::nn::relu)(z); // larger again
 ///     auto w = tn::nn::conv1d<16, 5>(tn::nn::relu)(lines);                // [batch, 100, 8] -> [batch, 96, 16]
 
 namespace tenon::nn {
@@ -90,6 +91,13 @@ conv2d_layer<Filters, Window, Options, Activation> conv2d(Activation a, const co
 template <int Filters, height_width Window, conv2d_options Options = conv2d_options{}>
 conv2d_layer<Filters, Window, Options> conv2d(const conv2d_layer_options& o = {}) {
     return conv2d_layer<Filters, Window, Options>({}, o);
+}
+/// conv2d<64, 3, 2, same>(relu): with a stride and a padding, as the op has them. So has conv2d_transpose.
+template <int Filters, height_width Window, int Stride, padding Padding = valid, class First = conv2d_layer_options>
+auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
+    constexpr conv2d_options options{Stride, Padding};
+    if constexpr (std::is_same_v<First, conv2d_layer_options>) return conv2d_layer<Filters, Window, options>({}, first);
+    else return conv2d_layer<Filters, Window, options, First>(std::move(first), o);
 }
 
 struct window_layer_options {
@@ -224,6 +232,10 @@ template <int Filters, height_width Window, conv2d_options Options = conv2d_opti
           class Activation = linear_activation>
 auto conv2d_transpose(Activation a = {}, const window_layer_options& o = {}) {
     return window_layer<transposed_windows<Filters, Window, Options>, Activation>(std::move(a), o);
+}
+template <int Filters, height_width Window, int Stride, padding Padding = valid, class Activation = linear_activation>
+auto conv2d_transpose(Activation a = {}, const window_layer_options& o = {}) {
+    return conv2d_transpose<Filters, Window, conv2d_options{Stride, Padding}>(std::move(a), o);
 }
 /// conv3d<16, 3>(relu): [batch, depth, height, width, channels] -> [batch, .., .., .., 16].
 template <int Filters, depth_height_width Window, conv3d_options Options = conv3d_options{},

@@ -12,6 +12,7 @@
 ///         tn::nn::dense<10>());
 ///     auto logits    = model(x, tn::nn::training);   // x: [batch, 784]; logits: [batch, 10]
 ///     auto predicted = model(x);                     // the same weights, without dropout
+///     auto blocks    = tn::nn::repeated<6>(tn::nn::transformer_block<8, 2048>());   // six, with weights of their own
 ///
 /// A layer that does not fit what comes before it does not compile, and the first line of the error names it.
 
@@ -94,6 +95,17 @@ template <class... Layers> struct sequential : detail::layer_list<std::index_seq
 };
 
 template <class... Layers> sequential(Layers...) -> sequential<Layers...>;
+
+/// N layers like this one, one after another, each with variables of its own: what sequential of N nn::clone(layer) is.
+template <int N, class Layer> auto repeated(const Layer& layer) {
+    static_assert(N > 0, "tenon::nn::repeated: the number of layers must be positive");
+    const auto one = [&](std::size_t) {
+        const copied_parameters copying(copied_parameters::copies::cloned);
+        return Layer(layer);
+    };
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return sequential<decltype(one(I))...>(one(I)...); }
+    (std::make_index_sequence<N>());
+}
 
 } // namespace nn
 } // namespace tenon

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+
 #include <tenon/core/array/array.hpp>
 #include <tenon/graph/tensor.hpp>
 
@@ -289,12 +291,13 @@ template <Operand X> ill_shaped top_k(const X&, detail::misplaced) {
     static_assert(detail::is_mistake<X>, "tenon::top_k: how many is a template argument: write top_k<5>(x)");
     return {};
 }
-template <Operand X> ill_shaped sort(const X&, detail::misplaced) {
+// A number alone: g++ would take {.descending = true} for a list of them.
+template <Operand X, std::integral N> ill_shaped sort(const X&, N) {
     static_assert(detail::is_mistake<X>,
                   "tenon::sort: the axis is a template argument: write sort<1>(x), or sort(x, {.descending = true})");
     return {};
 }
-template <Operand X> ill_shaped argsort(const X&, detail::misplaced) {
+template <Operand X, std::integral N> ill_shaped argsort(const X&, N) {
     static_assert(detail::is_mistake<X>, "tenon::argsort: the axis is a template argument: write argsort<1>(x), or "
                                          "argsort(x, {.descending = true})");
     return {};

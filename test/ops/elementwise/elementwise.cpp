@@ -227,6 +227,10 @@ TEST_CASE("functions of three numbers") {
     CHECK(run(select(p, a, b), feeds()) == std::vector<double>{1, 20, 3});
     CHECK(run(where(p, a, 7), feeds()) == std::vector<double>{1, 7, 3});
     CHECK(run(where(p, -1, b), feeds()) == std::vector<double>{-1, 20, -1});
+    CHECK(run(where(p, 1.0f, -1.5f), feeds()) == std::vector<double>{1, -1.5, 1});
+    static_assert(std::is_same_v<decltype(select(p, 1.0f, -1.0f))::element_type, float>);
+    static_assert(std::is_same_v<decltype(select(p, 1, 0.5))::element_type, double>);
+    static_assert(std::is_same_v<decltype(select(p, true, false))::element_type, bool>);
     CHECK(run(lerp(a, b, 0.5), feeds()) == std::vector<double>{5.5, 11, 16.5});
     CHECK(run(fma(a, b, 1), feeds()) == std::vector<double>{11, 41, 91});
     CHECK(run(clip(b, a, 15), feeds()) == std::vector<double>{10, 15, 15});

@@ -13,6 +13,7 @@
 
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
+#include <tenon/ops/hints.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/reduce/sort.hpp>
 #include <tenon/ops/reduce/top_k.hpp>

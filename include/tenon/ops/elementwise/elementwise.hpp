@@ -26,6 +26,9 @@ template <class... X>
 concept ElementwiseOperands = ((ElementwiseOperand<X> && ...) && (Operand<X> || ...)) || any_ill_shaped<X...>;
 template <class B, class A>
 concept ElementwiseBeside = ElementwiseOperands<A, B>;
+/// What select chooses of: numbers alone, too.
+template <class A, class B>
+concept ElementwiseChoice = ElementwiseOperands<A, B> ||(Number<A>&& Number<B>);
 
 } // namespace detail
 
@@ -285,16 +288,17 @@ template <class A, detail::ElementwiseBeside<A> B> auto shift_right(A&& a, B&& b
     return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
-/// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value.
+/// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value. Of two numbers
+/// it has the type that C++ gives to their sum: select(x > 0, 1.0f, -1.0f) is float.
 template <OperandOrIllShaped P, class A, class B>
-    requires detail::ElementwiseOperands<A, B>
+    requires detail::ElementwiseChoice<A, B>
 auto select(P&& condition, A&& a, B&& b, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::select>(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// NumPy's name for select.
 template <OperandOrIllShaped P, class A, class B>
-    requires detail::ElementwiseOperands<A, B>
+    requires detail::ElementwiseChoice<A, B>
 auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {
     const making made(here);
     return select(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));

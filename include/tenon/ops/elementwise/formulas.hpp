@@ -160,7 +160,8 @@ template <OperandOrIllShaped X> auto square(X&& x, called_from here = caller()) 
 template <int N, OperandOrIllShaped X> auto pow(X&& x, called_from here = caller()) {
     const making made(here);
     static_assert(N != 0, "tenon::pow<N>(x): N is not 0; ones_like(x) is x^0");
-    return elementwise_composite<detail::pow_rule>(detail::power_of<N>{}, static_cast<X&&>(x));
+    if constexpr (N == 0) return ill_shaped{};
+    else return elementwise_composite<detail::pow_rule>(detail::power_of<N>{}, static_cast<X&&>(x));
 }
 /// (a - b)^2.
 template <class A, class B>

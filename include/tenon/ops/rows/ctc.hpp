@@ -17,12 +17,13 @@
 ///     // float[batch, time, classes], int32[batch, most_labels], int32[batch], int32[batch] -> float[batch]
 ///
 /// All is computed in double, in logarithms. What lies beyond times and lengths takes no part, whatever it is. A sequence with no such path,
-/// as its labels need more steps than there are, has the loss +infinity and the gradient 0.
+/// as its labels need more steps than there are, has the loss +infinity and the gradient 0. Gradients of higher order go through a scan over
+/// the steps, of the same numbers.
 
 namespace tenon {
 
 /// in: logits [batch, time, classes]; labels [batch, n], times [batch] and lengths [batch], int32 or int64. out: the loss [batch], and its
-/// gradient in the logits [batch, time, classes]. Gradients of second order there are none.
+/// gradient in the logits [batch, time, classes].
 struct ctc_loss_op {
     static constexpr const char* name = "ctc_loss";
     struct attributes {
@@ -91,8 +92,17 @@ any_tensor ctc_loss(const any_tensor& logits, const any_tensor& labels, const an
 
 #include <tenon/core/error.hpp>
 #include <tenon/op/widened.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/control/sized.hpp>
+#include <tenon/ops/elementwise/untyped_formulas.hpp>
+#include <tenon/ops/flow/scan_slices.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/rows/rows.hpp>
+#include <tenon/ops/rows/softmax.hpp>
+#include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/indexed.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 
 namespace tenon {
@@ -119,10 +129,62 @@ TENON_INLINE std::string ctc_loss_op::refused_blank(const std::string& node, std
     return node + ": the blank is " + std::to_string(blank) + ", which is not one of the " + std::to_string(classes) +
            " classes";
 }
+namespace detail {
+
+// The losses by functions that have gradients of any order, in double: the kernel's recurrence as a scan. What no path reaches has the logarithm
+// -1e30, not -infinity, so that no gradient is NaN; what takes no part is blank, or zero, whatever it was.
+inline any_tensor ctc_loss_of_functions(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
+                                        const any_tensor& lengths, std::int64_t blank) {
+    using namespace untyped;
+    constexpr auto whole = element_type::int64, real = element_type::float64;
+    constexpr double none = -1e30;
+    const any_tensor steps = arange_like(logits, whole, 1), length = cast(lengths, whole);
+    const any_tensor runs = less(steps, expand_dims(cast(times, whole), {1})); // [batch, time]
+    const any_tensor said =
+        select(less(arange_like(labels, whole, 1), expand_dims(length, {1})), cast(labels, whole), blank);
+    const any_tensor between = add(multiply(said, 0), blank);
+    const any_tensor states = pad(flatten(stack({said, between}, 2), 1), {margin{}, margin{1, 0}}, blank);
+    const auto later = [](const any_tensor& x, std::int64_t by, const number& before) {
+        return slice(pad(x, {margin{}, margin{by, 0}}, before), {range{}, range{unbounded, -by}});
+    };
+    const any_tensor skips = logical_and(not_equal(states, blank), not_equal(states, later(states, 2, blank)));
+
+    const any_tensor p = log_softmax(cast(select(expand_dims(runs, {2}), logits, 0), real), -1);
+    const any_tensor of_states = // [batch, time, states]
+        take_along_axis(p, add(expand_dims(states, {1}), expand_dims(multiply(steps, 0), {0, 2})), 2);
+    const any_tensor first = // in the blank before all labels
+        broadcast_like(multiply(cast(greater(arange_like(states, whole, 1), 0), real), none), states);
+    const any_tensor last = scan(
+        [&](const std::vector<any_tensor>& c, const std::vector<any_tensor>& x) {
+            const any_tensor from =
+                logaddexp(logaddexp(c[0], later(c[0], 1, none)), select(skips, later(c[0], 2, none), none));
+            return carried_and_given{{select(x[1], add(from, x[0]), c[0])}, {}};
+        },
+        {first}, {transpose(of_states, {1, 0, 2}), expand_dims(transpose(runs), {2})})[0];
+    const auto at = [&](const any_tensor& state) {
+        return squeeze(take_along_axis(last, expand_dims(state, {1}), 1), {1});
+    };
+    const any_tensor end = multiply(length, 2), in_blank = at(end);
+    const any_tensor all = select(greater(length, 0), logaddexp(in_blank, at(maximum(subtract(end, 1), 0))), in_blank);
+    return negative(select(greater(all, none / 2), all, 0));
+}
+
+} // namespace detail
+
 TENON_INLINE void ctc_loss_op::gradient(gradient_context& g) {
-    if (g.output_gradient(1).node())
-        throw unimplemented_error("ctc_loss: gradients of its gradient are asked for, and are not implemented");
-    g.set(0, untyped::multiply(g.output(1), untyped::expand_dims(g.output_gradient(0), {-1, -2})));
+    using namespace untyped;
+    std::vector<any_tensor> flowing;
+    if (g.output_gradient(0).node())
+        flowing.push_back(multiply(g.output(1), expand_dims(g.output_gradient(0), {-1, -2})));
+    if (g.output_gradient(1).node()) {
+        const any_tensor x = g.input(0), into = g.output_gradient(1);
+        const any_tensor loss =
+            sum(detail::ctc_loss_of_functions(x, g.input(1), g.input(2), g.input(3), g.attributes<attributes>().blank));
+        const any_tensor along = sum(multiply(untyped::gradients(loss, {x})[0], into));
+        // What flows in may be computed of the logits, too.
+        flowing.push_back(detail::add_gradients({along}, {x}, {}, {into})[0]);
+    }
+    g.set(0, flowing.size() == 1 ? flowing[0] : add(flowing[0], flowing[1]));
 }
 
 namespace detail {
@@ -219,7 +281,7 @@ private:
             const double* const last = forward + (times - 1) * n;
             all = n > 1 ? log_of_sum(last[n - 1], last[n - 2]) : last[0];
         }
-        if (loss) *loss = static_cast<T>(-all);
+        if (loss) *loss = static_cast<T>(0 - all);
         if (!dx || times == 0 || all == none) return;
 
         for (std::int64_t u = 0; u < n; ++u) later[u] = u + 2 >= n ? 0 : none;

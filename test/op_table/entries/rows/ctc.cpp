@@ -64,9 +64,7 @@ const add_entries ctc{
                                lengths},
                   .attributes = ctc_loss_op::attributes{2},
                   .expected = [](const setting& at, const arguments& in) { return all_paths(at, in, 2); },
-                  .not_empty = "t k n"}},
-     .one_order = true,
-     .slopes = 1},
+                  .not_empty = "t k n"}}},
 };
 
 } // namespace
