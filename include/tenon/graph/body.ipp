@@ -53,11 +53,20 @@ inline void require_only_computes(const graph& g, const std::vector<any_tensor>&
         const node& n = *g.at(i);
         const auto is = [&](op_flags f) { return n.op->is(f); };
         if (is(op_flags::fed) && !is_argument(n)) refuse(n, "what is fed is made outside, and used in it");
-        if (is(op_flags::stateful) || is(op_flags::resource) || is(op_flags::updates) || is(op_flags::uses) ||
-            is(op_flags::waits))
+        const bool remembers =
+            is(op_flags::stateful) || is(op_flags::resource) || is(op_flags::updates) || is(op_flags::uses);
+        if (is(op_flags::waits) && !remembers)
+            refuse(
+                n,
+                "its values say how large its result is, and a body's sizes are known before it runs; call it outside, "
+                "or keep all elements, and a mask");
+        if (is(op_flags::waits))
+            refuse(
+                n,
+                "it waits, and a body does not; take what it gives outside, as much as all steps need, and use that");
+        if (remembers)
             refuse(n, "it computes and nothing else; make variables and random numbers outside, as many as all steps "
-                      "need, and use "
-                      "them in it");
+                      "need, and use them in it");
         if (!n.controls.empty()) refuse(n, "it waits for nothing but its inputs; close control_dependencies around it");
         for (const tensor_type& t : n.outputs) {
             if (t.element == element_type::string) refuse(n, "texts stay outside");

@@ -15,9 +15,13 @@
 #include <tenon/ops/flow/while_loop.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/queue/queue.hpp>
 #include <tenon/ops/random/random.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/indexing.hpp>
+#include <tenon/ops/shape/selection.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
@@ -341,6 +345,17 @@ TEST_CASE("control flow: what a body cannot have is refused in words") {
                              yes, [&] { return x + random_uniform<float, shape<3>>(); }, [&] { return x; }),
                          doctest::Contains("it computes and nothing else; make variables and random numbers outside"),
                          invalid_argument_error);
+    CHECK_THROWS_WITH_AS(cond(
+                             yes, [&] { return boolean_mask<2>(x, x > 0.0f); },
+                             [&] {
+                                 return slice<range{0, 2}>(x);
+                             }),
+                         doctest::Contains("boolean_mask): its values say how large its result is"),
+                         invalid_argument_error);
+    const fifo_queue<component<float, shape<3>>> q(2);
+    CHECK_THROWS_WITH_AS(cond(
+                             yes, [&] { return q.dequeue(); }, [&] { return x; }),
+                         doctest::Contains("it waits, and a body does not"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(untyped::scan(
                              [](const auto& c, const auto&) {
                                  return detail::carried_and_given{{c[0]}, {}};
@@ -351,4 +366,20 @@ TEST_CASE("control flow: what a body cannot have is refused in words") {
         untyped::while_loop([&](const auto&) { return yes; },
                             [](const auto& c) { return std::vector<any_tensor>{sum(as<float, shape<3>>(c[0]))}; }, {x}),
         doctest::Contains("the body gives other types than it is given"), invalid_argument_error);
+}
+
+TEST_CASE("control flow: sizes that do not agree in the step are told") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<dyn>>("x");
+    const auto yes = placeholder<bool, shape<>>("yes");
+    const auto either = cond(
+        yes, [&] { return identity(x); }, [&] { return concat<0>(x, x); });
+    const auto longer =
+        while_loop([](const auto& z) { return sum(z) < 100.0f; }, [](const auto& z) { return concat<0>(z, z); }, x);
+    session s;
+    CHECK_THROWS_WITH_AS(s.run(feed(yes, true), feed(x, {1.0f, 2.0f, 3.0f}), either),
+                         doctest::Contains("same types and sizes (float[3] and float[6])"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(s.run(feed(x, {1.0f, 2.0f}), longer),
+                         doctest::Contains("other types than it is given (float[4] and float[2])"),
+                         invalid_argument_error);
 }

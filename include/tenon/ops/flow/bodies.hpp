@@ -122,6 +122,10 @@ constexpr bool types_agree(const tensor_type& a, const tensor_type& b) {
     return a.element == b.element && equal_shapes(a.extents, b.extents).what == fault::none;
 }
 
+/// `words`, and the two types that do not agree, as words of a fault, which live as long as the program; `words` alone where there are
+/// hundreds of such already.
+const char* not_agreeing(const char* words, const tensor_type& a, const tensor_type& b);
+
 /// A body's gradient, on the way: a copy of the body, which takes more and gives other things.
 class body_gradient {
 public:

@@ -126,7 +126,8 @@ TENON_INLINE inferred cond_op::infer(const attributes& a, type_list in, int outp
                                    other = body::of_text(a.else_body)->result_types(given);
     if (one.size() != other.size()) return bodies_give_different_types;
     for (std::size_t k = 0; k < one.size(); ++k)
-        if (!detail::types_agree(one[k], other[k])) return bodies_give_different_types;
+        if (!detail::types_agree(one[k], other[k]))
+            return detail::not_agreeing(bodies_give_different_types, one[k], other[k]);
     const auto k = static_cast<std::size_t>(output);
     if (k >= one.size()) return fault::none; // it has no output
     return inferred(one[k].element, equal_shapes(one[k].extents, other[k].extents).extents);

@@ -221,7 +221,8 @@ TENON_INLINE inferred scan_op::infer(const attributes& a, type_list in, int outp
         given[n.carried + k] = detail::slice_of(sliced[static_cast<int>(k)]).type;
     const std::vector<tensor_type> results = b->result_types({given.data(), static_cast<int>(given.size())});
     for (std::size_t c = 0; c < n.carried; ++c)
-        if (!detail::types_agree(results[c], given[c])) return the_body_gives_other_types_than_it_is_given;
+        if (!detail::types_agree(results[c], given[c]))
+            return detail::not_agreeing(the_body_gives_other_types_than_it_is_given, results[c], given[c]);
     extent count = sliced[0].extents[0];
     for (const tensor_type& t : sliced) count = equal_sizes(count, t.extents[0]).size;
     const auto o = static_cast<std::size_t>(output);

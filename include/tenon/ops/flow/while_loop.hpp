@@ -211,7 +211,8 @@ TENON_INLINE inferred while_op::infer(const attributes& a, type_list in, int out
         return the_condition_is_one_bool;
     if (static_cast<std::int64_t>(next.size()) != a.carried) return the_body_gives_other_types_than_it_is_given;
     for (std::size_t c = 0; c < next.size(); ++c)
-        if (!detail::types_agree(next[c], in[static_cast<int>(c)])) return the_body_gives_other_types_than_it_is_given;
+        if (const tensor_type& given = in[static_cast<int>(c)]; !detail::types_agree(next[c], given))
+            return detail::not_agreeing(the_body_gives_other_types_than_it_is_given, next[c], given);
     return output < a.carried ? inferred(in[output]) : inferred(element_type::int64, extents());
 }
 
