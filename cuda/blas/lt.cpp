@@ -141,13 +141,14 @@ std::uint32_t alignment_of(std::size_t first, const gemm_description& d, int bat
 cublasLtEpilogue_t epilogue_of(const gemm_description& d) {
     if (d.sums_a) return CUBLASLT_EPILOGUE_BGRADB;
     if (d.sums_b) return CUBLASLT_EPILOGUE_BGRADA;
+    if (d.gelu_gradient) return CUBLASLT_EPILOGUE_DGELU;
     if (d.gelu) return d.keeps_input ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
     return d.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-// What gelu keeps has rows in eights, and is of one product, or of a batch that the library goes through.
+// What gelu keeps, and its gradient reads, has rows in eights, and is of one product, or of a batch that the library goes through.
 bool has_epilogue_of(const gemm_description& d) {
-    return !d.relu && !(d.gelu && d.keeps_input && (d.n % 8 != 0 || d.dimensions > 0));
+    return !d.relu && !((d.keeps_input || d.gelu_gradient) && (d.n % 8 != 0 || d.dimensions > 0));
 }
 
 std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
@@ -197,6 +198,7 @@ std::string text_of(const gemm_description& d) {
                        " of " + name_of(d.element) + (d.float8 ? ", of operands of 8 bits" : "");
     if (d.bias) text += d.relu ? " with bias and relu" : d.gelu ? " with bias and gelu" : " with bias";
     if (d.sums_a || d.sums_b) text += " with sums of rows";
+    if (d.gelu_gradient) text += " with gelu's slope";
     if (d.addend) text += " added to another";
     for (int i = 0; i < d.dimensions; ++i) text += (i == 0 ? ", batch " : " x ") + std::to_string(d.batch[i].size);
     return text;
@@ -254,8 +256,9 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     const auto transposed = [](bool t) { return static_cast<std::int32_t>(t ? CUBLAS_OP_T : CUBLAS_OP_N); };
     set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(d.transpose_b));
     set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(d.transpose_a));
-    if (has_epilogue()) set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue_of(d)));
-    if (d.keeps_input) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, d.n);
+    if (const auto epilogue = static_cast<std::uint32_t>(epilogue_of(d)); epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    if (has_matrix()) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, d.n);
 
     const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, cudaDataType_t of, std::int64_t rows,
                             std::int64_t columns, std::int64_t gemm_batch::*step) {
@@ -292,13 +295,13 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     found_ = at->second;
 }
 
-void lt_product::point_at(const void* vector, void* kept, const void* scale_a, const void* scale_b) {
+void lt_product::point_at(const void* vector, const void* matrix, const void* scale_a, const void* scale_b) {
     const auto set = [&](cublasLtMatmulDescAttributes_t which, const void* address) {
         check(lt_functions()->cublasLtMatmulDescSetAttribute(operation_.get(), which, &address, sizeof address),
               "cublasLtMatmulDescSetAttribute", asked_);
     };
-    if (has_epilogue()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
-    if (d_.keeps_input) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kept);
+    if (has_vector()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+    if (has_matrix()) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, matrix);
     if (!d_.float8) return;
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale_b);
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale_a);
@@ -326,7 +329,7 @@ std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int 
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
     if (has_addresses()) { // of the addresses that will come the library looks at the alignment now
-        auto* const somewhere = reinterpret_cast<void*>(operands);
+        const auto* const somewhere = reinterpret_cast<const void*>(operands);
         point_at(somewhere, somewhere, somewhere, somewhere);
     }
     cublasLtMatmulHeuristicResult_t result{};
@@ -345,15 +348,15 @@ std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int 
 bool lt_product::run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace,
                      void* stream, const float* scales) {
     const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-    const auto bits =
-        address(a) | address(b) | address(c) | (d_.bias || d_.addend ? address(added) : 0) | address(beside);
+    const auto bits = address(a) | address(b) | address(c) | address(beside) |
+                      (d_.bias || d_.addend || d_.gelu_gradient ? address(added) : 0);
     if (bits % alignment != 0) return false;
     const algorithm& by = bits % best_alignment == 0 ? found_->well_aligned : found_->any;
     const functions& f = *lt_functions();
     std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
     if (has_addresses()) {
         lock.lock();
-        point_at(d_.bias ? added : beside, beside, scales, scales ? scales + 1 : nullptr);
+        point_at(d_.bias ? added : beside, d_.gelu_gradient ? added : beside, scales, scales ? scales + 1 : nullptr);
     }
     const factor of_product(d_.factor), of_addend(d_.addend ? 1 : 0);
     const std::size_t bytes = operand_bytes(d_), bytes_c = size_of(result_of(d_.element));

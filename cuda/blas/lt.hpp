@@ -51,7 +51,7 @@ bool has_float8_product(const gemm_description& d, int capability);
 class lt_product {
 public:
     /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8;
-    /// with relu, for its relu makes 0 of NaN; with gelu that keeps its input, rows that are no multiple of 8), gives no algorithm for it, or
+    /// with relu, for its relu makes 0 of NaN; with gelu that keeps its input, or its gradient, rows that are no multiple of 8), gives no algorithm for it, or
     /// TENON_CUDA_PRODUCTS is "own".
     /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
@@ -60,7 +60,7 @@ public:
     std::size_t workspace_bytes() const noexcept {
         return std::max(found_->well_aligned.workspace_bytes, found_->any.workspace_bytes);
     }
-    /// Gives the stream the products. `added`: the bias or the addend; `beside`: what gelu keeps, or the sums. True where that was done; false
+    /// Gives the stream the products. `added`: the bias, the addend, or where gelu's slope is wanted; `beside`: what gelu keeps, or the sums. True where that was done; false
     /// where an operand does not lie as was promised to the library when it chose: aligned to `alignment` bytes. `scales`: of numbers of 8
     /// bits, on the GPU, what a's and b's are multiplied by. Thread-safe.
     bool run(const void* a, const void* b, const void* added, void* c, void* beside, std::byte* workspace, void* stream,
@@ -82,10 +82,11 @@ public:
 
 private:
     lt_product(gpu_context& on, const gemm_description& d, bool tf32);
-    bool has_epilogue() const { return d_.bias || d_.sums_a || d_.sums_b; }
-    bool has_addresses() const { return has_epilogue() || d_.float8; }
-    // Tells the descriptor where an epilogue's operand, a vector or what gelu keeps, lies; and the scales of a and b.
-    void point_at(const void* vector, void* kept, const void* scale_a, const void* scale_b);
+    bool has_vector() const { return d_.bias || d_.sums_a || d_.sums_b; }
+    bool has_matrix() const { return d_.keeps_input || d_.gelu_gradient; }
+    bool has_addresses() const { return has_vector() || has_matrix() || d_.float8; }
+    // Tells the descriptor where an epilogue's operand, a vector or what gelu is of, lies; and the scales of a and b.
+    void point_at(const void* vector, const void* matrix, const void* scale_a, const void* scale_b);
     // The heuristic's first for operands that are so aligned.
     std::optional<algorithm> find(std::size_t operands, int capability);
 

@@ -118,12 +118,16 @@ template <class T> __global__ void finish(T* c, const T* bias, std::int64_t elem
         c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, bias ? i % n : 0, relu);
 }
 
-template <class T> __global__ void gelu_of(const T* x, T* y, std::int64_t elements) {
+// gelu_tanh of x, or y times its slope there.
+template <class T> __global__ void gelu_of(const T* x, T* y, std::int64_t elements, bool slope) {
     using A = compute_t<T>;
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
     for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += all) {
-        const A at = widen(x[i]);
-        y[i] = narrow<T>(at / (1 + exp(-at * (A(detail::gelu_cubic) * at * at + A(detail::gelu_linear)))));
+        const A at = widen(x[i]), cubic = A(detail::gelu_cubic) * at * at, linear = A(detail::gelu_linear);
+        const A open = 1 / (1 + exp(-at * (cubic + linear)));
+        // 0 times an infinite power, far out, where the slope is 0 or 1
+        const A bent = open == 0 || open == 1 ? A(0) : at * open * (1 - open) * (3 * cubic + linear);
+        y[i] = narrow<T>(slope ? widen(y[i]) * (open + bent) : at * open);
     }
 }
 
@@ -158,12 +162,12 @@ void finish_product(element_type element, void* c, const void* bias, std::int64_
     });
 }
 
-void gelu_tanh(element_type element, const void* x, void* y, std::int64_t elements, void* stream) {
+void gelu_tanh(element_type element, const void* x, void* y, std::int64_t elements, bool slope, void* stream) {
     if (elements == 0) return;
     with_floating_type(element, [&](auto e) {
         using T = decltype(e);
         launch(gelu_of<T>, blocks_for(elements), block_threads, 0, stream, static_cast<const T*>(x), static_cast<T*>(y),
-               elements);
+               elements, slope);
     });
 }
 

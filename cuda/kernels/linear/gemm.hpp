@@ -20,8 +20,10 @@ struct gemm_batch {
 ///     c = factor * a * b + addend    addend: m x n, of float or double
 ///     c = gelu_tanh(x), x = a * b + bias; x is kept where it is asked for
 ///     c = a * b, and the sums of b's rows, n, or of those of a transposed a, m
+///     c = a * b gelu_tanh'(x)        x: m x n
 ///
-/// The last two are of half and bfloat16, by cuBLASLt or by the kernels below, one after another. With transpose_a the memory of a holds k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
+/// The last three are of half and bfloat16, by cuBLASLt or by the kernels below, one after another. With transpose_a the memory of a holds
+/// k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
 struct gemm_description {
     element_type element = element_type::float32; ///< of a and b: float, double, half, bfloat16, int8, int32 or int64
     std::int64_t m = 0, n = 0, k = 0;
@@ -31,6 +33,7 @@ struct gemm_description {
     double factor = 1;                      ///< 1 where there is no addend
     bool gelu = false, keeps_input = false; ///< with bias; and whether x is kept
     bool sums_a = false, sums_b = false;    ///< of one product alone
+    bool gelu_gradient = false;             ///< with nothing else
     bool float8 = false; ///< a and b are bytes, of these formats; `element` is that of c. cuBLASLt's alone
     float8_format format_a = float8_format::e4m3, format_b = float8_format::e4m3;
     int dimensions = 0; ///< of the batch
@@ -49,7 +52,7 @@ void gemm(const gemm_description& d, const void* a, const void* b, const void* a
 void finish_product(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
                     void* stream);
 
-/// y = gelu_tanh(x), of floating numbers; y may be x.
-void gelu_tanh(element_type element, const void* x, void* y, std::int64_t elements, void* stream);
+/// y = gelu_tanh(x), of floating numbers, where y may be x; with `slope` y = y gelu_tanh'(x).
+void gelu_tanh(element_type element, const void* x, void* y, std::int64_t elements, bool slope, void* stream);
 
 } // namespace tenon::cuda

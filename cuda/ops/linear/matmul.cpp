@@ -63,8 +63,8 @@ public:
         const auto ask = [&] { return (library_ = lt_product::make(*s.gpu, asked, s.allow_tf32)) != nullptr; };
         if (ask()) return;
         // What it has not in a product's pass comes after it.
-        asked.gelu = asked.keeps_input = asked.sums_a = asked.sums_b = false;
-        passes_after_ = d.gelu || d.sums_a || d.sums_b;
+        asked.gelu = asked.keeps_input = asked.sums_a = asked.sums_b = asked.gelu_gradient = false;
+        passes_after_ = d.gelu || d.sums_a || d.sums_b || d.gelu_gradient;
         if ((passes_after_ && ask()) || !d.bias) return;
         asked.bias = false;
         adds_bias_ = ask();
@@ -89,7 +89,7 @@ public:
 private:
     // The product and all that is done to it. True where the library has made its sums as well.
     bool multiply(const kernel_run& r, void* beside) {
-        const void* const added = d_.bias || d_.addend ? r.in[2] : nullptr;
+        const void* const added = d_.bias || d_.addend || d_.gelu_gradient ? r.in[2] : nullptr;
         void* const product = d_.keeps_input && passes_after_ ? beside : r.out[0]; // where the library leaves it
         const bool by_library = library_ && library_->run(r.in[0], r.in[1], added, product,
                                                           passes_after_ ? nullptr : beside, workspace(r), r.stream);
@@ -99,7 +99,8 @@ private:
         else if (adds_bias_ || d_.relu)
             finish_product(result_of(d_.element), to, adds_bias_ ? added : nullptr, elements_ / d_.n, d_.n, d_.relu,
                            r.stream);
-        if (d_.gelu) gelu_tanh(d_.element, to, r.out[0], elements_, r.stream);
+        if (d_.gelu) gelu_tanh(d_.element, to, r.out[0], elements_, false, r.stream);
+        if (d_.gelu_gradient) gelu_tanh(d_.element, added, to, elements_, true, r.stream);
         return false;
     }
     bool has_sums() const { return d_.sums_a || d_.sums_b; }
@@ -115,7 +116,7 @@ private:
     const gemm_description d_;
     const std::int64_t elements_;
     std::unique_ptr<lt_product> library_;           // nullptr: our own kernel
-    bool adds_bias_ = false, passes_after_ = false; // by kernels that follow: the bias; gelu, or sums
+    bool adds_bias_ = false, passes_after_ = false; // by kernels that follow: the bias; gelu or its slope, or sums
 };
 
 kernel_pointer prepare_matmul(const kernel_setup& s) {
@@ -151,6 +152,13 @@ kernel_pointer prepare_matmul_row_sums(const kernel_setup& s) {
     const auto t = decode<matmul_op::attributes>(s.attrs);
     gemm_description d = describe(s, t.transpose_a, t.transpose_b);
     (s.attrs.get<std::int64_t>("of_a") ? d.sums_a : d.sums_b) = true;
+    return std::make_unique<product_kernel>(s, d);
+}
+// a b gelu_tanh'(c).
+kernel_pointer prepare_matmul_gelu_gradient(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    d.gelu_gradient = true;
     return std::make_unique<product_kernel>(s, d);
 }
 
@@ -255,6 +263,7 @@ void register_matmul() {
            {"matmul_add", prepare_matmul_add},
            {"matmul_gelu", prepare_matmul_gelu},
            {"matmul_row_sums", prepare_matmul_row_sums},
+           {"matmul_gelu_gradient", prepare_matmul_gelu_gradient},
            {matmul_float8_op::name, prepare_matmul_float8}});
 }
 

@@ -94,7 +94,8 @@ struct op_definition {
     /// The same, whose second output is the sum of the rows of input 1, over which the product sums; where its attribute `of_a` is 1, of
     /// input 0.
     const op_definition& (*with_row_sums)() = nullptr;
-    /// Of a product with a bias: the op that gives gelu_tanh of that and, where it has a second output, that.
+    /// Of a product with a bias: the op that gives gelu_tanh of that and, where it has a second output, that. Of one without: the op that
+    /// multiplies it by the slope of gelu_tanh at its input 2.
     const op_definition& (*with_gelu)() = nullptr;
     // The same, for any device.
     /// Where input 0 is a sum: the op that adds, in the same pass, its first input after the other's to input 0, and to that before, where

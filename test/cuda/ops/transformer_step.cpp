@@ -42,7 +42,7 @@ int nodes(const models::tn::step_report& r, const std::string& op) {
 } // namespace
 
 TEST_CASE("a training step of a transformer block launches few kernels, and learns as on the host") {
-    constexpr std::size_t most = 37;
+    constexpr std::size_t most = 36;
     const tenon::test::machine m;
     const tenon::test::environment tapes("TENON_CUDA_TAPES", "compiled");
     block gpu("/gpu:0"), host("/cpu:0");
@@ -66,6 +66,7 @@ TEST_CASE("a training step of a transformer block launches few kernels, and lear
     CHECK(nodes(r, "sum_like") == 0);
     CHECK(nodes(r, "layer_norm_of_sum") == 1);
     CHECK(nodes(r, "layer_norm_gradient_plus") == 1);
+    CHECK(nodes(r, "matmul_gelu_gradient") == 1); // what flows into gelu is never in memory
     float before_it = 0;
     for (int i = 0; i < 4; ++i) {
         CHECK(loss == doctest::Approx(std::get<0>(on_host(x, wanted)).item()).epsilon(0.01));

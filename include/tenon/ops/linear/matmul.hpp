@@ -23,7 +23,9 @@ struct matmul_op {
     static constexpr const char* name = "matmul";
     static constexpr const char* with_bias = "matmul_bias";
     static const op_definition& with_addend();   ///< "matmul_add"
-    static const op_definition& with_row_sums(); ///< "matmul_row_sums": GPUs' libraries have it, CPUs do not
+    // GPUs' libraries have these, CPUs do not.
+    static const op_definition& with_row_sums(); ///< "matmul_row_sums"
+    static const op_definition& with_gelu();     ///< "matmul_gelu_gradient"
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
@@ -141,7 +143,7 @@ inline op_definition product_of_plans(const char* name) {
     d.gradient = nullptr;
     d.cpu = nullptr;
     d.with_bias = nullptr;
-    d.with_addend = d.with_row_sums = nullptr;
+    d.with_addend = d.with_row_sums = d.with_gelu = nullptr;
     return d;
 }
 
@@ -162,6 +164,10 @@ TENON_INLINE const op_definition& matmul_op::with_addend() {
 }
 TENON_INLINE const op_definition& matmul_op::with_row_sums() {
     static const op_definition made = detail::product_of_plans("matmul_row_sums");
+    return made;
+}
+TENON_INLINE const op_definition& matmul_op::with_gelu() {
+    static const op_definition made = detail::product_of_plans("matmul_gelu_gradient");
     return made;
 }
 TENON_INLINE const op_definition& matmul_bias_op::with_gelu() {

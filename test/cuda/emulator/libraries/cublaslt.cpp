@@ -113,8 +113,8 @@ void reset() {
     const std::lock_guard lock(s.guard);
     s.any = s.with_epilogue = true;
     s.workspace = 0;
-    s.counted.heuristics = s.counted.products = s.counted.of_float8 = s.counted.with_gelu = s.counted.with_row_sums = 0;
-    s.counted.largest_limit = 0;
+    s.counted.heuristics = s.counted.products = s.counted.of_float8 = s.counted.largest_limit = 0;
+    s.counted.with_gelu = s.counted.with_gelu_gradient = s.counted.with_row_sums = 0;
 }
 void fail(const std::string& function, cublasStatus_t status, std::uint64_t after, std::uint64_t times) {
     faults.plan(function, status, after, times);
@@ -292,7 +292,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                            f->align_c,
                            f->align_d,
                            adds_bias(*of(op)) || sums_rows(*of(op)) ? alignment_of(of(op)->bias) : 1,
-                           keeps_gelu_input(*of(op)) ? alignment_of(of(op)->aux) : 1};
+                           has_aux(*of(op)) ? alignment_of(of(op)->aux) : 1};
     std::memcpy(&results[0].algo, &chosen, sizeof chosen);
     results[0].workspaceSize = chosen.workspace;
     results[0].state = CUBLAS_STATUS_SUCCESS;
@@ -326,8 +326,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
         return CUBLAS_STATUS_INVALID_VALUE;
     if ((adds_bias(m.o) || sums_rows(m.o)) && (!m.o.bias || !is_aligned(m.o.bias, chosen.align_bias)))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (keeps_gelu_input(m.o) && (!m.o.aux || !is_aligned(m.o.aux, chosen.align_aux)))
-        return CUBLAS_STATUS_INVALID_VALUE;
+    if (has_aux(m.o) && (!m.o.aux || !is_aligned(m.o.aux, chosen.align_aux))) return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_aligned(A, chosen.align_a) || !is_aligned(B, chosen.align_b) || !is_aligned(C, chosen.align_c) ||
         !is_aligned(D, chosen.align_d))
         return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -343,6 +342,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
         ++s.counted.products;
         s.counted.of_float8 += is_float8(m.la.type);
         s.counted.with_gelu += is_gelu(m.o);
+        s.counted.with_gelu_gradient += is_gelu_gradient(m.o);
         s.counted.with_row_sums += sums_rows(m.o);
     }
     const auto work = [m] {

@@ -22,10 +22,10 @@ void has_algorithms(bool any, bool with_epilogue = true);
 void needs_workspace(std::size_t bytes);
 
 struct counts {
-    std::size_t handles, operations, layouts, preferences; ///< that live
-    std::uint64_t heuristics, products;                    ///< since reset()
-    std::uint64_t of_float8, with_gelu, with_row_sums;     ///< of the products
-    std::uint64_t largest_limit;                           ///< of a workspace, that a heuristic was given since then
+    std::size_t handles, operations, layouts, preferences;                 ///< that live
+    std::uint64_t heuristics, products;                                    ///< since reset()
+    std::uint64_t of_float8, with_gelu, with_gelu_gradient, with_row_sums; ///< of the products
+    std::uint64_t largest_limit; ///< of a workspace, that a heuristic was given since then
 };
 counts count();
 

@@ -15,6 +15,8 @@ bool is_gelu(const operation& o) {
 bool keeps_gelu_input(const operation& o) {
     return o.epilogue == CUBLASLT_EPILOGUE_GELU_AUX || o.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
 }
+bool is_gelu_gradient(const operation& o) { return o.epilogue == CUBLASLT_EPILOGUE_DGELU; }
+bool has_aux(const operation& o) { return keeps_gelu_input(o) || is_gelu_gradient(o); }
 bool adds_bias(const operation& o) {
     return o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
            o.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS || o.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
@@ -141,10 +143,10 @@ cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const
             return CUBLAS_STATUS_INVALID_VALUE;
     }
     if (!has_types(o, a.type, b.type, d.type)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (o.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !adds_bias(o) && !clips(o) && !is_gelu(o) && !sums_rows(o))
+    if (o.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !adds_bias(o) && !clips(o) && !is_gelu(o) && !sums_rows(o) &&
+        !is_gelu_gradient(o))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (keeps_gelu_input(o) &&
-        (o.aux_leading % 8 != 0 || o.aux_stride % 8 != 0 || o.aux_leading < static_cast<std::int64_t>(m)))
+    if (has_aux(o) && (o.aux_leading % 8 != 0 || o.aux_stride % 8 != 0 || o.aux_leading < static_cast<std::int64_t>(m)))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (sums_rows(o) && d.count > 1)
         return CUBLAS_STATUS_NOT_SUPPORTED; // the documentation does not say which sums it has
@@ -167,6 +169,8 @@ void matmul::compute() const {
         const double x = read(l.type, from, batch * l.stride + l.at(i, j));
         return tf32 ? rounded_to_tf32(x) : x;
     };
+    const double root_of_2_by_pi = std::sqrt(2 / std::acos(-1.0));
+    const auto bent = [&](double x) { return std::tanh(root_of_2_by_pi * (x + 0.044715 * x * x * x)); };
     for (std::int64_t p = 0; p < ld.count; ++p)
         for (std::int64_t i = 0; i < sizes.m; ++i)
             for (std::int64_t j = 0; j < sizes.n; ++j) {
@@ -181,7 +185,11 @@ void matmul::compute() const {
                 if (adds_bias(o)) x += read(ld.type, o.bias, p * o.bias_stride + i);
                 if (clips(o) && !(x > 0)) x = 0; // of NaN, too
                 if (keeps_gelu_input(o)) write(ld.type, o.aux, p * o.aux_stride + j * o.aux_leading + i, x);
-                if (is_gelu(o)) x *= 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+                if (is_gelu(o)) x *= 0.5 * (1 + bent(x));
+                if (is_gelu_gradient(o)) {
+                    const double z = read(ld.type, o.aux, p * o.aux_stride + j * o.aux_leading + i), t = bent(z);
+                    x *= 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * root_of_2_by_pi * (1 + 3 * 0.044715 * z * z);
+                }
                 write(ld.type, d, p * ld.stride + ld.at(i, j), x);
             }
     if (!sums_rows(o)) return;

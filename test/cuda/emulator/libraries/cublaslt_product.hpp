@@ -38,6 +38,8 @@ struct layout {
 
 bool is_gelu(const operation& o);
 bool keeps_gelu_input(const operation& o);
+bool is_gelu_gradient(const operation& o);
+bool has_aux(const operation& o); ///< what gelu keeps, or its gradient reads
 bool adds_bias(const operation& o);
 bool sums_rows(const operation& o); ///< of an operand, into where a bias would be
 bool is_float8(std::uint32_t type);

@@ -221,6 +221,65 @@ TEST_CASE("gelu of a product, and its slope, keep a NaN") {
     CHECK(m.is_clean());
 }
 
+TEST_CASE_TEMPLATE("what flows back through gelu is made in the pass of the product behind it, or after it", T,
+                   tn::bfloat16, tn::half) {
+    const machine m;
+    const std::uint64_t seed = fresh_seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    using matrix = tn::shape<tn::dyn, tn::dyn>;
+    for (const int way :
+         {0, 1, 2, 3, 4}) { // by cuBLASLt; without epilogues, without algorithms, rows of no eight, another reader
+        CAPTURE(way);
+        cublaslt::reset();
+        if (way == 1 || way == 2) cublaslt::has_algorithms(way == 1, false);
+        tn::graph g;
+        any_tensor z, w, dy, dz, dh;
+        {
+            const tn::graph_scope scope(g);
+            const tn::device_scope there("/gpu:0");
+            const auto in = tn::placeholder<T, matrix>("z"), kernel = tn::placeholder<T, matrix>("w");
+            const auto incoming = tn::placeholder<T, matrix>("dy");
+            const auto h = gelu_tanh(in);
+            const auto y = matmul(h, kernel);
+            z = in, w = kernel, dy = incoming;
+            const any_tensor loss = tn::untyped::sum(tn::untyped::multiply(y, dy));
+            dz = tn::detail::add_gradients({loss}, {in})[0];
+            dh = tn::detail::add_gradients({loss}, {tn::detail::as_tensor(h)})[0];
+        }
+        const std::int64_t rows = 9, units = way == 3 ? 11 : 16, outs = 24;
+        const any_array z_value = random_array<T>(extents(rows, units), random),
+                        w_value = random_array<T>(extents(units, outs), random),
+                        dy_value = random_array<T>(extents(rows, outs), random);
+        tn::session s(g);
+        std::vector<any_tensor> fetched{dz};
+        if (way == 4) fetched.push_back(dh);
+        const std::uint64_t launched = *m.launches();
+        std::vector<tn::fed_value> feeds;
+        for (const auto& [to, value] : {std::pair(&z, &z_value), std::pair(&w, &w_value), std::pair(&dy, &dy_value)})
+            feeds.push_back({*to, value->share()});
+        const std::vector<any_array> got = s.run_untyped(std::move(feeds), fetched);
+        CHECK(cublaslt::count().with_gelu_gradient == (way == 0));
+        CHECK(*m.launches() - launched == (way == 0 ? 1 : way == 2 ? 3 : 2)); // beside the library's; the first is dy's
+        const double c = std::sqrt(2 / std::acos(-1.0));
+        std::vector<double> wanted, sizes;
+        for (std::int64_t r = 0; r < rows; ++r)
+            for (std::int64_t u = 0; u < units; ++u) {
+                const double at_z = at<T>(z_value, r * units + u),
+                             t = std::tanh(c * (at_z + 0.044715 * at_z * at_z * at_z)),
+                             slope = 0.5 * (1 + t) + 0.5 * at_z * (1 - t * t) * c * (1 + 3 * 0.044715 * at_z * at_z);
+                double sum = 0, size = 0;
+                for (std::int64_t o = 0; o < outs; ++o) {
+                    const double p = at<T>(dy_value, r * outs + o) * at<T>(w_value, u * outs + o);
+                    sum += p, size += std::fabs(p);
+                }
+                wanted.push_back(sum * slope), sizes.push_back(size * std::fabs(slope));
+            }
+        CHECK(furthest<T>(got[0], wanted, sizes) <= (way == 0 ? 1.01 : 2.01)); // rounded once, or the product before
+    }
+    CHECK(m.is_clean());
+}
+
 TEST_CASE("a step of layers with float masters has gelu and the gradients of biases in the products' passes, and is "
           "the CPU's") {
     const machine m;
@@ -248,6 +307,7 @@ TEST_CASE("a step of layers with float masters has gelu and the gradients of bia
     CHECK(counts.with_gelu * 5 ==
           counts.products); // of five products of a step, each time that they were given to a stream
     CHECK(counts.with_row_sums == 2 * counts.with_gelu);
+    CHECK(counts.with_gelu_gradient == counts.with_gelu);
     CHECK(counts.with_gelu > 0);
     const std::vector<any_array> wanted = trained("/cpu:0");
     for (std::size_t k = 0; k < got.size(); ++k)

@@ -465,6 +465,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
         detail::fuse_gelu(p, o);
         detail::fuse_steps(p, o);
         detail::fuse_bias_gradients(p, o);
+        detail::fuse_gelu_gradients(p, o);
         detail::look_through_broadcasts(p);
     }
     detail::drop_unread(p, o.fuse);

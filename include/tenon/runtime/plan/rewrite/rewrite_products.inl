@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tenon/tape/gelu.hpp>
+#include <tenon/tape/vjp.hpp>
 
 namespace tenon::runtime::detail {
 
@@ -134,29 +135,31 @@ inline void fuse_steps(program& p, const plan_options& o) {
     }
 }
 
-// The register that register r is gelu_tanh of, as detail::gelu_tanh_of writes it; -1: it is not.
-inline int gelu_operand(const tape& t, int r) {
-    const auto is_number = [&](int k, double x) {
-        return t.code[k].op == opcode::literal &&
-               static_cast<float>(t.code[k].literal().as_double()) == static_cast<float>(x);
-    };
-    // What x is multiplied by in register k, where that is such a product.
-    const auto factor = [&](int k, opcode op, int x) -> int {
-        const instruction& i = t.code[k];
-        return i.op != op ? -1 : i.a == x ? i.b : i.b == x ? i.a : -1;
-    };
-    if (t.code[r].op != opcode::multiply) return -1;
-    for (const int x : {int{t.code[r].a}, int{t.code[r].b}}) {
-        const int s = factor(r, opcode::multiply, x);
-        if (t.code[s].op != opcode::sigmoid) continue;
-        const int slope = factor(t.code[s].a, opcode::multiply, x);
-        const int cubic = slope < 0 ? -1 : factor(slope, opcode::fma, x);
-        const int number = cubic < 0 ? -1 : factor(cubic, opcode::multiply, x);
-        if (number >= 0 && is_number(number, tenon::detail::gelu_cubic) &&
-            is_number(t.code[slope].c, tenon::detail::gelu_linear))
-            return x;
+// Whether register r of a tape is what register s of a pattern is; `found`: the registers that those of the pattern are, -1 where none was met.
+inline bool is_as(const tape& t, int r, const tape& pattern, int s, int (&found)[max_tape_length]) {
+    if (found[s] >= 0) return found[s] == r;
+    const instruction &i = t.code[r], &wanted = pattern.code[s];
+    if (i.type != wanted.type) return false;
+    found[s] = r;
+    if (wanted.op == opcode::input) return true;
+    if (i.op != wanted.op || (i.op == opcode::literal && i.bits != wanted.bits)) return false;
+    for (int k = 0; k < register_operands(i); ++k)
+        if (!is_as(t, operand_of(i, k), pattern, operand_of(wanted, k), found)) return false;
+    return true;
+}
+
+// The inputs of a tape that its first result is a pattern of, whose inputs are these in turn; empty where it is something else.
+inline std::vector<int> inputs_of_pattern(const tape& t, const tape& pattern) {
+    int found[max_tape_length];
+    std::fill(std::begin(found), std::end(found), -1);
+    if (!is_as(t, t.outputs[0].reg, pattern, pattern.outputs[0].reg, found)) return {};
+    std::vector<int> inputs(static_cast<std::size_t>(pattern.input_count), -1);
+    for (int s = 0; s < pattern.length; ++s) {
+        if (pattern.code[s].op != opcode::input) continue;
+        if (t.code[found[s]].op != opcode::input) return {};
+        inputs[static_cast<std::size_t>(pattern.code[s].a)] = t.code[found[s]].a;
     }
-    return -1;
+    return inputs;
 }
 
 // A tape that reads of its input `product` nothing but the sum with input `bias`, as one that reads the sum there; nullptr: it reads more.
@@ -261,8 +264,21 @@ inline void share_sums(program& p, const plan_options& o) {
     }
 }
 
+// gelu_tanh as a tape, of 16 bits, which are computed in float.
+inline tape gelu_tape() {
+    constexpr element_type in = element_type::float32;
+    tape t;
+    const int x = t.emit_input(t.add_input(element_type::bfloat16));
+    const int cubic = t.emit(opcode::multiply, in, t.emit_literal(tenon::detail::gelu_cubic, in), x);
+    const int slope = t.emit(opcode::fma, in, cubic, x, t.emit_literal(tenon::detail::gelu_linear, in));
+    const int open = t.emit(opcode::sigmoid, in, t.emit(opcode::multiply, in, x, slope));
+    t.add_output(t.emit(opcode::multiply, in, x, open), element_type::bfloat16);
+    return t;
+}
+
 // What gives gelu_tanh of a product with its bias does so in the product's pass, and gives that as well where others read it, as gradients do.
 inline void fuse_gelu(program& p, const plan_options& o) {
+    static const tape gelu = gelu_tape();
     const uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
@@ -270,14 +286,14 @@ inline void fuse_gelu(program& p, const plan_options& o) {
         const tape& t = *tape_of(i);
         const tensor_type& type = p.value(i.outputs[0]).type;
         if (t.output_count != 1 || t.outputs[0].like >= 0) continue;
-        const int x = gelu_operand(t, t.outputs[0].reg);
-        if (x < 0 || t.code[x].op != opcode::input) continue;
-        const int v = i.inputs[static_cast<std::size_t>(t.code[x].a)], producer = p.value(v).producer;
+        const std::vector<int> x = inputs_of_pattern(t, gelu);
+        if (x.empty()) continue;
+        const int v = i.inputs[static_cast<std::size_t>(x[0])], producer = p.value(v).producer;
         if (producer < 0 || p.value(v).type != type || !is_floating(type.element) || size_of(type.element) != 2)
             continue;
         program_item& from = p.item(producer);
-        if (!from.op->with_gelu || from.attributes.get<std::int64_t>("relu") || !from.predecessors.empty() ||
-            uses.awaited[static_cast<std::size_t>(producer)] || from.device != i.device ||
+        if (!from.op->with_gelu || from.op->with_bias || from.attributes.get<std::int64_t>("relu") ||
+            !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(producer)] || from.device != i.device ||
             !o.device(i.device).kernel_of(from.op->with_gelu(), type.element))
             continue;
         // The others that read it come later.
@@ -383,6 +399,34 @@ inline void fuse_bias_gradients(program& p, const plan_options& o) {
             uses = uses_of(p);
             ++p.fused;
         }
+    }
+}
+
+// What flows back through gelu_tanh is made in the pass of the product that gives what flows into it: the layer's behind it.
+inline void fuse_gelu_gradients(program& p, const plan_options& o) {
+    static const tape slope = vjp(gelu_tape()).code;
+    const uses_of uses(p);
+    for (program_item& i : p.items) {
+        if (i.removed || i.op != &fused_definition || !i.predecessors.empty() || i.outputs.size() != 1) continue;
+        const std::vector<int> inputs = inputs_of_pattern(*tape_of(i), slope);
+        if (inputs.empty()) continue;
+        const int x = i.inputs[static_cast<std::size_t>(inputs[0])], v = i.inputs[static_cast<std::size_t>(inputs[1])];
+        const tensor_type& type = p.value(i.outputs[0]).type;
+        const int producer = p.value(v).producer;
+        if (producer < 0 || uses[v] != 1 || p.value(v).type != type || p.value(x).type != type ||
+            !(broadcast_of(p, i.inputs) == type.extents))
+            continue;
+        program_item& from = p.item(producer);
+        if (!from.op->with_gelu || !from.op->with_bias || !from.predecessors.empty() || from.device != i.device ||
+            uses.awaited[static_cast<std::size_t>(producer)] || !has_passes(p, o, from) ||
+            !o.device(i.device).kernel_of(from.op->with_gelu(), type.element))
+            continue;
+        i.op = &from.op->with_gelu();
+        i.attributes = from.attributes;
+        i.inputs = {from.inputs[0], from.inputs[1], x};
+        i.find_reads();
+        from.removed = true;
+        ++p.fused;
     }
 }
 
