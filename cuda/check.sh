@@ -69,14 +69,14 @@ names() {
     [ -n "${TENON_CHECK_PROGRAMS:-}" ] && built=no
     echo facts
     [ $built = no ] || printf '%s\n' build/configure build/tests
-    printf '%s\n' tests/recorded tests/session
+    printf '%s\n' tests/recorded tests/session tests/first_step
     [ $built = no ] || echo build/training
     printf '%s\n' benchmarks/training compiled/op_table
     [ $built = no ] || echo build/benchmarks
     printf '%s\n' benchmarks/transformer benchmarks/bandwidth benchmarks/matmul
     test_files | grep '^tests/ops/'
     echo sanitizer/memcheck/session
-    test_files | grep -vE '^tests/(ops/.*|session|recorded|op_table)$'
+    test_files | grep -vE '^tests/(ops/.*|session|recorded|first_step|op_table)$'
     printf '%s\n' tests/op_table benchmarks/{steps,kernel_time}
     [ $built = no ] || printf '%s\n' build/rest resources
     printf '%s\n' sanitizer/memcheck/{recorded,strided_copy,ops/flow/flow,ops/rows/attention} graphs peers tests/plans
@@ -139,7 +139,7 @@ configure() {
 pack_programs() {
     local to=$build/programs file
     rm -rf "$to"
-    for file in "$build"/test/cuda/{test_cuda_gpu,cuda_plans,cuda_endurance} "$build/test/random_graphs_gpu" \
+    for file in "$build"/test/cuda/{test_cuda_gpu,cuda_plans,no_driver.so,cuda_endurance} "$build/test/random_graphs_gpu" \
         "$build"/benchmarks/cuda/{training,transformer,bandwidth,matmul,steps,kernel_time,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
         if ! [ -f "$file" ] || ! [ -x "$file" ]; then continue; fi
         mkdir -p "$to/$(dirname "${file#"$build"/}")"
@@ -159,17 +159,22 @@ of_training() {
     for file in third_party/data/fashion-mnist/*.gz; do
         [ -f "$data/$(basename "$file" .gz)" ] || gunzip -c "$file" >"$data/$(basename "$file" .gz)"
     done
-    "$build/examples/fashion_mnist" --data "$data" "$@"
+    program examples/fashion_mnist --data "$data" "$@"
+}
+# A program, or 76: it is not there, and may be the next time.
+program() {
+    [ -x "$build/$1" ] || { echo "$1 is not among the programs"; return 76; }
+    "$build/$1" "${@:2}"
 }
 # Whether the program has tests of a file: one that has none would pass.
 has_tests() {
     local said
-    said=$("$build/test/cuda/test_cuda_gpu" --count "--source-file=*/test/cuda/$1.cpp") || return 1
+    said=$(program test/cuda/test_cuda_gpu --count "--source-file=*/test/cuda/$1.cpp") || { local code=$?; echo "$said"; return $code; }
     grep -qE 'current filters: [1-9]' <<<"$said" && return
     echo "the program has no tests of test/cuda/$1.cpp"
     return 77
 }
-gpu_tests() { has_tests "$1" && "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/$1.cpp"; }
+gpu_tests() { has_tests "$1" && program test/cuda/test_cuda_gpu "--source-file=*/test/cuda/$1.cpp"; }
 # Of Tenon's own kernels: products and convolutions by NVIDIA's are left out, which order what they share in ways that racecheck does not
 # know of.
 sanitizer() {
@@ -183,6 +188,7 @@ peers() {
         echo "python3 has no torch that sees a GPU"
         return 77
     fi
+    [ -x "$build/benchmarks/cuda/peer_rows" ] || { echo "benchmarks/cuda/peer_rows is not among the programs"; return 76; }
     python3 benchmarks/peers/torch_gpu_rows.py "$build/benchmarks/cuda/peer_rows"
 }
 
@@ -198,16 +204,16 @@ run() {
     resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/cuda/libtenon_cuda.a" ;;
     tests/plans)
         [ -x "$build/test/cuda/cuda_plans" ] || { echo "no cuDNN when this was built"; return 77; }
-        "$build/test/cuda/cuda_plans"
+        program test/cuda/cuda_plans
         ;;
     tests/*) gpu_tests "$what" ;;
     compiled/*) TENON_CUDA_TAPES=compiled gpu_tests "$what" ;;
-    benchmarks/*) "$build/benchmarks/cuda/$what" "--benchmark_repetitions=${TENON_CHECK_REPETITIONS:-9}" ;;
-    graphs) "$build/test/random_graphs_gpu" --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)" ;;
-    tour/*) "$build/examples/tour/$what" ;;
+    benchmarks/*) program "benchmarks/cuda/$what" "--benchmark_repetitions=${TENON_CHECK_REPETITIONS:-9}" ;;
+    graphs) program test/random_graphs_gpu --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)" ;;
+    tour/*) program "examples/tour/$what" ;;
     training/dense) of_training ;;
     training/conv) of_training --model conv ;;
-    endurance) "$build/test/cuda/cuda_endurance" "${TENON_CHECK_STEPS:-1000000}" ;;
+    endurance) program test/cuda/cuda_endurance "${TENON_CHECK_STEPS:-1000000}" ;;
     sanitizer/*) sanitizer "$what" ;;
     peers) peers ;;
     facts) facts ;;
@@ -240,6 +246,7 @@ check() {
     code=$?
     case $code in
     0) result=passed ;;
+    76) result="**not done**: $(tail -1 "$log")" ;;
     77) result="skipped: $(tail -1 "$log")" ;;
     124 | 137) result="**not done** in $limit s" ;;
     *) result="**FAILED** (\`${log#"$root"/}\`)" ;;
@@ -286,7 +293,8 @@ echo
 echo "== ${card:-no GPU}"
 echo "$table"
 if [ $record = yes ]; then
-    text="### ${card:-no GPU}, CUDA $(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'), $(date +%Y-%m-%d)
+    toolkit=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+    text="### ${card:-no GPU}${toolkit:+, CUDA $toolkit}, $(date +%Y-%m-%d)
 
 $table$measured"
     TEXT=$text awk '

@@ -127,9 +127,9 @@ std::shared_ptr<const compilation> compiler::ask(const kernel_source& source, in
 
 namespace {
 
-// Where the toolkit's headers are, of those places where they may be.
+// Where the toolkit's headers are, of those places where they may be. No other file is read: what is kept is known by its text.
 std::vector<std::string> own_options() {
-    std::vector<std::string> all{"--std=c++20", "--disable-warnings"};
+    std::vector<std::string> all{"--std=c++20", "--disable-warnings", "--no-source-include"};
     const char* const roots[] = {std::getenv("CUDA_HOME"), std::getenv("CUDA_PATH"), "/usr/local/cuda"};
     for (const char* root : roots) {
         std::error_code none;
@@ -161,7 +161,7 @@ std::shared_ptr<const std::string> compiler::compile(const std::string& name, co
         } catch (const internal_error& e) {
             throw invalid_argument_error(
                 std::string("its text does not compile: ") + e.what() +
-                (how.size() > 2 ? ""
+                (how.size() > 3 ? ""
                                 : "\n(the toolkit's headers were found neither in CUDA_HOME nor in /usr/local/cuda)"));
         }
         cache_.store({key}, *image);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@
 #include <tenon/core/error.hpp>
 
 // The real cuDNN is asked for plans for GPUs that are only described to it: it checks all descriptors, and says whether it has an engine
-// that is exact and the same in every run. Needs cuDNN 9.8 or later and no GPU; ends with 77 where there is none.
+// that is exact and the same in every run. Needs cuDNN 9.8 or later and no GPU; ends with 77 where there is none. Where there is a driver it is
+// not asked, which would have to take kernels of other GPUs: no_driver.so, beside this program, is there by its name first.
 
 namespace tn = tenon;
 namespace dnn = tenon::cuda::dnn;
@@ -104,34 +106,64 @@ TEST_CASE("cuDNN joins bias and relu to convolutions of float and half") {
             }
 }
 
-// Its engines are compiled when a plan is made, and then given to the driver.
-TEST_CASE("cuDNN has engines for attention of 16 bits and its gradient, causal and with fewer heads of keys") {
-    if (!dlopen("libcuda.so.1", RTLD_NOW)) {
-        MESSAGE("left out: there is no driver");
-        return;
-    }
+namespace {
+
+enum class heads { lie_densely, follow_positions, follow_sequences }; // [b, h, n, s], [b, n, h, s], [n, b, h, s]
+
+struct attended {
+    element_type element;
+    heads lie;
+    std::int64_t heads_of_queries, heads_of_keys, queries, keys, size, value_size;
+    bool causal;
+};
+const attended attentions[] = {
+    {element_type::float16, heads::lie_densely, 8, 8, 500, 512, 64, 64, false},
+    {element_type::bfloat16, heads::follow_positions, 8, 2, 512, 512, 64, 64, true},
+    {element_type::bfloat16, heads::follow_positions, 16, 16, 1024, 1024, 64, 64,
+     true}, // the transformer's that is measured
+    {element_type::float16, heads::follow_positions, 4, 4, 77, 333, 128, 128, false},
+    {element_type::bfloat16, heads::follow_sequences, 8, 4, 256, 256, 128, 128, true},
+    {element_type::float16, heads::follow_sequences, 8, 8, 100, 100, 32, 64, false},
+};
+
+tn::cuda::attention_layout layout_of(const attended& a) {
+    tn::cuda::attention_layout l;
+    l.batch = 2;
+    l.heads = a.heads_of_queries;
+    l.key_heads = a.heads_of_keys;
+    l.queries = a.queries;
+    l.keys = a.keys;
+    l.size = a.size;
+    l.value_size = a.value_size;
+    l.scale = 0.125;
+    l.causal = a.causal;
+    l.lie_densely();
+    const auto lie = [&](std::int64_t all_heads, std::int64_t rows, std::int64_t size, auto*... tensors) {
+        const tn::detail::attention_steps by =
+            a.lie == heads::follow_positions
+                ? tn::detail::attention_steps{rows * all_heads * size, size, all_heads * size}
+                : tn::detail::attention_steps{all_heads * size, size, l.batch * all_heads * size};
+        if (a.lie != heads::lie_densely) ((*tensors = by), ...);
+    };
+    lie(l.heads, l.queries, l.size, &l.q, &l.dq);
+    lie(l.key_heads, l.keys, l.size, &l.k, &l.dk);
+    lie(l.key_heads, l.keys, l.value_size, &l.v, &l.dv);
+    lie(l.heads, l.queries, l.value_size, &l.y, &l.dy);
+    return l;
+}
+
+} // namespace
+
+// Its engines are compiled when a plan is made, and then given to the driver: here no_driver.cpp.
+TEST_CASE("cuDNN has engines for attention of 16 bits and its gradient, causal, with fewer heads of keys, and where "
+          "heads follow "
+          "positions") {
     for (const described_gpu& gpu : gpus) {
         if (gpu.capability < 800) continue;
-        for (const bool causal : {false, true}) { // each compiles for some tenths of a second
-            tn::cuda::attention_layout l;
-            l.batch = 2;
-            l.heads = 8;
-            l.key_heads = causal ? 2 : 8;
-            l.queries = causal ? 512 : 500;
-            l.keys = 512;
-            l.size = l.value_size = 64;
-            l.scale = 0.125;
-            l.causal = causal;
-            l.lie_densely();
-            if (causal) // positions before heads, as projections leave them
-                for (auto* const t : {&l.q, &l.k, &l.v, &l.y, &l.dy, &l.dq, &l.dk, &l.dv}) {
-                    const bool of_keys = t == &l.k || t == &l.v || t == &l.dk || t == &l.dv;
-                    t->head = l.size;
-                    t->row = (of_keys ? l.key_heads : l.heads) * l.size;
-                }
-            const element_type e = causal ? element_type::bfloat16 : element_type::float16;
-            for (const dnn::graph& g :
-                 {dnn::attention_graph(l, e), dnn::attention_gradient_graph(dnn::gradient_part(l, false), e)}) {
+        for (const attended& a : attentions) { // each compiles for some tenths of a second
+            const tn::cuda::attention_layout l = layout_of(a);
+            for (const dnn::graph& g : {dnn::attention_graph(l, a.element),
+                                        dnn::attention_gradient_graph(dnn::gradient_part(l, false), a.element)}) {
                 INFO(gpu.name << ": " << dnn::text_of(g));
                 CHECK(dnn::why_no_plan_for(json_of(gpu), g) == "");
             }
@@ -147,6 +179,11 @@ TEST_CASE("what is no convolution is refused with cuDNN's words") {
 }
 
 int main(int count, char** arguments) {
+    const auto instead = std::filesystem::read_symlink("/proc/self/exe").replace_filename("no_driver.so");
+    if (!dlopen(instead.c_str(), RTLD_NOW)) {
+        std::puts(dlerror());
+        return 1;
+    }
     try {
         if (dnn::functions().version() < 90800) {
             std::puts("cuDNN is older than 9.8: it makes no plans for GPUs that are described to it");

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include <cuda/tapes/compiler.hpp>
@@ -7,6 +8,7 @@
 
 #include "messages.hpp"
 #include "real_nvrtc.hpp"
+#include "temporary_folder.hpp"
 
 // A program's own texts, by NVIDIA's compiler.
 
@@ -35,4 +37,13 @@ TEST_CASE(
     CHECK(contains(said, "\"z\" is undefined"));
     CHECK(contains(said, "if (i < n) z[i] = __hadd"));
     CHECK(c.compile("f", good, real->architectures().front()) == image);
+    // What is kept is known by its text: a file of the program's would go unnoticed when it changes.
+    const temporary_folder folder;
+    write_bytes(folder / "own.h", "#define TWO 2\n");
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    const std::string refused = message_of<tenon::invalid_argument_error>(
+        [&] { (void)c.compile("f", "#include \"own.h\"\n" + good, real->architectures().front()); });
+    std::filesystem::current_path(before);
+    CHECK(contains(refused, "could not open source file \"own.h\""));
 }

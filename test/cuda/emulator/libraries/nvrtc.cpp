@@ -92,7 +92,7 @@ nvrtcResult compile(_nvrtcProgram& p) {
     {
         std::ofstream source(in.path / "tape.cpp");
         source << "#define __CUDACC_RTC__ 1\n#line 1 \"" << p.file << "\"\n" << p.source;
-        const std::regex kernel(R"(extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\()");
+        const std::regex kernel(R"(extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\()");
         for (std::sregex_iterator at(p.source.begin(), p.source.end(), kernel), end; at != end; ++at)
             source << "TENON_EMULATED_KERNEL(" << (*at)[1] << ")\n";
     }

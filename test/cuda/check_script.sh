@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# check_script.sh ROOT   cuda/check.sh in a tree of its own, with programs that only say how they end: on a machine without a toolkit, half of the
+# programs missing, ended in the middle, and continued.
+set -euo pipefail
+
+root=$1
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{cuda,docs,test/cuda/ops/linear,test/cuda/emulated,bin,programs/test/cuda,programs/benchmarks/cuda,programs/examples/tour}
+cp "$root/cuda/check.sh" "$tree/cuda/"
+for file in session recorded first_step op_table streams ops/linear/matmul ops/linear/fourier; do
+    echo '#include <doctest/doctest.h>' >"$tree/test/cuda/$file.cpp"
+done
+echo '#include "emulator/control.hpp"' >"$tree/test/cuda/capture.cpp" # no test of a real card
+printf 'before\n<!-- checked: begin -->\nold\n<!-- checked: end -->\nafter\n' >"$tree/docs/gpu.md"
+
+# No nvcc, no compute-sanitizer, no Python: what else the script needs.
+for tool in bash awk cat date dirname basename find grep sed sort tail head timeout mkdir touch cp rm stat tar uname nproc; do
+    ln -s "$(command -v $tool)" "$tree/bin/$tool"
+done
+program() { # NAME, and what it does
+    mkdir -p "$(dirname "$tree/$1")"
+    printf '#!/usr/bin/env bash\n%s\n' "$2" >"$tree/$1"
+    chmod +x "$tree/$1"
+}
+program bin/nvidia-smi '[ $# -eq 0 ] || echo "A card, 580.1, 80 MiB"'
+program programs/test/cuda/test_cuda_gpu "
+[ \"\$1\" = --count ] && { case \$2 in */streams.cpp) echo 'current filters: 0' ;; *) echo 'current filters: 3' ;; esac; exit 0; }
+echo \"\$1\" >>'$tree/runs'
+case \$1 in
+*/fourier.cpp) echo 'one test failed'; exit 1 ;;
+*/matmul.cpp) [ -f '$tree/goes_on' ] || { kill -9 \$(cat '$tree/pid'); exit 1; } ;;
+*/first_step.cpp) [ -f '$tree/goes_on' ] || read -r _ <'$tree/never' ;; # until it is ended
+esac"
+mkfifo "$tree/never"
+program programs/benchmarks/cuda/bandwidth 'echo "2020-01-01 of the library"; echo "G2: 1.00"'
+program programs/examples/tour/24_mirrored 'echo "needs two cards"; exit 77'
+
+check() { # a command, which may end in any way
+    (cd / && exec env -i CUDA_PATH="$tree" PATH="$tree/bin" HOME="$tree" TENON_CHECK_PROGRAMS="$tree/programs" "${with[@]}" bash "$tree/cuda/check.sh" "$@") >"$tree/said" 2>&1 &
+    echo $! >"$tree/pid"
+    wait $! 2>/dev/null || true
+}
+failed=0
+expect() { # a row, and its result as a pattern
+    local row
+    row=$(awk -F'\t' -v name="$1" '$1 == name { last = $2 } END { print last }' "$tree/build/cuda/logs/rows")
+    # shellcheck disable=SC2053
+    [[ $row == $2 ]] || { echo "$1: '$row' in the place of '$2'"; failed=1; }
+}
+runs_of() { grep -c "/$1.cpp" "$tree/runs" || true; }
+
+with=(TENON_CHECK_LIMIT=5)
+check --list
+order=$(tr '\n' ' ' <"$tree/said")
+[[ $order == "facts tests/recorded tests/session tests/first_step benchmarks/training compiled/op_table benchmarks/transformer benchmarks/bandwidth benchmarks/matmul tests/ops/linear/fourier tests/ops/linear/matmul sanitizer/memcheck/session tests/streams "*" endurance " ]] ||
+    { echo "the order is $order"; failed=1; }
+
+check # ended by force when it is at products
+expect facts passed
+expect tests/recorded passed
+expect tests/first_step '\*\*not done\*\* in 5 s'
+expect benchmarks/training '\*\*not done\*\*: benchmarks/cuda/training is not among the programs'
+expect benchmarks/bandwidth passed
+expect tests/ops/linear/fourier '\*\*FAILED\*\**'
+expect tests/ops/linear/matmul ''
+expect tests/streams ''
+
+touch "$tree/goes_on"
+program programs/benchmarks/cuda/training 'echo "G3: 1.00"' # it has come
+with=(TENON_CHECK_BUDGET=1000)
+check --record # goes on there; what was not done is tried again
+expect tests/first_step passed
+expect benchmarks/training passed
+expect tests/ops/linear/matmul passed
+expect tests/ops/linear/fourier '\*\*FAILED\*\**'
+expect tests/streams 'skipped: the program has no tests of test/cuda/streams.cpp'
+expect tour/24_mirrored 'skipped: needs two cards'
+expect tour/06_two_branches '\*\*not done\*\*: examples/tour/06_two_branches is not among the programs'
+expect sanitizer/memcheck/session 'skipped: compute-sanitizer is not installed'
+expect peers 'skipped: python3 has no torch*'
+expect tests/plans 'skipped: no cuDNN*'
+for file in recorded session ops/linear/fourier; do
+    [ "$(runs_of $file)" = 1 ] || { echo "$file ran $(runs_of $file) times"; failed=1; }
+done
+grep -q '^### A card, 580.1, 80 MiB, 20' "$tree/docs/gpu.md" && grep -q '^G2: 1.00$' "$tree/docs/gpu.md" && grep -q '^after$' "$tree/docs/gpu.md" &&
+    ! grep -qE '^(old|2020)' "$tree/docs/gpu.md" || { echo "docs/gpu.md is:"; cat "$tree/docs/gpu.md"; failed=1; }
+
+with=(TENON_CHECK_BUDGET=1)
+rm "$tree/build/cuda/logs/rows"
+check # there is no time for anything
+[ ! -s "$tree/build/cuda/logs/rows" ] || { echo "rows without time"; failed=1; }
+[ $failed = 0 ] || { cat "$tree/said"; exit 1; }
