@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 #include <net/launch/free_ports.hpp>
 #include <net/launch/run_files.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/io/files/file.hpp>
 
 namespace tenon::command {
 
@@ -294,9 +294,12 @@ std::vector<task_plan> plan_here(const launch_options& options, const std::strin
 }
 
 std::string text_of_file(const char* variable, const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file || text.empty())
+    std::string text;
+    try {
+        text = tenon::detail::text_of_file(variable, path);
+    } catch (const error&) {
+    }
+    if (text.empty())
         throw invalid_argument_error(std::string(variable) + "=\"" + path +
                                      "\": no such file can be read; set it to a file in PEM format, or unset it, and "
                                      "certificates are made");

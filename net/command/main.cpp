@@ -295,6 +295,9 @@ int main(int argc, char** argv) {
     } catch (const tenon::error& e) {
         std::fprintf(stderr, "tenon: %s\n", printable(e.what(), true).c_str());
         return 1;
+    } catch (const std::exception& e) { // of the system, or memory that has ended
+        std::fprintf(stderr, "tenon: %s\n", printable(e.what(), true).c_str());
+        return 1;
     }
     return status;
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <net/launch/launchers.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/io/files/file.hpp>
 
 extern char** environ;
 
@@ -149,10 +148,13 @@ private:
         const bool json = first != std::string::npos && v.value[first] == '{';
         std::string text = v.value;
         if (!json) {
-            std::ifstream file(v.value, std::ios::binary);
-            if (!file) v.refuse("no such file can be read; give a cluster's JSON, or the path of a file that holds it");
-            text.assign(std::istreambuf_iterator<char>(file), {});
-            if (file.bad()) v.refuse("reading the file failed");
+            try {
+                text = tenon::detail::text_of_file("cluster", v.value);
+            } catch (const not_found_error&) {
+                v.refuse("no such file can be read; give a cluster's JSON, or the path of a file that holds it");
+            } catch (const error& e) {
+                v.refuse(e.what());
+            }
         }
         try {
             source_.tasks = cluster::from_json(text);

@@ -183,7 +183,7 @@ void master::stop_steps_of(const std::shared_ptr<session>& s) {
         const std::lock_guard lock(s->guard);
         for (const auto& [request, r] : s->runs) all.push_back(request);
     }
-    turns_.submit(s->number, all.size() > 64, [this, token = busy_.enter(), s, all = std::move(all)] {
+    turns_.submit(fair_scheduler::of_server, all.size() > 64, [this, token = busy_.enter(), s, all = std::move(all)] {
         for (const std::uint64_t request : all) stop_one(*s, request);
     });
 }
@@ -328,7 +328,7 @@ void master::close_later(const std::shared_ptr<session>& s, replier&& answer) {
     };
     if (!shut(*s)) return tell();
     const bool is_long = s->under_way > 64 || s->graph.size() > long_plan;
-    turns_.submit(s->number, is_long, [this, token = busy_.enter(), s, tell] {
+    turns_.submit(fair_scheduler::of_server, is_long, [this, token = busy_.enter(), s, tell] {
         end_steps(*s);
         tell();
     });

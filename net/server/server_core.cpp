@@ -217,7 +217,7 @@ void server_core::handle() {
     asked_.handle(calls_);
     // With many steps there is much to tell.
     const auto in_turn = [this](replier& answer, auto then) {
-        turns_->submit(0, false,
+        turns_->submit(fair_scheduler::of_server, false,
                        [token = busy_.enter(), then = std::move(then),
                         to = std::make_shared<replier>(std::move(answer))] { answering(*to, [&] { then(*to); }); });
     };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -201,7 +202,15 @@ private:
 
 class tcp_transport final : public transport {
 public:
-    explicit tcp_transport(tcp_options o) : core_(std::make_shared<core>(std::move(o))) { core_->begin(); }
+    explicit tcp_transport(tcp_options o) : core_(std::make_shared<core>(std::move(o))) {
+        try {
+            core_->begin();
+        } catch (const std::system_error& e) {
+            core_->stop();
+            throw resource_exhausted_error(std::string("network: the system has no descriptor or thread left: ") +
+                                           e.what() + "; close other files, or raise the limits (ulimit -n, -u)");
+        }
+    }
     ~tcp_transport() override { core_->stop(); }
 
     void dial(const std::string& address, duration limit, dialed then) override {

@@ -28,6 +28,8 @@ class fair_scheduler {
 public:
     static constexpr auto slice = std::chrono::milliseconds(10);
     static constexpr std::size_t most_threads = 256;
+    /// In place of a session: what is the server's own. What ends a session's steps is such, for it would wait for them.
+    static constexpr std::uint64_t of_server = 0;
 
     /// Both outlive it. A transport that has no threads has all done by the pool.
     fair_scheduler(transport& t, thread_pool& pool);

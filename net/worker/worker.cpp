@@ -183,7 +183,7 @@ void worker::end_later(std::uint64_t number, const std::exception_ptr& why, repl
         const std::lock_guard lock(s->guard);
         return s->program_bytes > long_program || s->steps.size() > 64;
     }();
-    turns_.submit(number, is_long, [this, token = busy_.enter(), s = std::move(s), why, tell] {
+    turns_.submit(fair_scheduler::of_server, is_long, [this, token = busy_.enter(), s = std::move(s), why, tell] {
         end(s, why);
         tell();
     });

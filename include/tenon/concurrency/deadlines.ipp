@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <tenon/concurrency/deadlines.hpp>
+#include <tenon/concurrency/fork_count.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon {
@@ -20,7 +21,13 @@ struct deadlines::state {
     entry* telling = nullptr;
     bool ending = false;
     std::thread thread;
+    int forks = 0; // when it was begun
 
+    // Where it was begun in a process from which this one was forked, it is not here.
+    bool has_thread() {
+        if (thread.joinable() && forks != detail::fork_count()) thread.detach();
+        return thread.joinable();
+    }
     void run() {
         std::unique_lock lock(guard);
         while (!ending) {
@@ -57,7 +64,7 @@ TENON_INLINE deadlines::~deadlines() {
         within = state_->on_thread();
     }
     state_->changed.notify_all();
-    if (!state_->thread.joinable()) return;
+    if (!state_->has_thread()) return;
     if (within) state_->thread.detach();
     else state_->thread.join();
 }
@@ -65,7 +72,10 @@ TENON_INLINE deadlines::~deadlines() {
 TENON_INLINE void deadlines::add(entry& e, clock::time_point at) {
     const std::lock_guard lock(state_->guard);
     try {
-        if (!state_->thread.joinable()) state_->thread = std::thread([s = state_] { s->run(); });
+        if (!state_->has_thread()) {
+            state_->thread = std::thread([s = state_] { s->run(); });
+            state_->forks = detail::fork_count();
+        }
         e.at_ = at;
         state_->entries.emplace(at, &e);
         e.listed_ = true;

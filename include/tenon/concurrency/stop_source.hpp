@@ -5,7 +5,7 @@
 
 #include <tenon/core/config.hpp>
 
-/// Stopping threads that wait for bytes: of a pipe that gives nothing, a read would return only when its writer ends.
+/// Stopping threads that wait for bytes, or run steps, for others: of a pipe that gives nothing, a read would return only when its writer ends.
 
 namespace tenon::detail {
 
@@ -17,7 +17,7 @@ public:
     stop_source& operator=(const stop_source&) = delete;
     ~stop_source();
 
-    /// Reads that wait on threads which have it, or one below it, throw cancelled_error, now and from now on. Any thread.
+    /// Reads that wait, and steps that run, on threads which have it, or one below it, throw cancelled_error, now and from now on. Any thread.
     void stop() noexcept;
     bool is_stopped() const noexcept { return stopped_.load(std::memory_order_acquire); }
     /// A descriptor that can be read once it is stopped; stays as long as it.

@@ -130,8 +130,8 @@ public:
     }
 
     /// Queues a task; tasks begin in the order they were submitted. Without threads of its own (size 1)
-    /// the pool runs it before returning, or, when called from a task, after that task. A task may call
-    /// parallel_for. It must not throw.
+    /// the pool runs it before returning, or, when called from a task, after that task; so it does in a process that was
+    /// forked from the one that made it, whose threads are not there. A task may call parallel_for. It must not throw.
     void submit(work_item task);
 
     /// Runs one queued task on this thread, if there is any; says whether there was.

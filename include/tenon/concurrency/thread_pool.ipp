@@ -18,6 +18,7 @@
 
 #include <tenon/concurrency/deferred_flush.hpp>
 #include <tenon/concurrency/denormals.hpp>
+#include <tenon/concurrency/fork_count.hpp>
 #include <tenon/concurrency/spin_lock.hpp>
 #include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/concurrency/submit_scope.hpp>
@@ -159,6 +160,10 @@ struct thread_pool::state {
     std::size_t head = 0;
 
     std::vector<std::thread> threads;
+    const int forks = detail::fork_count();
+
+    // In a process that was forked since then there are none.
+    bool has_threads() const noexcept { return !threads.empty() && forks == detail::fork_count(); }
 
     void link(loop& l) noexcept {
         l.previous = nullptr;
@@ -308,9 +313,10 @@ TENON_INLINE thread_pool::thread_pool(int threads) : state_(nullptr) {
 TENON_INLINE thread_pool::~thread_pool() { stop(); }
 
 TENON_INLINE void thread_pool::stop() noexcept {
+    const bool forks_alike = state_->forks == detail::fork_count();
     state_->stopping.store(true, std::memory_order_release);
     wake();
-    for (auto& thread : state_->threads) thread.join();
+    for (auto& thread : state_->threads) forks_alike ? thread.join() : thread.detach();
     while (state_->run_a_task()) {
     }
     state_->let_go();
@@ -350,7 +356,7 @@ TENON_INLINE void thread_pool::submit(work_item task) {
         break;
     }
     state_->push(std::move(task));
-    if (size_ > 1) {
+    if (state_->has_threads()) {
         state_->work_came.raise(true);
         return;
     }

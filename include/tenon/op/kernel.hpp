@@ -51,7 +51,7 @@ struct kernel_run {
     void* const* out;
     std::byte* scratch;                ///< kernel::scratch_bytes() bytes, aligned to 64
     thread_pool* pool;                 ///< nullptr: serial
-    const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
+    const tenon::step* step = nullptr; ///< nullptr: it runs by itself; while a plan is made, one with a limit
     void* stream = nullptr;            ///< of a GPU's kernel: where it puts its work, which it does not wait for
     std::byte* told = nullptr; ///< what tell() wrote in this step, and where a GPU writes what refuse() is to find
 

@@ -60,6 +60,7 @@ TEST_CASE("TENON_CLUSTER may name a JSON file") {
     CHECK(mistake({{"TENON_CLUSTER", folder / "other.json"}}) ==
           "TENON_CLUSTER=\"" + (folder / "other.json") +
               "\": no such file can be read; give a cluster's JSON, or the path of a file that holds it");
+    CHECK(contains(mistake({{"TENON_CLUSTER", folder / "."}}), "Is a directory; a file is needed"));
 }
 
 TEST_CASE("who has a cluster and no task in it is a client") {

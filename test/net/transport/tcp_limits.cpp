@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include "peers.hpp"
 #include "raw_socket.hpp"
 
@@ -250,4 +252,26 @@ TEST_CASE("tcp: options that cannot be are refused") {
     CHECK_THROWS_AS(make_tcp_transport(o), tn::invalid_argument_error);
     o.chunk_bytes = most_frame_payload + 1;
     CHECK_THROWS_AS(make_tcp_transport(o), tn::invalid_argument_error);
+}
+
+TEST_CASE("tcp: where the process has no descriptor left, who begins is told so, whichever is the last") {
+    const int next = [] {
+        const int d = ::dup(0);
+        ::close(d);
+        return d;
+    }();
+    rlimit whole{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &whole) == 0);
+    int refused = 0;
+    for (bool began = false; !began; ++refused) {
+        const rlimit few{static_cast<rlim_t>(next + refused), whole.rlim_max};
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+        try {
+            const auto t = make_tcp_transport();
+            began = true;
+        } catch (const tenon::resource_exhausted_error&) {
+        }
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &whole) == 0);
+    }
+    CHECK(refused > 2);
 }

@@ -26,7 +26,9 @@ public:
                          bool keep) :
         session_(g, {.intra_op_threads = 1, .inter_op_threads = 1, .use_per_session_threads = true}),
         step_(session_.callable_untyped(inputs, outputs)),
-        keep_(keep) {}
+        keep_(keep) {
+        for (std::int64_t n = 0; n < g.size(); ++n) may_loop_ = may_loop_ || g.at(n)->op->bodies;
+    }
 
     bool apply(data_element& x, std::uint64_t run) const override {
         const random_run_scope drawn(run);
@@ -37,6 +39,7 @@ public:
         return true;
     }
 
+    bool may_wait() const override { return may_loop_; } // for long, or for ever
     bool may_leave_out() const override { return keep_; }
     bool draws() const override { return true; } // there may be random ops in it
 
@@ -44,6 +47,7 @@ private:
     mutable session session_;
     untyped_callable step_;
     const bool keep_;
+    bool may_loop_ = false;
 };
 
 TENON_INLINE bool apply_to(const element_function& f, const std::string& step, data_element& x, std::uint64_t epoch,

@@ -77,7 +77,7 @@ TENON_INLINE std::unique_ptr<prepared_body> planned(const kernel_setup& s, const
 }
 
 TENON_INLINE void require_wanted(const kernel_run& r) {
-    if (r.step && (r.step->stopped() || r.step->late())) throw cancelled_error("the step was stopped");
+    if (r.step && (r.step->stopped() || r.step->late())) throw cancelled_error(r.step->why_stopped());
 }
 
 } // namespace tenon::detail

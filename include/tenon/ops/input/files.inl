@@ -39,7 +39,7 @@ struct file_kernel : kernel {
 
     // A long one ends where its step does.
     static void check(const tenon::step* in) {
-        if (in && (in->stopped() || in->late())) throw cancelled_error("the step was stopped");
+        if (in && (in->stopped() || in->late())) throw cancelled_error(in->why_stopped());
     }
     // What is written, or read, between looking whether the step goes on.
     static constexpr std::size_t piece = std::size_t{8} << 20;

@@ -18,7 +18,7 @@ TENON_INLINE run_environment distributed_step::begin(const run_environment& e) {
     first_run_.arm();
     for (const auto& p : others_) p->arm();
     in_.pool = e.in->pool;
-    in_.take_time_of(*e.in);
+    in_.take_ends_of(*e.in);
     in_.values = values_.get();
     const std::lock_guard lock(guard_);
     running_ = others_.size() + 1;

@@ -32,7 +32,7 @@ public:
     void start(const run_environment& e, rendezvous& values, steps_in_flight& among,
                std::function<void()> ended) override {
         in_.pool = pool_.size() > 1 ? &pool_ : nullptr;
-        in_.take_time_of(*e.in);
+        in_.take_ends_of(*e.in);
         in_.values = &values;
         step_.start(nullptr, {&in_, e.traced, e.measured, nullptr, e.traced ? e.in->id() : 0}, among, pool_,
                     std::move(ended));

@@ -21,7 +21,7 @@ namespace detail {
 [[noreturn]] inline void exceed_limit(const run_environment& e, const variable_resource& awaited) {
     runtime::exceed_limit(*e.in, "it was waiting for variable \"" + awaited.name + "\", which another step was using");
 }
-inline cancelled_error stopped_error() { return cancelled_error("the step was stopped"); }
+inline cancelled_error stopped_error(const tenon::step& in) { return cancelled_error(in.why_stopped()); }
 
 } // namespace detail
 
@@ -165,7 +165,7 @@ TENON_INLINE bool executor::enter(gate g) {
     case gate::check: check_first(); break;
     case gate::commit:
         check_first();
-        if (e_.stoppable()) commit(*e_.in, p_.phases[phase_].first);
+        commit(*e_.in, p_.phases[phase_].first);
         break;
     case gate::written:
         f_.variables.set_all_written();
@@ -203,7 +203,7 @@ template <class Try> bool executor::hold(const Try& attempt) {
         if (!(e_.in->late() || e_.in->stopped()) || !f_.variables.stop_asking()) return false;
         asking_ = false;
         lock.unlock();
-        if (e_.in->stopped()) throw detail::stopped_error();
+        if (e_.in->stopped()) throw detail::stopped_error(*e_.in);
         detail::exceed_limit(e_, f_.variables.asks_for());
     }
     return true;
@@ -228,7 +228,7 @@ TENON_INLINE void executor::stop() noexcept {
     {
         locked lock(guard_);
         if (asking_) {
-            stop_asking(failure_of([] { return detail::stopped_error(); }), lock);
+            stop_asking(failure_of([&] { return detail::stopped_error(*e_.in); }), lock);
             return;
         }
     }
@@ -245,7 +245,7 @@ TENON_INLINE void executor::tell_to_end(bool at_deadline) noexcept {
     failed(nowhere, at_deadline ? failure_of([&]() -> deadline_exceeded_error {
                exceed_limit(*endless_in_, "it was computing");
            })
-                                : failure_of([] { return detail::stopped_error(); }));
+                                : failure_of([&] { return detail::stopped_error(*e_.in); }));
     for (const auto& [kernel, told] : endless_) kernel->tell_to_end(told);
 }
 
@@ -288,7 +288,7 @@ TENON_INLINE void executor::check_first() const {
 TENON_INLINE void executor::commit(const tenon::step& in, std::size_t s) const {
     if (in.committed()) return;
     if (in.late()) exceed_limit(in, p_.awaited_in(s));
-    if (!in.commit()) throw detail::stopped_error();
+    if (!in.commit()) throw detail::stopped_error(in);
 }
 
 TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t first, std::size_t last) {
@@ -298,12 +298,22 @@ TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t f
     std::size_t s = first;
     try {
         if (plain) {
+            // It may end with its session. What it has committed it does as a whole.
             thread_pool* const pool = e.pool();
-            for (; s < last; ++s) {
-                kernel_run& r = f_.runs[s];
-                r.pool = pool;
-                r.step = e.in;
-                p_.operations[s].kernel->run(r);
+            const tenon::step& in = *e.in;
+            const auto ended = [&] { return in.stopped(); };
+            const stop_scope stop(ended);
+            try {
+                for (; s < last; ++s) {
+                    if (in.stopped()) throw detail::stopped_error(in);
+                    kernel_run& r = f_.runs[s];
+                    r.pool = pool;
+                    r.step = &in;
+                    p_.operations[s].kernel->run(r);
+                }
+            } catch (const cancelled_error&) {
+                if (in.stopped()) throw detail::stopped_error(in);
+                throw;
             }
         } else {
             for (; s < last; ++s) run_operation(s, e);
@@ -322,7 +332,7 @@ TENON_INLINE void executor::run_operation(std::size_t s, const run_environment& 
     const auto now = [&] { return e.in->now().time_since_epoch() / std::chrono::nanoseconds(1); };
     const auto over = [&] { return e.in->stopped() || e.in->late(); };
     const auto give_up = [&] {
-        if (e.in->stopped()) throw detail::stopped_error();
+        if (e.in->stopped()) throw detail::stopped_error(*e.in);
         exceed_limit(*e.in, "it was waiting for");
     };
     const bool timed = e.traced || e.measured;

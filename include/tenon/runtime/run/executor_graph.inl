@@ -219,7 +219,7 @@ TENON_INLINE bool executor::goes_on(int command, bool writes) noexcept {
     try {
         const auto s = static_cast<std::size_t>(command);
         if (writes) commit(*e_.in, s);
-        if (e_.in->stopped()) throw detail::stopped_error();
+        if (e_.in->stopped()) throw detail::stopped_error(*e_.in);
         if (!e_.in->late()) return true;
         exceed_limit(*e_.in, p_.awaited_in(s));
     } catch (...) {

@@ -55,7 +55,7 @@ TENON_INLINE void subgraph_run::renew(const any_array* const* feeds, const run_e
     environment_.measured = e.measured;
     environment_.traced_as = e.traced_as;
     step_.pool = e.in->pool;
-    step_.take_time_of(*e.in);
+    step_.take_ends_of(*e.in);
     step_.values = e.in->values;
     step_.renew();
     undone_ = static_cast<int>(subgraph_.units_.size());

@@ -320,6 +320,7 @@ TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const a
     if (options.flush_denormals) flushed.emplace(flushed_denormals);
     try {
         const step_limit limit(p, in, limits());
+        const told_step told(told_, p);
         p.run(fed, fetched, e, in_flight_);
     } catch (const deadline_exceeded_error& late) {
         if (!p.several()) throw;
@@ -360,17 +361,23 @@ TENON_INLINE void local_session::begin(step& s, double timeout) const {
     s.pool = step_pool_;
     s.time = tasks_[0]->time;
     runtime::set_limit(s, timeout, options.operation_timeout);
+    s.ends_with(ends_);
+    require_open(); // it may have been closed since it was asked
 }
 
-// Whoever waits fails; whoever comes finds the session closed.
+// Whoever waits or computes fails; whoever comes finds the session closed.
 TENON_INLINE void local_session::close() {
     set_closed();
+    ends_.stop("its session was closed");
+    told_.stop();
     in_flight_.close(failure_of([] { return cancelled_error("the step was stopped: its session was closed"); }),
                      failure_of([] { return failed_precondition_error("Session is closed."); }));
 }
 
 // The same, where callables may go on.
 TENON_INLINE void local_session::end() noexcept {
+    ends_.stop("its session has ended");
+    told_.stop();
     in_flight_.close(failure_of([] { return cancelled_error("the step was stopped: its session has ended"); }),
                      nullptr);
 }

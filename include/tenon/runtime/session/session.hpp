@@ -53,7 +53,7 @@ public:
     template <std::convertible_to<std::string> T> // a template, for g++ 12 makes a text of options in braces, too
     explicit session(const T& target, const session_options& o = {}) :
         session(std::string(target), graph::current(), o) {}
-    /// Stops what waits in its steps, as close() does. Callables that it made may still be called.
+    /// Stops its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
     session& operator=(session&& other) noexcept;
@@ -176,8 +176,8 @@ public:
     /// The threads that keep this queue filled were started (queue_runner). Who waits too long for a queue that has such, and
     /// they were not, is told so (SEMANTICS 37).
     void note_started_runner(const any_tensor& queue);
-    /// Steps of several segments (in which ops wait) fail with cancelled_error; what they waited for is as if they had not
-    /// come. Others run to their end. Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
+    /// Its steps, whether they wait or compute, fail with cancelled_error; what they waited for is as if they had not come. One that has begun
+    /// to update variables goes on to its end. Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
     const graph& bound_graph() const;
     /// Forgets what these containers hold, on all tasks of a server's cluster; as task::reset does (SEMANTICS 25).

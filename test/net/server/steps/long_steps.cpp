@@ -205,6 +205,34 @@ TEST_CASE("while many clients' steps are planned, or run, another one's first st
         }
 }
 
+TEST_CASE("close() ends a session's steps though as many compute as the session has turns, and more wait for one") {
+    for (const int count : {1, 2})
+        for (const int threads : {1, 2}) {
+            CAPTURE(count);
+            CAPTURE(threads);
+            const servers all(count, threads);
+            barrier gate; // which stays shut
+            while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
+            const tn::graph g;
+            const tn::graph_scope scope(g);
+            const auto x = tn::placeholder<float, tn::shape<>>("x");
+            scalar y;
+            {
+                const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
+                y = calling(0, x);
+            }
+            tn::session s(all.target(), g);
+            const auto step = s.callable(tn::feeds(x), tn::fetches(y));
+            std::vector<decltype(step.start(0.0f))> waiting;
+            for (int i = 0; i < 100; ++i) waiting.push_back(step.start(0.0f)); // so many are ended aside
+            gate.wait_for(threads);
+            s.close();
+            for (auto& w : waiting) CHECK_THROWS_AS((void)w.get(), tn::cancelled_error);
+            tn::session other(all.target(), g);
+            CHECK(other.run_for(20, x + 1.0f, tn::feed(x, 1.0f))() == 2.0f);
+        }
+}
+
 TEST_CASE("SEMANTICS 17: a step whose plan is being made, by its master or on another task, ends at its limit, or when "
           "it is stopped") {
     for (const int count : {1, 2}) {

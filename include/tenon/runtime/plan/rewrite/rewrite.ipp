@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <tuple>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
+#include <tenon/op/step.hpp>
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
@@ -77,8 +79,10 @@ inline std::vector<bool> only_assigned(const program& p, const uses_of& uses) {
     return only;
 }
 
-// Items whose inputs are all known are computed now, once.
+// Items whose inputs are all known are computed now, once. A loop that goes on for long, or without end, is left to the steps, which have
+// limits and can be stopped.
 inline void fold_constants(program& p, const plan_options& o) {
+    constexpr std::chrono::milliseconds longest(100);
     constexpr std::int64_t little = 4096; // bytes
     const uses_of uses(p);
     const std::vector<bool> assigned = only_assigned(p, uses);
@@ -122,8 +126,10 @@ inline void fold_constants(program& p, const plan_options& o) {
             out.push_back(results.back()->data());
         }
         const any_array scratch(element_type::uint8, extents(static_cast<std::int64_t>(k->scratch_bytes())));
+        tenon::step now;
+        now.deadline = tenon::step::clock::now() + longest;
         try {
-            k->run({in.data(), out.data(), static_cast<std::byte*>(const_cast<void*>(scratch.data())), nullptr});
+            k->run({in.data(), out.data(), static_cast<std::byte*>(const_cast<void*>(scratch.data())), nullptr, &now});
         } catch (const error&) {
             i.device = device;
             continue; // the step itself will say what is wrong, if it gets there
