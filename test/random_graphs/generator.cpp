@@ -29,6 +29,8 @@ void add_node(workshop& w) {
         w.one_of(families())(w);
     } catch (const tn::invalid_argument_error&) {
         // What does not fit is not made.
+    } catch (const tn::unimplemented_error&) {
+        // Nor the gradients of a loop's.
     }
 }
 

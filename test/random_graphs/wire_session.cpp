@@ -5,6 +5,7 @@
 
 #include <net/wire/graph_codec.hpp>
 #include <net/wire/program_codec.hpp>
+#include <tenon/runtime/body/plan_body.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
@@ -72,6 +73,7 @@ struct wire_session::state {
 
     rt::plan_options planning() const {
         rt::plan_options o;
+        o.plan_body = &rt::plan_body;
         o.threads = tasks[0]->pool->size();
         o.side_by_side = o.threads;
         o.fold = options.fold_constants;

@@ -117,11 +117,9 @@ void keep(workshop& w, const tn::any_tensor& t) { w.tensors.push_back(t); }
 const std::vector<family>& families() {
     static const std::vector<family> all = [] {
         std::vector<family> list;
-        const std::pair<std::vector<family>, int> parts[] = {{elementwise_families(), 4},
-                                                             {array_families(), 1},
-                                                             {model_families(), 1},
-                                                             {state_families(), 3},
-                                                             {late_families(), 1}};
+        const std::pair<std::vector<family>, int> parts[] = {{elementwise_families(), 4}, {array_families(), 1},
+                                                             {model_families(), 1},       {state_families(), 3},
+                                                             {late_families(), 1},        {flow_families(), 3}};
         for (const auto& [some, weight] : parts)
             for (int n = 0; n < weight; ++n) list.insert(list.end(), some.begin(), some.end());
         return list;

@@ -76,6 +76,7 @@ std::vector<family> array_families();
 std::vector<family> model_families();
 std::vector<family> state_families();
 std::vector<family> late_families();
+std::vector<family> flow_families();
 void variable(workshop& w);
 
 } // namespace random_graphs

@@ -12,6 +12,7 @@
 #include <tenon/ops/shape/scatter.hpp>
 #include <tenon/resources/resources.hpp>
 
+#include "reference/bodies.hpp"
 #include "reference/choose.hpp"
 #include "reference/tape.hpp"
 
@@ -34,13 +35,15 @@ std::vector<shared_array> by_kernel(const work& w) {
     if (w.runs) resources.counters("")->of(w.node.name)->runs = *w.runs;
     const tn::type_list in(w.inputs.data(), static_cast<int>(w.inputs.size()));
     const tn::type_list out(w.outputs.data(), static_cast<int>(w.outputs.size()));
+    const body_evaluator bodies(w.shaken);
     const tn::kernel_pointer k = w.node.op->cpu({.node = w.node,
                                                  .attrs = w.attributes,
                                                  .inputs = in,
                                                  .outputs = out,
                                                  .threads = 1,
                                                  .resources = &resources,
-                                                 .graph_seed = w.graph_seed});
+                                                 .graph_seed = w.graph_seed,
+                                                 .bodies = &bodies});
     std::vector<shared_array> results;
     std::vector<const void*> from;
     std::vector<void*> to;

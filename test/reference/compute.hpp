@@ -15,6 +15,7 @@ struct work {
     std::vector<shared_array> values;
     std::uint64_t graph_seed = 0;
     std::uint64_t* runs = nullptr;
+    noise shaken{}; ///< what bodies of control flow are run with
 };
 
 /// The outputs, as their op's CPU kernel computes them on one thread; views, constants, simple instructions and what chooses

@@ -254,7 +254,7 @@ private:
 
     // Its inputs' types are those of their values, which may be others than where it is evaluated for somebody else.
     template <class Input> work work_of(const tn::node& n, bool& exact, const Input& value_of) {
-        work w{n, {}, {}, {}, {}, seed_, nullptr};
+        work w{n, {}, {}, {}, {}, seed_, nullptr, shaken_};
         for (std::size_t i = 0; i < n.inputs.size(); ++i) {
             const result in = value_of(i);
             w.inputs.push_back(in.value ? in.value->type() : sizes_.of(n.inputs[i]));

@@ -16,13 +16,6 @@
 
 namespace reference {
 
-struct noise {
-    double units = 0; ///< of rounding; 0: none
-    std::uint64_t seed = 1;
-    /// Real functions (exp, sin, ..) are another library's, as on a GPU: what they give is not exact either.
-    bool other_functions = false;
-};
-
 outcome evaluate(const request& r, const state& before, std::uint64_t graph_seed, const noise& shaken = {});
 
 /// What the state is after a step that ended so.

@@ -19,6 +19,14 @@ namespace reference {
 
 using shared_array = std::shared_ptr<const tenon::any_array>;
 
+/// See evaluate().
+struct noise {
+    double units = 0; ///< of rounding; 0: none
+    std::uint64_t seed = 1;
+    /// Real functions (exp, sin, ..) are another library's, as on a GPU: what they give is not exact either.
+    bool other_functions = false;
+};
+
 struct request {
     std::vector<tenon::fed_value> feeds;
     std::vector<tenon::any_tensor> fetches;
