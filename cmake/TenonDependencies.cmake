@@ -97,20 +97,25 @@ foreach(package IN ITEMS PNG JPEG)
     endif()
 endforeach()
 
+# tenon_links(HAS LIBRARY PROGRAM)   sets HAS to whether PROGRAM can be linked with LIBRARY
+include(CheckCXXSourceCompiles)
+function(tenon_links has library program)
+    set(CMAKE_REQUIRED_LIBRARIES ${library})
+    set(CMAKE_CXX_STANDARD 20)
+    string(REPLACE "_HAS_" "_LINKS_" links ${has})
+    check_cxx_source_compiles("${program}" ${links})
+    set(${has} ${${links}} PARENT_SCOPE)
+endfunction()
+
 # The same of regular expressions. RE2 speaks in strings of a C++ standard library, which must be the one used here.
 set(TENON_HAS_RE2 OFF)
 if(TENON_WITH_RE2)
     find_package(RE2 QUIET)
     if(TARGET RE2::RE2)
-        include(CheckCXXSourceCompiles)
-        set(CMAKE_REQUIRED_LIBRARIES RE2::RE2)
-        check_cxx_source_compiles("
+        tenon_links(TENON_HAS_RE2 RE2::RE2 "
             #include <string>
             #include <re2/re2.h>
-            int main() { std::string text; return RE2::GlobalReplace(&text, text, text); }"
-            TENON_LINKS_RE2)
-        unset(CMAKE_REQUIRED_LIBRARIES)
-        set(TENON_HAS_RE2 ${TENON_LINKS_RE2})
+            int main() { std::string text; return RE2::GlobalReplace(&text, text, text); }")
     endif()
 endif()
 
@@ -123,19 +128,12 @@ if(TENON_WITH_ARROW)
         find_package(ArrowParquet REQUIRED)
     endif()
     if(TARGET ArrowParquet::ArrowParquet)
-        include(CheckCXXSourceCompiles)
-        set(CMAKE_REQUIRED_LIBRARIES ArrowParquet::ArrowParquet)
-        set(CMAKE_CXX_STANDARD 20)
-        check_cxx_source_compiles("
+        tenon_links(TENON_HAS_ARROW ArrowParquet::ArrowParquet "
             #include <arrow/memory_pool.h>
             #include <parquet/properties.h>
             int main() {
                 return arrow::default_memory_pool()->backend_name().empty() + parquet::default_reader_properties().is_buffered_stream_enabled();
-            }"
-            TENON_LINKS_ARROW)
-        unset(CMAKE_REQUIRED_LIBRARIES)
-        unset(CMAKE_CXX_STANDARD)
-        set(TENON_HAS_ARROW ${TENON_LINKS_ARROW})
+            }")
         set(TENON_Arrow_ORIGIN "${ArrowParquet_VERSION}")
     endif()
 endif()

@@ -8,28 +8,25 @@ option(TENON_HEADER_ONLY_TESTS "Link tests and examples to tenon::header_only" O
 option(TENON_WERROR "Treat warnings in Tenon's own code as errors" OFF)
 option(TENON_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
 
-set(TENON_WITH_ONEDNN AUTO CACHE STRING
-    "Use oneDNN for matrix products and convolutions: AUTO (when found), ON (find or fetch), OFF")
-set_property(CACHE TENON_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
-set(tenon_with_cuda OFF)
+# tenon_auto_option(NAME DEFAULT WORDS)   AUTO, ON or OFF
+function(tenon_auto_option name default words)
+    set(${name} ${default} CACHE STRING "${words}")
+    set_property(CACHE ${name} PROPERTY STRINGS AUTO ON OFF)
+endfunction()
+set(tenon_auto_alone OFF) # what a project that takes Tenon in asks for, if it wants that
 if(PROJECT_IS_TOP_LEVEL)
-    set(tenon_with_cuda AUTO)
+    set(tenon_auto_alone AUTO)
 endif()
-set(TENON_WITH_CUDA ${tenon_with_cuda} CACHE STRING
+tenon_auto_option(TENON_WITH_ONEDNN AUTO
+    "Use oneDNN for matrix products and convolutions: AUTO (when found), ON (find or fetch), OFF")
+tenon_auto_option(TENON_WITH_CUDA ${tenon_auto_alone}
     "Build tenon::cuda: the machine's NVIDIA GPUs (CUDA Toolkit 13): AUTO (where there is a GPU and the toolkit), ON, OFF")
-set_property(CACHE TENON_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_WITH_HTTPLIB "Servers tell by HTTP how they are, with cpp-httplib, where it is found" ON)
-set(tenon_with_mpi OFF)
-if(PROJECT_IS_TOP_LEVEL)
-    set(tenon_with_mpi AUTO)
-endif()
-set(TENON_WITH_MPI ${tenon_with_mpi} CACHE STRING
+tenon_auto_option(TENON_WITH_MPI ${tenon_auto_alone}
     "Build tenon::mpi: collectives of processes that mpirun started: AUTO (when MPI is found), ON, OFF")
-set_property(CACHE TENON_WITH_MPI PROPERTY STRINGS AUTO ON OFF)
-set(TENON_WITH_ARROW ${tenon_with_mpi} CACHE STRING
+tenon_auto_option(TENON_WITH_ARROW ${tenon_auto_alone}
     "Build tenon::arrow: Parquet and Arrow files as data sets (Apache Arrow): AUTO (when found), ON, OFF")
-set_property(CACHE TENON_WITH_ARROW PROPERTY STRINGS AUTO ON OFF)
 set(TENON_ARROW_ROOT "" CACHE PATH "A folder with Arrow's include/ and libraries, such as that of Python's pyarrow (empty: find its packages)")
 option(TENON_WITH_LIBXSMM "Small products of matrices by libxsmm, where it is found" ON)
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
