@@ -154,7 +154,7 @@ inline any_tensor ctc_loss_of_functions(const any_tensor& logits, const any_tens
         take_along_axis(p, add(expand_dims(states, {1}), expand_dims(multiply(steps, 0), {0, 2})), 2);
     const any_tensor first = // in the blank before all labels
         broadcast_like(multiply(cast(greater(arange_like(states, whole, 1), 0), real), none), states);
-    const any_tensor last = scan(
+    const any_tensor last = untyped::scan(
         [&](const std::vector<any_tensor>& c, const std::vector<any_tensor>& x) {
             const any_tensor from =
                 logaddexp(logaddexp(c[0], later(c[0], 1, none)), select(skips, later(c[0], 2, none), none));
