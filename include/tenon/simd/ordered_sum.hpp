@@ -17,10 +17,19 @@ void ordered_sum(element_type element, const std::vector<const void*>& from, con
                  void* to, std::int64_t n);
 
 namespace detail {
-/// The same of `count` arrays of floats or doubles, at least one, without factors. The first lines of as many others, `next`, are fetched into
-/// the cache meanwhile.
-void add_in_order(const float* const* from, const float* const* next, int count, float* to, std::int64_t n);
-void add_in_order(const double* const* from, const double* const* next, int count, double* to, std::int64_t n);
+/// Rows of `n` elements that lie anywhere in x, by indices of 32 or, where `is_long`, of 64 bits.
+template <class T> struct scattered_rows {
+    const T* x;
+    const void* indices;
+    bool is_long;
+    std::int64_t n;
+};
+/// Rows `first`, first + 1, .. of as many as `count`, added in order and, where `onto`, to what is there. The first lines of those which follow
+/// the last by `ahead` are fetched into the cache meanwhile; 0: of none.
+void add_rows(const scattered_rows<float>& rows, std::int64_t first, std::int64_t count, std::int64_t ahead, bool onto,
+              float* to);
+void add_rows(const scattered_rows<double>& rows, std::int64_t first, std::int64_t count, std::int64_t ahead, bool onto,
+              double* to);
 } // namespace detail
 
 } // namespace tenon

@@ -23,13 +23,22 @@ void add_floats_in_order(const std::vector<const void*>& from, const std::vector
     else TENON_SIMD_BEST(add_in_order<T, true>)(typed.data(), factors.data(), count, static_cast<T*>(to), n);
 }
 
-TENON_INLINE void add_in_order(const float* const* from, const float* const* next, int count, float* to,
-                               std::int64_t n) {
-    TENON_SIMD_BEST(add_and_fetch<float>)(from, next, count, to, n);
+template <class T>
+void add_rows_of(const scattered_rows<T>& rows, std::int64_t first, std::int64_t count, std::int64_t ahead, bool onto,
+                 T* to) {
+    const auto add = [&]<class I>(const I* indices) {
+        TENON_SIMD_BEST(add_rows<T, I>)(rows.x, indices + first, count, ahead, onto, rows.n, to);
+    };
+    if (rows.is_long) add(static_cast<const std::int64_t*>(rows.indices));
+    else add(static_cast<const std::int32_t*>(rows.indices));
 }
-TENON_INLINE void add_in_order(const double* const* from, const double* const* next, int count, double* to,
-                               std::int64_t n) {
-    TENON_SIMD_BEST(add_and_fetch<double>)(from, next, count, to, n);
+TENON_INLINE void add_rows(const scattered_rows<float>& rows, std::int64_t first, std::int64_t count,
+                           std::int64_t ahead, bool onto, float* to) {
+    add_rows_of(rows, first, count, ahead, onto, to);
+}
+TENON_INLINE void add_rows(const scattered_rows<double>& rows, std::int64_t first, std::int64_t count,
+                           std::int64_t ahead, bool onto, double* to) {
+    add_rows_of(rows, first, count, ahead, onto, to);
 }
 
 } // namespace detail

@@ -109,21 +109,10 @@ public:
 
 private:
     void sum(const kernel_run& r, std::int64_t first, bool has_next, T* to) const {
-        constexpr int most = 64;
-        const auto row = [&](std::int64_t i) { return r.input<T>(0) + l_.index(r.in[1], first + i) * l_.inner; };
-        const T *rows[most], *next[most];
-        for (std::int64_t i = 0; i < rows_;) {
-            int n = 0;
-            if (i > 0) {
-                rows[n] = next[n] = to;
-                ++n;
-            }
-            for (; n < most && i < rows_; ++n, ++i) {
-                rows[n] = row(i);
-                next[n] = has_next ? row(rows_ + i) : rows[n];
-            }
-            add_in_order(rows, next, n, to, l_.inner);
-        }
+        constexpr std::int64_t most = 64; // at a time
+        const scattered_rows<T> rows{r.input<T>(0), r.in[1], l_.indices.element == element_type::int64, l_.inner};
+        for (std::int64_t i = 0; i < rows_; i += most)
+            add_rows(rows, first + i, std::min(most, rows_ - i), has_next ? rows_ : 0, i > 0, to);
         if (!a_.mean) return;
         for (std::int64_t k = 0; k < l_.inner; ++k) to[k] /= static_cast<T>(rows_);
     }
@@ -192,8 +181,8 @@ public:
         auto* out = r.output<std::byte>(0);
         const std::size_t row_bytes = static_cast<std::size_t>(inner_) * bytes_;
         const auto rows = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-                if (equal.is_first(i)) sum(equal, i, in, out, row_bytes);
+            for (std::int64_t i = begin; i < end; ++i) // what is alone in its place is there
+                if ((in != out || equal.after(i) >= 0) && equal.is_first(i)) sum(equal, i, in, out, row_bytes);
         };
         if (r.pool) r.pool->parallel_for(indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes + 8), rows);
         else rows(0, indices_.count);
