@@ -1,18 +1,15 @@
 #pragma once
 
-#include <cstdio>
-
 #include <tenon/core/error.hpp>
 #include <tenon/core/number.hpp>
+#include <tenon/core/text/number_text.hpp>
 
 namespace tenon {
 
 TENON_INLINE std::string to_string(const number& n) {
     if (!n.is_real())
         return n.as_double() < 0 ? std::to_string(n.to<std::int64_t>()) : std::to_string(n.to<std::uint64_t>());
-    char text[32];
-    std::snprintf(text, sizeof text, "%.15g", n.as_double());
-    return text;
+    return detail::text_of_number(n.as_double(), 15);
 }
 
 namespace detail {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <net/http/status/metrics_writer.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/resources/queue.hpp>
 
 namespace tenon::net {
@@ -32,9 +32,7 @@ public:
         std::uint64_t count = 0;
         for (std::size_t i = 0; i <= N; ++i) {
             count += within[i];
-            char bound[32] = "+Inf";
-            if (i < N) std::snprintf(bound, sizeof bound, "%g", bounds[i]);
-            add({{"le", bound}}, count, "_bucket");
+            add({{"le", i < N ? tenon::detail::text_of_number(bounds[i], 6) : "+Inf"}}, count, "_bucket");
         }
         add({}, sum, "_sum");
         add({}, count, "_count");

@@ -4,7 +4,11 @@
 #include <limits>
 #include <string>
 
+#include <tenon/core/number.hpp>
 #include <tenon/core/text/number_text.hpp>
+#include <tenon/io/json/json_parse.hpp>
+
+#include "comma_locale.hpp"
 
 namespace tn = tenon;
 using tn::detail::text_of_number;
@@ -19,4 +23,21 @@ TEST_CASE("numbers as text have the fewest digits that are read as the same numb
     for (const double d : {1.0 / 3, 5e-324, 1.7976931348623157e308, 123456789.125, -6.02214076e23})
         CHECK(std::strtod(text_of_number(d).c_str(), nullptr) == d);
     for (const float f : {1.0f / 3, 1e-45f, 3.4028235e38f}) CHECK(std::strtof(text_of_number(f).c_str(), nullptr) == f);
+}
+
+TEST_CASE("numbers as text, and text as numbers, have a point where the user's language has a comma") {
+    const comma_locale here;
+    if (!here.is_there) {
+        MESSAGE("skipped: there is no localedef that makes de_DE");
+        return;
+    }
+    CHECK(text_of_number(0.25) == "0.25");
+    CHECK(text_of_number(2.5f) == "2.5");
+    CHECK(text_of_number(0.0001, 6) == "0.0001");
+    CHECK(text_of_number(1.0 / 3, 4) == "0.3333");
+    CHECK(tn::to_string(tn::number(0.5)) == "0.5");
+    const std::string text = "2.75", json = "1.5";
+    CHECK(tn::detail::read_double(text.data(), text.data() + text.size()) == 2.75);
+    CHECK(tn::detail::read_float(text.data(), text.data() + text.size()) == 2.75f);
+    CHECK(tn::detail::parse_json(json, "a test").described() == "the number 1.5");
 }

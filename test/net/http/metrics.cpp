@@ -9,6 +9,8 @@
 
 #include <net/http/status/metrics.hpp>
 
+#include "comma_locale.hpp"
+
 // Read back as Prometheus reads it: a parser that knows the format, and nothing of who wrote it.
 
 using namespace tenon::net;
@@ -187,4 +189,10 @@ TEST_CASE("metrics: names that cannot be told apart, are no text or are too many
     CHECK(p.wrong == "");
     CHECK(p.series.at("tenon_series_left_out") == 10);
     CHECK(p.series.size() < most_series + 100);
+}
+
+TEST_CASE("metrics have a decimal point, whatever the server's language") {
+    const std::string as_ever = metrics_text(some_task(), {});
+    const comma_locale here;
+    if (here.is_there) CHECK(metrics_text(some_task(), {}) == as_ever);
 }

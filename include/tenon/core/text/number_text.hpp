@@ -17,6 +17,8 @@ double read_double(const char* begin, const char* end);
 /// (std::to_string makes 0.000000 of what is small; test/layout finds it).
 std::string text_of_number(float v);
 std::string text_of_number(double v);
+/// v with so many digits at most, at most 17, as printf's "%.*g" has it where the decimal point is one.
+std::string text_of_number(double v, int digits);
 
 } // namespace tenon::detail
 

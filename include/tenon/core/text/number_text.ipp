@@ -46,4 +46,9 @@ template <class T> std::string shortest_text(T v) {
 TENON_INLINE std::string text_of_number(float v) { return shortest_text(v); }
 TENON_INLINE std::string text_of_number(double v) { return shortest_text(v); }
 
+TENON_INLINE std::string text_of_number(double v, int digits) {
+    char text[32];
+    return std::string(text, std::to_chars(text, text + sizeof text, v, std::chars_format::general, digits).ptr);
+}
+
 } // namespace tenon::detail

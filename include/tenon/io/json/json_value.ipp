@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/io/json/json_value.hpp>
 
 namespace tenon::detail {
@@ -32,11 +32,7 @@ TENON_INLINE std::string json_value::described() const {
     if (const bool* b = get<bool>()) return *b ? "true" : "false";
     if (const auto* i = get<std::int64_t>()) return std::to_string(*i);
     if (const auto* u = get<std::uint64_t>()) return std::to_string(*u);
-    if (const auto* d = get<double>()) {
-        char digits[32];
-        std::snprintf(digits, sizeof digits, "%g", *d);
-        return std::string("the number ") + digits;
-    }
+    if (const auto* d = get<double>()) return "the number " + text_of_number(*d, 6);
     if (const auto* s = get<std::string>())
         return "the text \"" + (s->size() > 40 ? s->substr(0, 40) + "..." : *s) + "\"";
     return get<list>() ? "a list" : "an object";

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdio>
 #include <initializer_list>
 #include <map>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/add_node.hpp>
 #include <tenon/io/files/file.hpp>
 #include <tenon/io/json/json_parse.hpp>
@@ -32,9 +32,7 @@ inline void append_timed(std::string& text, const tape& t) {
         text += ' ';
         text += name_of(i.type);
         if (i.op == opcode::literal) {
-            char digits[32];
-            std::snprintf(digits, sizeof digits, " %.9g", i.literal().as_double());
-            text += digits;
+            text += ' ' + tenon::detail::text_of_number(i.literal().as_double(), 9);
         } else if (info_of(i.op).group == opcode_group::source) text += ' ' + std::to_string(i.a);
         else
             for (int k = 0; k < register_operands(i); ++k) text += ' ' + std::to_string(operand_of(i, k));
