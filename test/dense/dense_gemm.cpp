@@ -3,8 +3,15 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
@@ -296,3 +303,36 @@ TEST_CASE("libxsmm's products of many sizes: what is compiled for them ends some
     gemm_description d{.m = 63, .n = 70, .k = 3};
     check_product<float>(d);
 }
+
+#if defined(__linux__)
+TEST_CASE("where written code may not run, products are computed without") {
+    std::vector<gemm_description> all;
+    for (const element_type e : {element_type::float32, element_type::float64})
+        for (const std::int64_t n : {4, 16, 70}) all.push_back({.m = n, .n = n, .k = n, .element = e});
+    const auto good = [](const gemm_description& d, auto zero) {
+        using T = decltype(zero);
+        const auto size = sizes_of(d);
+        const auto a = random_numbers<T>(size.a, 1), b = random_numbers<T>(size.b, 2),
+                   none = random_numbers<T>(size.c, 4);
+        std::vector<T> c(static_cast<std::size_t>(size.c));
+        gemm(d).run(a.data(), b.data(), nullptr, c.data(), nullptr);
+        return worst_error(c, naive(d, a, b, none, none)) <= allowed<T>() * static_cast<double>(d.k + 2);
+    };
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        constexpr int refuse = 65; // PR_SET_MDWE, of Linux 6.3
+        if (::prctl(refuse, 1, 0, 0, 0) != 0) ::_exit(0);
+        bool well = true;
+        for (const gemm_description& d : all)
+            well = well && (d.element == element_type::float32 ? good(d, 0.0f) : good(d, 0.0)) &&
+                   gemm(d).chosen() == backend::eigen;
+        ::_exit(well ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(tenon::dense::detail::is_executable(reinterpret_cast<const void*>(&std::abort)));
+    CHECK_FALSE(tenon::dense::detail::is_executable(all.data()));
+}
+#endif

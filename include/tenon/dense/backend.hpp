@@ -30,6 +30,14 @@ enum class epilogue : std::uint8_t { none, bias, relu, bias_relu };
 constexpr bool adds_bias(epilogue e) noexcept { return e == epilogue::bias || e == epilogue::bias_relu; }
 constexpr bool clips(epilogue e) noexcept { return e == epilogue::relu || e == epilogue::bias_relu; }
 
+namespace detail {
+/// Whether code that was written into memory may run here, as oneDNN and libxsmm need. Systems that are made safe refuse it (SELinux's
+/// execmem, prctl's PR_SET_MDWE): then Eigen computes.
+bool may_run_written_code() noexcept;
+/// Whether what lies there may be run: where memory ends libxsmm gives code that may not.
+bool is_executable(const void* at) noexcept;
+} // namespace detail
+
 } // namespace tenon::dense
 
 #if TENON_HEADER_ONLY

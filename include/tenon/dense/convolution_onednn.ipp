@@ -266,7 +266,7 @@ private:
 
 TENON_INLINE std::unique_ptr<convolution_implementation> make_onednn_convolution(convolution_product which,
                                                                                  const convolution_description& d) {
-    if (d.element != element_type::float32 || d.batch == 0) return nullptr;
+    if (d.element != element_type::float32 || d.batch == 0 || !may_run_written_code()) return nullptr;
     auto made = std::make_unique<onednn_convolution>(which, d);
     if (!made->usable()) return nullptr;
     return made;

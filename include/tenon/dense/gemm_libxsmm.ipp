@@ -44,6 +44,7 @@ public:
         if constexpr (std::is_same_v<T, float>)
             made = libxsmm_smmdispatch(n, m, k, &n, &a_stride, &n, &alpha, &beta, &flags, &prefetch);
         else made = libxsmm_dmmdispatch(n, m, k, &n, &a_stride, &n, &alpha, &beta, &flags, &prefetch);
+        if (!made || !is_executable(reinterpret_cast<const void*>(made))) return nullptr; // for want of memory, perhaps
         return known.emplace(key, made).first->second;
     }
 };
@@ -102,7 +103,7 @@ private:
 };
 
 TENON_INLINE std::unique_ptr<gemm_implementation> make_libxsmm_gemm(const gemm_description& d) {
-    if (d.transpose_b && d.n * d.k > most_turned) return nullptr;
+    if (!may_run_written_code() || (d.transpose_b && d.n * d.k > most_turned)) return nullptr;
     if (d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0 || d.scale != 1.0) return nullptr;
     if (std::max({d.m, d.n, d.k}) > std::numeric_limits<int>::max()) return nullptr;
     const auto made = [&](auto of) -> std::unique_ptr<gemm_implementation> {
