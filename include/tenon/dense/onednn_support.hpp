@@ -56,6 +56,10 @@ private:
 
 inline void require(dnnl_status_t status, const char* call) {
     if (status == dnnl_out_of_memory) throw std::bad_alloc();
+    if (status == dnnl_runtime_error)
+        throw resource_exhausted_error(std::string("oneDNN: ") + call +
+                                       " failed: the system gives no memory for the code that it writes (see ulimit -v "
+                                       "and vm.max_map_count)");
     if (status != dnnl_success) {
         throw internal_error(std::string("oneDNN: ") + call + " failed with status " + std::to_string(status));
     }
