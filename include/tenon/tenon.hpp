@@ -58,7 +58,9 @@
 #include <tenon/ops/linear/convolution.hpp>           // conv2d
 #include <tenon/ops/linear/pooling.hpp>               // max_pool, average_pool
 #include <tenon/ops/linear/windows.hpp>               // both in one dimension and in three
+#include <tenon/ops/linear/pool_places.hpp>           // where the largest of each window lies
 #include <tenon/ops/rows/softmax.hpp>                 // softmax and the cross entropies
+#include <tenon/ops/rows/categorical.hpp>             // classes drawn by their probabilities
 #include <tenon/ops/rows/ctc.hpp>                     // the loss of sequences that are not aligned with time
 #include <tenon/ops/rows/normalization.hpp>           // layer normalisation
 #include <tenon/ops/rows/attention.hpp>               // scaled dot-product attention, in blocks

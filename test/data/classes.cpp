@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <messages.hpp>
 #include <tenon/core/array/array.hpp>
 #include <tenon/data/classes.hpp>
 #include <tenon/data/from.hpp>
+#include <tenon/data/minibatches.hpp>
 #include <tenon/data/take_while.hpp>
 
 namespace tn = tenon;
@@ -49,6 +51,13 @@ TEST_CASE("rows of an array at places") {
     CHECK(tn::data::rows_at(a.untyped(), places) == tn::array<float>{{5, 6}, {1, 2}, {5, 6}}.untyped());
     const tn::array<std::string> texts{"a", "b", "c"};
     CHECK(tn::data::rows_at(texts.untyped(), places) == tn::array<std::string>{"c", "a", "c"}.untyped());
+    const auto typed = tn::data::rows_at(a, places);
+    static_assert(std::is_same_v<decltype(typed), const tn::array<float>>);
+    CHECK(typed.untyped() == tn::data::rows_at(a.untyped(), places));
+    tn::array<float, tn::shape<3, 2>> sized;
+    static_assert(std::is_same_v<decltype(tn::data::rows_at(sized, places)), tn::array<float, tn::shape<tn::dyn, 2>>>);
+    const tn::minibatches batches({.size = 2}, tn::data::rows_at(sized, places)); // a type that it takes
+    CHECK(batches.size() == 2);
     CHECK(message_of<tn::out_of_range_error>([&] { tn::data::rows_at(a.untyped(), beyond); }) ==
           "rows_at: there is no row 3; there are 3");
 }

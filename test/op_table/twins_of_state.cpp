@@ -64,6 +64,7 @@ TEST_CASE("typed and untyped: control, constants and random numbers") {
     t.same("random_bernoulli_like", random_bernoulli_like(x, 0.5, 7), untyped::random_bernoulli_like(x, 0.5, 7));
     t.same("dropout", dropout(x, 0.5, 7), untyped::dropout(x, 0.5, 7));
     t.same("dropout", dropout(x, 0.5, training, 7), untyped::dropout(x, 0.5, training, 7));
+    t.same("random_categorical", random_categorical(x, 7), untyped::random_categorical(x, 7));
 }
 
 TEST_CASE("typed and untyped: variables and gradients") {

@@ -179,8 +179,12 @@ TEST_CASE("typed and untyped: convolutions and pools in one dimension and in thr
     t.same("average_pool1d", average_pool1d<3, 1, same>(line), untyped::average_pool1d(line, {3, 1, same}));
     t.same("max_pool3d", max_pool3d<2>(volume), untyped::max_pool3d(volume, {2}));
     t.same("average_pool3d", average_pool3d<2, 1>(volume), untyped::average_pool3d(volume, {2, 1}));
+    t.same_parts("max_pool1d_with_indices", max_pool1d_with_indices<2>(line),
+                 untyped::max_pool1d_with_indices(line, {2}));
     t.same_parts("max_pool2d_with_indices", max_pool2d_with_indices<2>(image),
                  untyped::max_pool2d_with_indices(image, {2, 2}));
+    t.same_parts("max_pool3d_with_indices", max_pool3d_with_indices<2>(volume),
+                 untyped::max_pool3d_with_indices(volume, {2}));
 }
 
 TEST_CASE("typed and untyped: layers") {

@@ -35,6 +35,15 @@ std::vector<std::int64_t> weighted_places(std::span<const double> weights, std::
 
 /// The rows of an array at these places, in their order, in memory of their own. out_of_range_error, naming the place.
 any_array rows_at(const any_array& rows, std::span<const std::int64_t> places);
+/// The same of an array whose type is known: its element type, and its sizes but for the first.
+template <class A>
+    requires requires(const A& a) {
+        a.untyped();
+        a.slice(0, 0).copy();
+    }
+auto rows_at(const A& rows, std::span<const std::int64_t> places) {
+    return decltype(rows.slice(0, 0).copy())(rows_at(rows.untyped(), places));
+}
 
 } // namespace tenon::data
 

@@ -9,6 +9,7 @@
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/linear/pool_places.hpp>
 #include <tenon/ops/linear/windows.hpp>
 #include <tenon/runtime/session/session.hpp>
 
@@ -261,6 +262,52 @@ TEST_CASE("max_pool2d_with_indices: places are where the values are") {
         CHECK((row >= top && row < top + 3 && column >= left && column < left + 3));
         CHECK(element<float>(got[0], i) == element<float>(image, (b * 30 + place) * 3 + c));
     }
+}
+
+TEST_CASE("places in lines and volumes: of equal elements the first, and the gradient goes there") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<batch, 4, 5, 3, 2>>("x");
+    constexpr pool3d_options wide{.window = 2, .stride = {2, 1, 2}, .padding = pad_volume(1, 0, 1), .ceil_mode = true};
+    const auto [values, places] = max_pool3d_with_indices<wide>(x);
+    static_assert(std::is_same_v<decltype(places), const tensor<std::int64_t, shape<batch, 3, 4, 2, 2>>>);
+    const auto line = placeholder<float, shape<batch, 7, 2>>("line");
+    const auto [most, at] = max_pool1d_with_indices<pool1d_options{.window = 3, .stride = 2, .ceil_mode = true}>(line);
+    const auto [slope] = gradients(sum(max_pool3d<wide>(x)), x);
+    array<float> volume(extents{2, 4, 5, 3, 2}), lines(extents{2, 7, 2});
+    for (std::int64_t i = 0; i < volume.size(); ++i)
+        volume.data()[i] = static_cast<float>(i * 7 % 5 % 3); // many are equal
+    for (std::int64_t i = 0; i < lines.size(); ++i) lines.data()[i] = static_cast<float>(i * 7 % 5 % 3);
+    session s;
+    const auto [v, p, d] = s.run(feed(x, volume), values, places, slope);
+    REQUIRE(v.extents() == extents(2, 3, 4, 2, 2));
+    array<float> flowing(volume.extents());
+    for (int b = 0; b < 2; ++b)
+        for (int i = 0; i < 3; ++i)
+            for (int j = 0; j < 4; ++j)
+                for (int k = 0; k < 2; ++k)
+                    for (int c = 0; c < 2; ++c) {
+                        int best[] = {-1, 0, 0};
+                        for (int z = std::max(2 * i - 1, 0); z < std::min(2 * i + 1, 4); ++z)
+                            for (int row = j; row < j + 2; ++row)
+                                for (int column = std::max(2 * k - 1, 0); column < std::min(2 * k + 1, 3); ++column)
+                                    if (best[0] < 0 ||
+                                        volume(b, z, row, column, c) > volume(b, best[0], best[1], best[2], c))
+                                        best[0] = z, best[1] = row, best[2] = column;
+                        CHECK(v(b, i, j, k, c) == volume(b, best[0], best[1], best[2], c));
+                        CHECK(p(b, i, j, k, c) == (best[0] * 5 + best[1]) * 3 + best[2]);
+                        flowing(b, best[0], best[1], best[2], c) += 1;
+                    }
+    CHECK(d.untyped() == flowing.untyped());
+    const auto [m, a] = s.run(feed(line, lines), most, at);
+    for (int b = 0; b < 2; ++b)
+        for (int i = 0; i < 3; ++i)
+            for (int c = 0; c < 2; ++c) {
+                int best = 2 * i;
+                for (int l = 2 * i; l < std::min(2 * i + 3, 7); ++l)
+                    if (lines(b, l, c) > lines(b, best, c)) best = l;
+                CHECK(m(b, i, c) == lines(b, best, c));
+                CHECK(a(b, i, c) == best);
+            }
 }
 
 TEST_CASE("convolutions and pools in one and three dimensions: gradients") {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tuple>
 #include <vector>
 
 #include <tenon/ops/linear/convolution.hpp>
@@ -205,8 +204,6 @@ any_tensor max_pool1d(const any_tensor& x, const pool1d_options& o);
 any_tensor average_pool1d(const any_tensor& x, const pool1d_options& o);
 any_tensor max_pool3d(const any_tensor& x, const pool3d_options& o);
 any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o);
-/// The values, and their places.
-std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o);
 } // namespace untyped
 
 // A function of x, or of x and w, that a rule judges by options, here, so that the complaint is short; its twin makes the result.
@@ -324,85 +321,16 @@ auto average_pool3d(const X& x, called_from here = caller()) {
 #undef TENON_OF_ONE
 #undef TENON_OF_TWO
 
-/// (values, places) as std::tuple: max_pool2d(x), and where each of its elements lies in its image, int64: row * width + column. Of equal
-/// largest elements it is the first. A gradient flows to the values.
-template <pool2d_options Options, OperandOrIllShaped X>
-auto max_pool2d_with_indices(const X& x, called_from here = caller()) {
-    const making made(here);
-    using how = detail::constant_attributes<detail::attributes_of(Options, false)>;
-    using verdict = detail::verdict_of<max_pool2d_op, how, detail::operand_of_t<X>>;
-    static_assert(verdict::agree, "tenon: shapes do not agree");
-    if constexpr (!verdict::fits) return std::tuple<ill_shaped, ill_shaped>{};
-    else {
-        const std::vector<any_tensor> both = untyped::max_pool2d_with_indices(detail::as_tensor(x), Options);
-        return std::tuple(
-            detail::op_result_t<max_pool2d_op, how, 0, void, detail::operand_of_t<X>>::unchecked(both[0]),
-            detail::op_result_t<max_pool2d_op, how, 0, std::int64_t, detail::operand_of_t<X>>::unchecked(both[1]));
-    }
-}
-template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
-auto max_pool2d_with_indices(const X& x, called_from here = caller()) {
-    const making made(here);
-    return max_pool2d_with_indices<pool2d_options{Window, Stride, Padding}>(x);
-}
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_windows)
 
-#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/add_n.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/scan.hpp>
+#include <tenon/ops/linear/windows.inl>
 #include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/shape/reshape.hpp>
 
 namespace tenon {
-
-namespace detail {
-
-// x in these sizes: numbers, or reshape_op's deduced and copied(axis); `called`: the name of what is deduced.
-inline any_tensor in_sizes(const any_tensor& x, std::initializer_list<std::int64_t> sizes, const extent& called = {}) {
-    reshape_op::attributes a;
-    for (const std::int64_t s : sizes) {
-        a.sizes.push_back(s);
-        a.declared.push_back(s == reshape_op::deduced ? called : extent{});
-    }
-    return tenon::add<reshape_op>(a, {x});
-}
-// One plane of w.
-inline any_tensor plane(const any_tensor& w, std::int64_t p) {
-    return untyped::squeeze(untyped::slice(w, {range{p, p + 1}}), {0});
-}
-// Images [n, ..] of volumes [batch, depth, ..].
-inline any_tensor as_images(const any_tensor& x) {
-    constexpr auto copied = reshape_op::copied;
-    return in_sizes(x, {reshape_op::deduced, copied(2), copied(3), copied(4)});
-}
-inline any_tensor as_volumes(const any_tensor& x, const extent& batch, const extent& depth) {
-    constexpr auto copied = reshape_op::copied;
-    // One of the two is a number.
-    const bool says_depth = depth.is_number();
-    return in_sizes(x,
-                    {says_depth ? reshape_op::deduced : batch.size, says_depth ? depth.size : reshape_op::deduced,
-                     copied(1), copied(2), copied(3)},
-                    says_depth ? batch : depth);
-}
-
-template <class Pool>
-any_tensor pool_volume(const any_tensor& x, const pool3d_options& o, bool average, const extents& result) {
-    constexpr auto copied = reshape_op::copied;
-    const extents e = x.extents();
-    // Both the largest and the mean of a window are those of its columns through the depth.
-    const any_tensor lines = in_sizes(x, {copied(0), copied(1), reshape_op::deduced, copied(4)});
-    const any_tensor deep = tenon::add<Pool>(depth_of(o, average), {lines});
-    const any_tensor images = in_sizes(deep, {reshape_op::deduced, e[2].size, e[3].size, copied(3)});
-    return as_volumes(tenon::add<Pool>(plane_of(o, average), {images}), e[0], result[1]);
-}
-
-} // namespace detail
 
 namespace untyped {
 
@@ -477,18 +405,6 @@ TENON_INLINE any_tensor conv3d_transpose(const any_tensor& x, const any_tensor& 
     }
     const std::int64_t front = detail::depth_of(o).padding_of(planes, depths).before;
     return slice(add_n(parts), {range{}, range{front, front + planes}});
-}
-
-TENON_INLINE std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o) {
-    const any_tensor y = max_pool2d(x, o);
-    // Places as numbers that pools pick, which double holds exactly.
-    const auto exact = element_type::float64;
-    const any_tensor wide = cast(x, exact), ones = ones_like(wide);
-    const any_tensor columns = cumsum(ones, 2, {.exclusive = true}), rows = cumsum(ones, 1, {.exclusive = true});
-    const any_tensor places = add(multiply(rows, sum(ones, {2}, true)), columns);
-    const any_tensor picked =
-        tenon::add<max_pool2d_pick_op>(detail::attributes_of(o, false), {wide, cast(y, exact), places});
-    return {y, cast(picked, element_type::int64)};
 }
 
 } // namespace untyped
