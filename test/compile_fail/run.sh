@@ -3,23 +3,39 @@
 #
 #   run.sh gcc|clang FILE... -- COMPILER FLAGS...
 #
-# FILE, compiled with TENON_EXPECT_ERROR defined, must fail; without it, it must compile. Comments in FILE:
+# Each mistake is a case, which begins with a line `// case NAME` or `// case NAME: what it is about`, and takes with it what stands
+# before the first of them; a FILE without such lines is one case. Lines that end with `// wrong` are its mistake: compiled with
+# them a case must fail; with those that end with `// right` in their stead it must compile. Where lines cannot be marked so,
+# TENON_EXPECT_ERROR is defined for the mistake. Comments in a case:
 #   // error: <regex>         the output must match it (grep -E); the first of them, in the first line that says
 #                             more than where the compiler is
 #   // error[gcc]: <regex>    the same, for one compiler only; also error[clang]
 #   // lines: N               the first error takes at most N lines of output (12 when not given)
 #   // errors: N              there are N errors in all (1 when not given)
 #
-# Files are compiled together, each in a namespace of its own, and the output is divided by the files that it names. What is not as
-# it must be then is compiled again, alone, and that decides; so is a file that includes others of its folder. With
-# TENON_COMPILE_ALONE=1 in the environment all are.
+# Cases are compiled together, each in a namespace of its own, and the output is divided by the files that it names: FILE.NAME.cpp
+# for a case. What is not as it must be then is compiled again, alone, and that decides; so is a file that includes others of its
+# folder. With TENON_COMPILE_ALONE=1 in the environment all are.
 set -euo pipefail
 
 compiler=$1
 shift
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 files=()
 while [ "$1" != -- ]; do
-    files+=("$1")
+    if grep -q '^// case ' "$1"; then
+        name=${1##*/}
+        awk -v stem="$folder/${name%.cpp}" '
+            /^\/\/ case / { sub(/:$/, "", $3); to = stem "." $3 ".cpp"; printf "%s", shared > to; print to }
+            / \/\/ wrong(:.*)?$/ { $0 = "#ifdef TENON_EXPECT_ERROR\n" $0 "\n#endif" }
+            / \/\/ right(:.*)?$/ { $0 = "#ifndef TENON_EXPECT_ERROR\n" $0 "\n#endif" }
+            to == "" { shared = shared $0 "\n"; next }
+            { print > to }' "$1" >"$folder/cases"
+        while read -r file; do files+=("$file"); done <"$folder/cases"
+    else
+        files+=("$1")
+    fi
     shift
 done
 shift
@@ -90,8 +106,6 @@ for file in "${files[@]}"; do
 done
 [ ${#together[@]} -gt 0 ] || exit $status
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 all=$folder/all.cpp
 {
     grep -hE '^#include <' "${together[@]}" | sort -u

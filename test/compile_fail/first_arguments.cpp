@@ -1,0 +1,243 @@
+// Mistakes of first programs: arguments of functions.
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using images = tn::tensor<float, tn::shape<batch, 784>>;
+
+// case array_in_op: An array is a value, not a node.
+// error[gcc]: In instantiation of .*tenon::operator\*\(
+// error: tenon: an array is no tensor: write constant\(a.copy\(\)\), or feed a placeholder
+auto program(const images& x, const tn::array<float, tn::shape<784>>& a) {
+    return mean(x * a);                      // wrong
+    return mean(x * tn::constant(a.copy())); // right
+}
+
+// case array_in_run: What a run is given beside tensors is fed.
+// error[gcc]: In instantiation of .*run_for
+// error: tenon::session: a run takes tensors and operations, and feed\(x, value\) for each that is fed
+auto program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    return s.run(mean(x), x, a);           // wrong
+    return s.run(mean(x), tn::feed(x, a)); // right
+}
+
+// case axes_in_braces: Axes in braces.
+// error[gcc]: In instantiation of .*tenon::transpose\(
+// error: tenon::transpose: axes are template arguments: write transpose<1, 0>\(x\)
+auto turned(const images& x) {
+    return tn::transpose(x, {1, 0}); // wrong
+    return tn::transpose<1, 0>(x);   // right
+}
+
+// case axis: An axis as an ordinary argument, as NumPy and TensorFlow have it.
+// error[gcc]: In instantiation of .*tenon::sum\(
+// error: tenon::sum: an axis is a template argument: write sum<1>\(x\)
+auto rows(const images& x) {
+    return exp(sum(x, 1)) * 2.0f;     // wrong
+    return exp(tn::sum<1>(x)) * 2.0f; // right
+}
+
+// case axis_of_concat: An axis behind what is concatenated.
+// error[gcc]: In instantiation of .*tenon::concat\(
+// error: tenon::concat: the axis is a template argument: write concat<1>\(x, y\)
+auto both(const images& x) {
+    return mean(tn::concat(x, x, 1)); // wrong
+    return mean(tn::concat<1>(x, x)); // right
+}
+
+// case axis_of_sort: An axis as an ordinary argument.
+// error[gcc]: In instantiation of .*tenon::sort\(
+// error: tenon::sort: the axis is a template argument: write sort<1>\(x\)
+auto f(const images& x) {
+    return sort(x, 1);     // wrong
+    return tn::sort<1>(x); // right
+}
+
+// case callable_without_lists: A callable takes two lists.
+// error[gcc]: In instantiation of .*callable
+// error: tenon::session::callable: it takes two lists: callable\(feeds\(x, \.\.\), fetches\(loss, \.\.\)\)
+float program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    const auto step = s.callable(x, mean(x));                         // wrong
+    const auto step = s.callable(tn::feeds(x), tn::fetches(mean(x))); // right
+    auto [l] = step(a);
+    return l.item();
+}
+
+// case condition: Nothing is known of a value while the graph is built.
+// error[gcc]: use of deleted function .*operator bool
+// error[clang]: deleted function
+// error: nothing runs here: select\(condition, a, b\), or fetch it in a session
+auto program(const images& x) {
+    if (mean(x) > 0.5f) return 1;           // wrong
+    return 0;                               // wrong
+    return select(mean(x) > 0.5f, x, 0.0f); // right
+}
+
+// case dense_units: The units of a layer.
+// error[gcc]: In instantiation of .*tenon::nn::dense\(
+// error: tenon::nn::dense: the number of units is a template argument: write dense<300>\(\)
+auto program(const images& x) {
+    return mean(tn::nn::dense(300)(x));   // wrong
+    return mean(tn::nn::dense<300>()(x)); // right
+}
+
+// case feed_by_name: A feed names its tensor by the handle.
+// error[gcc]: In instantiation of .*tenon::feed\(
+// error: tenon::feed: first the tensor that is fed, by its handle, not by its name, then its value: feed\(x, value\)
+auto program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    const std::string name = "x";
+    return s.run(tn::feed(name, a), mean(x)); // wrong
+    return s.run(tn::feed(x, a), mean(x));    // right
+}
+
+// case feed_string: Text by name is fed to what holds text, not to numbers.
+// error[gcc]: In instantiation of .*check_feed
+// error: tenon::feed: what is fed must be an array, or for a scalar tensor a number of its kind
+auto program(tn::session& s, const tn::tensor<float, tn::shape<>>& rate,
+             const tn::tensor<std::string, tn::shape<>>& title) {
+    const std::string text = "0.1";
+    return s.run(tn::feed(rate, text), rate);   // wrong
+    return s.run(tn::feed(title, text), title); // right
+}
+
+// case labels: Labels that are no integers, in the layer that is called first.
+// error[gcc]: sparse_softmax_cross_entropy: element type must be an integer: float\[batch, 10\] x float\[batch\]
+// error[clang]: sparse_softmax_cross_entropy_op, tenon::fault::element_type_must_be_integer
+auto program(const tn::tensor<float, tn::shape<batch, 10>>& logits, const tn::tensor<float, tn::shape<batch>>& y) {
+    return tn::nn::cross_entropy(logits, y);                         // wrong
+    return tn::nn::cross_entropy(logits, tn::cast<std::int32_t>(y)); // right
+}
+
+// case learning_rate: An optimiser without a learning rate.
+// error[gcc]: use of deleted function
+// error[clang]: call to deleted constructor
+// error: give it a learning rate: gradient_descent\(0.1\)
+auto program(const images& x) {
+    return tn::gradient_descent().minimize(mean(x));    // wrong
+    return tn::gradient_descent(0.1).minimize(mean(x)); // right
+}
+
+// case letters_of_einsum: The letters as an ordinary argument, as NumPy has them.
+// error[gcc]: In instantiation of .*tenon::einsum\(
+// error: tenon::einsum: the letters are a template argument: write einsum<
+auto f(const images& x) {
+    return tn::einsum("bi->ib", x); // wrong
+    return tn::einsum<"bi->ib">(x); // right
+}
+
+// case margins_of_pad: Numbers where margins are.
+// error[gcc]: In instantiation of .*tenon::pad\(
+// error: tenon::pad: it is written pad<margin\{1, 2\}>\(x\)
+auto f(const images& x) {
+    return tn::pad<1, 1>(x, tn::pad_mode::reflect);                               // wrong
+    return tn::pad<tn::margin{0, 0}, tn::margin{1, 1}>(x, tn::pad_mode::reflect); // right
+}
+
+// case number_of_top_k: How many as an ordinary argument.
+// error[gcc]: In instantiation of .*tenon::top_k\(
+// error: tenon::top_k: how many is a template argument: write top_k<5>\(x\)
+auto f(const images& x) {
+    return top_k(x, 5);     // wrong
+    return tn::top_k<5>(x); // right
+}
+
+// case own_layer: A layer of one's own that cannot be called with what the one before it returns.
+// error[gcc]: In instantiation of .*operator>>
+// error: tenon::nn::sequential: a layer cannot be called with what the one before it returns
+// error: own_layer
+struct own_layer {
+    auto operator()(const tn::tensor<float, tn::shape<batch, 300>>& x) const { return relu(x); }
+};
+
+auto program(const images& x) {
+    auto model = tn::nn::sequential(tn::nn::dense<200>(), own_layer(), tn::nn::dense<10>()); // wrong
+    auto model = tn::nn::sequential(tn::nn::dense<300>(), own_layer(), tn::nn::dense<10>()); // right
+    return mean(model(x));
+}
+
+// case sizes_of_placeholder: Sizes that are no shape.
+// error[gcc]: In instantiation of .*tenon::placeholder\(
+// error: tenon::placeholder: the sizes are a shape: write placeholder<float, shape<batch, 784>>\(name\)
+auto input() {
+    return tn::placeholder<float, batch, 784>("x");            // wrong
+    return tn::placeholder<float, tn::shape<batch, 784>>("x"); // right
+}
+
+// case sizes_of_random: Sizes as an ordinary argument.
+// error[gcc]: In instantiation of .*tenon::random_normal\(
+// error: tenon::random_normal: the sizes are a template argument: write random_normal<float, shape<2, 3>>\(\)
+auto f() {
+    return tn::random_normal(tn::shape<3, 4>());        // wrong
+    return tn::random_normal<float, tn::shape<3, 4>>(); // right
+}
+
+// case sizes_of_reshape: Sizes as a list.
+// error[gcc]: In instantiation of .*tenon::reshape\(
+// error: tenon::reshape: the sizes are a template argument: write reshape<shape<batch, 28, 28>>\(x\)
+auto pictures(const images& x) {
+    return tn::reshape(x, {-1, 28, 28});             // wrong
+    return tn::reshape<tn::shape<batch, 28, 28>>(x); // right
+}
+
+// case too_few_arguments: A callable takes a value for each tensor that is fed.
+// error[gcc]: In instantiation of .*tenon::callable<
+// error: tenon::callable: it takes a value for each tensor in feeds\(\.\.\), in that order
+float program(tn::session& s, const images& x, const tn::tensor<float, tn::shape<>>& rate,
+              const tn::array<float, tn::shape<batch, 784>>& a) {
+    const auto step = s.callable(tn::feeds(x, rate), tn::fetches(mean(x) * rate));
+    auto [l] = step(a);       // wrong
+    auto [l] = step(a, 0.1f); // right
+    return l.item();
+}
+
+// case too_few_names: Two fetches, one name.
+// error[gcc]: In function|only 1 name provided
+// error[gcc]: only 1 name provided for structured binding
+// error[clang]: decomposes into 2 elements, but only 1 name was provided
+float program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    const auto step = s.callable(tn::feeds(x), tn::fetches(mean(x), sum(x)));
+    auto [l] = step(a);    // wrong
+    auto [l, m] = step(a); // right
+    return l.item();
+}
+
+// case too_many_arguments: And no more.
+// error[gcc]: In instantiation of .*tenon::callable<
+// error: tenon::callable: it takes a value for each tensor in feeds\(\.\.\), in that order
+float program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    const auto step = s.callable(tn::feeds(x), tn::fetches(mean(x)));
+    auto [l] = step(a, a); // wrong
+    auto [l] = step(a);    // right
+    return l.item();
+}
+
+// case too_many_names: A step of one fetch gives one result.
+// error[gcc]: In function|2 names provided
+// error[gcc]: 2 names provided for structured binding
+// error[gcc]: decomposes into 1 element
+// error[clang]: decomposes into 1 element, but 2 names were provided
+float program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    const auto step = s.callable(tn::feeds(x), tn::fetches(mean(x)));
+    auto [l, m] = step(a); // wrong
+    auto [l] = step(a);    // right
+    return l.item();
+}
+
+// case too_many_names_of_run: And so does a run of one tensor, which can be bound too.
+// error[gcc]: In function|2 names provided
+// error[gcc]: 2 names provided for structured binding
+// error[gcc]: decomposes into 1 element
+// error[clang]: decomposes into 1 element, but 2 names were provided
+float program(tn::session& s, const images& x, const tn::array<float, tn::shape<batch, 784>>& a) {
+    auto [l, m] = s.run(tn::feed(x, a), mean(x)); // wrong
+    auto [l] = s.run(tn::feed(x, a), mean(x));    // right
+    return l.item();
+}
+
+// case values_of_variable: Values in braces, of which nothing says the sizes.
+// error[gcc]: In instantiation of .*tenon::variable\(
+// error: tenon::variable: values to begin with are a tensor or an array
+auto f() {
+    return tn::variable("v", {1.0f, 2.0f});               // wrong
+    return tn::variable("v", tn::constant({1.0f, 2.0f})); // right
+}
