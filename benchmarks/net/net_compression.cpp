@@ -42,7 +42,7 @@ struct worker {
         labels = tn::placeholder<std::uint8_t, tn::shape<batch>>("labels");
         auto model = nn::sequential(nn::flatten(), nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
         const auto loss = nn::cross_entropy(model(images, nn::training), tn::cast<std::int32_t>(labels));
-        const tn::gradient_descent descent(0.1f);
+        const auto descent = tn::gradient_descent(0.1f);
         train = descent.apply_gradients(how.compress(descent.compute_gradients(loss)));
         predicted = nn::predicted_class(model(images));
         session.emplace(t.all.at({"worker", index}).target(), graph,

@@ -101,7 +101,7 @@ TEST_CASE("dropout works in training only, and keeps the mean") {
     constexpr int size = 40000;
     auto x = tn::placeholder<float, tn::shape<size>>("x");
     auto flag = tn::placeholder<bool, tn::shape<>>("training");
-    const nn::dropout layer(0.25, 9);
+    const auto layer = nn::dropout(0.25, 9);
     auto trained = layer(x, nn::training);
     auto predicted = layer(x);
     auto switched = nn::switched_dropout(0.25, flag, 9)(x);

@@ -73,26 +73,30 @@ template <class List> inline constexpr bool are_table_operands = false;
 template <class... Operand>
 inline constexpr bool are_table_operands<operand_list<Operand...>> = (is_table_operand<Operand> && ...);
 
-template <class... C>
-data_set<C...> table_set(table_format format, std::vector<std::string> files, const data::table_read_options& o) {
-    static_assert(
-        are_table_operands<typename data_set<C...>::operands>,
-        "tenon::data::parquet, arrow_file: a component is a number, a text, or an array of either, whose sizes are "
-        "numbers but for the first");
-    std::vector<arrow_field> fields;
-    for (const tensor_type& t : data_set<C...>::types()) fields.push_back({{}, t});
-    if constexpr (requires { schema<C...>::names(); }) {
-        const std::vector<std::string> names = schema<C...>::names();
-        for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
+template <class... C, class Which>
+auto table_set(table_format format, const data::name_list& files, const Which& which, data::table_read_options o) {
+    constexpr bool good = is_columns<Which>
+                              ? sizeof...(C) == 0
+                              : sizeof...(C) > 0 && std::is_same_v<Which, data::table_read_options>;
+    static_assert(good, "tenon::data::parquet, arrow_file: say what the columns hold: parquet<row>(file), where row is a struct, "
+                        "parquet<float, int>(file), or parquet(file, columns<float>(\"x\"))");
+    if constexpr (!good) return ill_shaped{};
+    else {
+        using set = typename table_of<Which, C...>::type;
+        static_assert(
+            are_table_operands<typename set::operands>,
+            "tenon::data::parquet, arrow_file: a component is a number, a text, or an array of either, whose sizes are "
+            "numbers but for the first");
+        o = options_among<data::table_read_options>(which, o);
+        std::vector<arrow_field> fields;
+        for (const tensor_type& t : set::types()) fields.push_back({{}, t});
+        if constexpr (is_columns<Which>) o.columns = names_of_columns(format, which.names(), o.columns);
+        else if constexpr (requires { schema<C...>::names(); }) {
+            const std::vector<std::string> names = schema<C...>::names();
+            for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
+        }
+        return set(untyped::data_set(arrow_table_rows(format, files.all(), std::move(fields), o)));
     }
-    return data_set<C...>(untyped::data_set(arrow_table_rows(format, std::move(files), std::move(fields), o)));
-}
-
-template <class... C>
-data_set<C...> named_table_set(table_format format, std::vector<std::string> files, const data::columns<C...>& which,
-                               data::table_read_options o) {
-    o.columns = names_of_columns(format, which.names(), o.columns);
-    return table_set<C...>(format, std::move(files), o);
 }
 
 } // namespace tenon::detail
@@ -105,44 +109,15 @@ namespace tenon::data {
 /// decimals) float, double, half; dates and times the integers that are stored. A column of another type is an invalid_argument_error
 /// that names both. A value that does not fit, a null or a list of another length is one with file, row and column, and who goes on
 /// gets the row behind it. What Arrow's library cannot read is data_loss_error, and the next row group, or file, follows.
-template <class... C> data_set<C...> parquet(std::vector<std::string> files, const table_read_options& o = {}) {
-    return tenon::detail::table_set<C...>(tenon::detail::table_format::parquet, std::move(files), o);
+/// With columns, parquet(file, columns<float>("price")), those that are named, a name for each component.
+template <class... C, class Which = table_read_options>
+auto parquet(const name_list& files, const Which& which = {}, const table_read_options& o = {}) {
+    return tenon::detail::table_set<C...>(tenon::detail::table_format::parquet, files, which, o);
 }
-// A template, so that two names in braces are two files.
-template <class... C>
-data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {
-    return tenon::detail::table_set<C...>(tenon::detail::table_format::parquet, std::vector<std::string>{file}, o);
-}
-
-/// The columns that are named, without a struct: a name for each component.
-template <class... C>
-data_set<C...> parquet(std::vector<std::string> files, const columns<C...>& which, const table_read_options& o = {}) {
-    return tenon::detail::named_table_set(tenon::detail::table_format::parquet, std::move(files), which, o);
-}
-template <class... C>
-data_set<C...> parquet(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
-                       const table_read_options& o = {}) {
-    return parquet(std::vector<std::string>{file}, which, o);
-}
-
 /// The same of Arrow's IPC files and streams, and of Feather version 2. Streams may be packed (gzip, zlib, zstd).
-template <class... C> data_set<C...> arrow_file(std::vector<std::string> files, const table_read_options& o = {}) {
-    return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, std::move(files), o);
-}
-template <class... C>
-data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, const table_read_options& o = {}) {
-    return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, std::vector<std::string>{file}, o);
-}
-
-template <class... C>
-data_set<C...> arrow_file(std::vector<std::string> files, const columns<C...>& which,
-                          const table_read_options& o = {}) {
-    return tenon::detail::named_table_set(tenon::detail::table_format::arrow, std::move(files), which, o);
-}
-template <class... C>
-data_set<C...> arrow_file(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
-                          const table_read_options& o = {}) {
-    return arrow_file(std::vector<std::string>{file}, which, o);
+template <class... C, class Which = table_read_options>
+auto arrow_file(const name_list& files, const Which& which = {}, const table_read_options& o = {}) {
+    return tenon::detail::table_set<C...>(tenon::detail::table_format::arrow, files, which, o);
 }
 
 /// What columns a file has, in order; of structs their fields.

@@ -80,15 +80,22 @@ template <class Op, class Static, int Output, class... Operands> struct inferenc
     static constexpr const extents& value = answer.type.extents;
 };
 
-/// What stands where one tensor should be: several, as a std::tuple.
+// In place of the operand_type of what stands where one tensor should be: several, as a std::tuple; a value on the host. Of anything else
+// it is void.
 struct operand_tuple {};
+struct host_value {};
 
 #if defined(__clang__)
 
-struct a_tuple_of_tensors_is_no_tensor_take_it_apart {
+struct not_agreed {
     static constexpr bool agree = false, fits = false;
 };
+struct a_tuple_of_tensors_is_no_tensor_take_it_apart : not_agreed {};
+struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder : not_agreed {};
+struct what_is_given_is_no_tensor : not_agreed {};
 using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart;
+using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder;
+using this_is_no_tensor = what_is_given_is_no_tensor;
 
 // clang prints values inside template arguments as numbers, but names of types and enumerators as they are.
 template <int Number> struct size {};
@@ -135,9 +142,7 @@ struct asked<Static, Axes> {
     using type = shown_of<typename Static::subject>;
 };
 
-template <class Rule, fault Fault, class... Shown> struct shapes_of {
-    static constexpr bool agree = false, fits = false;
-};
+template <class Rule, fault Fault, class... Shown> struct shapes_of : not_agreed {};
 template <class Rule, fault Fault, class Static, class... Operands>
 using complaint_of = shapes_of<Rule, Fault, shown_of<Operands>..., typename asked<Static, is_about_axes(Fault)>::type>;
 
@@ -249,6 +254,8 @@ template <fixed_string Complaint> struct complaint {
 };
 using tuple_is_no_tensor =
     complaint<"a tuple of tensors is no tensor: take it apart, auto [a, b] = t, or take std::get<0>(t)">;
+using array_is_no_tensor = complaint<"an array is no tensor: write constant(a.copy()), or feed a placeholder">;
+using this_is_no_tensor = complaint<"what is given is no tensor: constant(x) makes one of a number or a text">;
 template <class Rule, fault Fault, class Static, class... Operands>
 using complaint_of = complaint<sentence<Rule, Fault, Static, Operands...>()>;
 
@@ -282,6 +289,8 @@ template <> struct verdict_about<fault::in_own_words> {
 template <class... Operands>
 inline constexpr int first_of_all = any_ill_shaped<Operands...>                        ? 1
                                     : (std::is_same_v<Operands, operand_tuple> || ...) ? 2
+                                    : (std::is_same_v<Operands, host_value> || ...)    ? 3
+                                    : (std::is_void_v<Operands> || ...)                ? 4
                                                                                        : 0;
 template <int FirstOfAll> struct verdict_on {
     template <class Rule, class Static, class... Operands>
@@ -291,8 +300,10 @@ template <int FirstOfAll> struct verdict_on {
 };
 template <> struct verdict_on<1> { template <class...> using type = mistaken_before; };
 template <> struct verdict_on<2> { template <class...> using type = tuple_is_no_tensor; };
+template <> struct verdict_on<3> { template <class...> using type = array_is_no_tensor; };
+template <> struct verdict_on<4> { template <class...> using type = this_is_no_tensor; };
 
-/// What Rule says to attributes Static::value and operands (operand_types, or ill_shaped). Beside the operands a complaint
+/// What Rule says to attributes Static::value and operands (operand_types, ill_shaped, or what is none). Beside the operands a complaint
 /// shows what is asked for: Static::subject, an operand_type, where there is one; else sizes (for clang, the shape
 /// Static::target) or axes among the attributes.
 template <class Rule, class Static, class... Operands>

@@ -68,50 +68,24 @@ namespace tenon::data {
 /// struct with fields(), whose names each file has in its first line, in any order and beside others. Text is UTF-8, or any other in
 /// which ASCII stands for itself: invalid_argument_error for UTF-16 and UTF-32. A row that is none throws
 /// invalid_argument_error with file, line and column, and who goes on gets the row behind it.
-template <class... C>
-    requires(sizeof...(C) > 0)
-data_set<C...> csv(std::vector<std::string> files, const csv_read_options& o = {}) {
-    using operands = typename data_set<C...>::operands;
-    static_assert(tenon::detail::are_csv_operands<operands>,
-                  "tenon::data::csv: a component is a number or a text, or component<T, shape<n>>: n columns");
-    std::vector<tenon::detail::table_field> fields;
-    for (const tensor_type& t : data_set<C...>::types()) fields.push_back({{}, t});
-    bool named = false;
-    if constexpr (requires { tenon::detail::schema<C...>::names(); }) {
-        const std::vector<std::string> names = tenon::detail::schema<C...>::names();
-        for (std::size_t i = 0; i < names.size(); ++i) fields[i].names = {names[i]};
-        named = true;
+/// With columns, csv(file, columns<float>("price")), those that are named, as a struct's are.
+template <class... C, class Which = csv_read_options>
+auto csv(const name_list& files, const Which& which = {}, const csv_read_options& o = {}) {
+    constexpr bool good = tenon::detail::is_columns<Which>
+                              ? sizeof...(C) == 0
+                              : sizeof...(C) > 0 && std::is_same_v<Which, csv_read_options>;
+    static_assert(good, "tenon::data::csv: say what the columns hold: csv<row>(file), where row is a struct, "
+                        "csv<float, int>(file), or csv(file, columns<float>(\"x\")); infer_csv(file) finds it out");
+    if constexpr (!good) return ill_shaped{};
+    else {
+        using set = typename tenon::detail::table_of<Which, C...>::type;
+        static_assert(tenon::detail::are_csv_operands<typename set::operands>,
+                      "tenon::data::csv: a component is a number or a text, or component<T, shape<n>>: n columns");
+        std::vector<tenon::detail::table_field> fields = tenon::detail::table_fields<Which, C...>(which);
+        const bool named = !fields.front().names.empty();
+        return set(untyped::data_set(tenon::detail::csv_rows(
+            files.all(), std::move(fields), named, tenon::detail::options_among<csv_read_options>(which, o))));
     }
-    return data_set<C...>(untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), named, o)));
-}
-// A template, so that two names in braces are two files.
-template <class... C>
-    requires(sizeof...(C) > 0)
-data_set<C...> csv(const std::convertible_to<std::string> auto& file, const csv_read_options& o = {}) {
-    return csv<C...>(std::vector<std::string>{file}, o);
-}
-
-/// The columns that are named, as a struct's are: each file has their names in its first line, in any order and beside others.
-template <class... C>
-data_set<C...> csv(std::vector<std::string> files, const columns<C...>& which, const csv_read_options& o = {}) {
-    static_assert(tenon::detail::are_csv_operands<typename data_set<C...>::operands>,
-                  "tenon::data::csv: a column is a number or a text, or component<T, shape<n>>: n columns");
-    return data_set<C...>(untyped::data_set(tenon::detail::csv_rows(
-        std::move(files), tenon::detail::fields_of(data_set<C...>::types(), which.names()), true, o)));
-}
-template <class... C>
-data_set<C...> csv(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
-                   const csv_read_options& o = {}) {
-    return csv(std::vector<std::string>{file}, which, o);
-}
-/// A mistake: what the columns hold is not said.
-template <int = 0, std::convertible_to<std::string> File>
-tenon::ill_shaped csv(const File&, const csv_read_options& = {}) {
-    static_assert(
-        tenon::detail::is_mistake<File>,
-        "tenon::data::csv: say what the columns hold: csv<row>(file), where row is a struct, csv<float, int>(file), or "
-        "csv(file, columns<float>(\"x\")); infer_csv(file) finds it out");
-    return {};
 }
 
 } // namespace tenon::data

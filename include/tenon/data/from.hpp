@@ -80,12 +80,7 @@ struct text_options {
     std::int64_t largest_line = std::int64_t{1} << 28; ///< bytes; a longer one is a resource_exhausted_error
 };
 /// The lines of files, one file after another, without their ends.
-data_set<std::string> text_lines(std::vector<std::string> files, const text_options& o = {});
-// A template, so that two names in braces are two files.
-template <std::convertible_to<std::string> File>
-data_set<std::string> text_lines(const File& file, const text_options& o = {}) {
-    return text_lines(std::vector<std::string>{file}, o);
-}
+data_set<std::string> text_lines(const name_list& files, const text_options& o = {});
 
 struct fixed_length_options {
     std::int64_t header_bytes = 0; ///< of each file
@@ -93,7 +88,7 @@ struct fixed_length_options {
     compression compressed = compression::automatic;
 };
 /// Stretches of so many bytes.
-data_set<std::string> fixed_length_records(std::vector<std::string> files, std::int64_t record_bytes,
+data_set<std::string> fixed_length_records(const name_list& files, std::int64_t record_bytes,
                                            const fixed_length_options& o = {});
 
 struct tf_record_options {
@@ -102,7 +97,7 @@ struct tf_record_options {
     std::int64_t largest_record = std::int64_t{1} << 28;
 };
 /// The records of TFRecord files.
-data_set<std::string> tf_records(std::vector<std::string> files, const tf_record_options& o = {});
+data_set<std::string> tf_records(const name_list& files, const tf_record_options& o = {});
 
 /// The rows of an array in a file, IDX (MNIST's) or NumPy's: elements of T with sizes S. The file is read once, now. Two zipped are as
 /// slices of both. A state is refused where the file was another one, as of other files. invalid_argument_error, naming both types,
@@ -206,8 +201,13 @@ template <class Begin> auto generator(Begin begin) {
 
 /// Tuples of the elements of each; it ends with the shortest.
 template <class... Set> auto zip(const Set&... sets) {
-    using result = typename tenon::detail::joined_lists<typename Set::operands...>::type;
-    return result(untyped::zip({sets.untyped()...}));
+    constexpr bool good = sizeof...(Set) > 0 && (requires { typename Set::operands; } && ...);
+    static_assert(good, "tenon::data::zip: it takes data sets");
+    if constexpr (!good) return ill_shaped{};
+    else {
+        using result = typename tenon::detail::joined_lists<typename Set::operands...>::type;
+        return result(untyped::zip({sets.untyped()...}));
+    }
 }
 
 /// Each element from one of them, which is chosen at random by weights (none: all alike); of one that has ended no more. Of one seed

@@ -73,16 +73,16 @@ TENON_INLINE data_set<std::string, std::int32_t> image_files(const std::string& 
     return slices(names, numbers);
 }
 
-TENON_INLINE data_set<std::string> text_lines(std::vector<std::string> files, const text_options& o) {
+TENON_INLINE data_set<std::string> text_lines(const name_list& files, const text_options& o) {
     record_format f;
     f.kind = record_kind::text_lines;
     f.compressed = o.compressed;
     f.skip_header_lines = o.skip_header_lines;
     f.largest_record = o.largest_line;
-    return data_set<std::string>(untyped::data_set(tenon::detail::record_elements("text_lines", std::move(files), f)));
+    return data_set<std::string>(untyped::data_set(tenon::detail::record_elements("text_lines", files.all(), f)));
 }
 
-TENON_INLINE data_set<std::string> fixed_length_records(std::vector<std::string> files, std::int64_t record_bytes,
+TENON_INLINE data_set<std::string> fixed_length_records(const name_list& files, std::int64_t record_bytes,
                                                         const fixed_length_options& o) {
     record_format f;
     f.kind = record_kind::fixed_length;
@@ -91,16 +91,16 @@ TENON_INLINE data_set<std::string> fixed_length_records(std::vector<std::string>
     f.record_bytes = record_bytes;
     f.footer_bytes = o.footer_bytes;
     return data_set<std::string>(
-        untyped::data_set(tenon::detail::record_elements("fixed_length_records", std::move(files), f)));
+        untyped::data_set(tenon::detail::record_elements("fixed_length_records", files.all(), f)));
 }
 
-TENON_INLINE data_set<std::string> tf_records(std::vector<std::string> files, const tf_record_options& o) {
+TENON_INLINE data_set<std::string> tf_records(const name_list& files, const tf_record_options& o) {
     record_format f;
     f.kind = record_kind::tfrecord;
     f.compressed = o.compressed;
     f.ignore_errors = o.ignore_errors;
     f.largest_record = o.largest_record;
-    return data_set<std::string>(untyped::data_set(tenon::detail::record_elements("tf_records", std::move(files), f)));
+    return data_set<std::string>(untyped::data_set(tenon::detail::record_elements("tf_records", files.all(), f)));
 }
 
 TENON_INLINE data_set<std::string> files(const std::string& pattern) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +13,22 @@
 #include <tenon/graph/tensor.hpp>
 
 /// Data sets whose element types are known at run time only, and what those with types are handles on.
+
+namespace tenon::data {
+
+/// A name, of a file or a column, or several, in braces or as a vector.
+class name_list {
+public:
+    template <std::convertible_to<std::string> Name> name_list(const Name& name) : all_{std::string(name)} {} // NOLINT
+    name_list(std::initializer_list<std::string> names) : all_(names) {}
+    name_list(std::vector<std::string> names) : all_(std::move(names)) {} // NOLINT
+    const std::vector<std::string>& all() const noexcept { return all_; }
+
+private:
+    std::vector<std::string> all_;
+};
+
+} // namespace tenon::data
 
 namespace tenon {
 

@@ -89,24 +89,24 @@ struct benchmark_report {
     static benchmark_report load(const std::string& path);
 };
 
-/// Times the candidates in turns. What they throw is thrown; invalid_argument_error where an option makes no sense, naming it.
-benchmark_report benchmark(const std::vector<benchmark_candidate>& candidates, const benchmark_options& o = {});
-inline benchmark_report benchmark(std::shared_ptr<timed_kernel> k, const benchmark_options& o = {}) {
-    std::string name = k->node();
-    return benchmark(std::vector<benchmark_candidate>{{std::move(name), std::move(k)}}, o);
-}
-template <class F>
-    requires std::is_invocable_v<F&> benchmark_report benchmark(F call, const benchmark_options& o = {}) {
-        return benchmark(std::vector<benchmark_candidate>{{"call", std::move(call)}}, o);
-    }
-/// A mistake: a tensor has no time of its own.
-template <Operand X>
-    requires(!std::is_invocable_v<X&>)
-benchmark_report benchmark(const X&, const benchmark_options& = {}) {
-    static_assert(detail::is_mistake<X>,
+namespace detail {
+benchmark_report time_in_turns(const std::vector<benchmark_candidate>& candidates, const benchmark_options& o);
+} // namespace detail
+
+/// Times the candidates in turns: a list of them, or one, a kernel or what can be called. What they throw is thrown; invalid_argument_error
+/// where an option makes no sense, naming it.
+// One function, so that a compiler that refuses a call has little to say.
+template <class What = std::vector<benchmark_candidate>>
+benchmark_report benchmark(const What& what, const benchmark_options& o = {}) {
+    constexpr bool is_list = std::is_convertible_v<const What&, const std::vector<benchmark_candidate>&>;
+    constexpr bool is_kernel = std::is_convertible_v<const What&, std::shared_ptr<timed_kernel>>;
+    static_assert(is_list || is_kernel || std::is_invocable_v<What&>,
                   "tenon::benchmark: a kernel is timed, benchmark(sess.kernel_of(y, feed(x, value))), or what can "
                   "be called, such as a step: benchmark([&] { step(value); })");
-    return {};
+    if constexpr (is_list) return detail::time_in_turns(what, o);
+    else if constexpr (is_kernel) return detail::time_in_turns({{what->node(), what}}, o);
+    else if constexpr (std::is_invocable_v<What&>) return detail::time_in_turns({{"call", what}}, o);
+    else return {};
 }
 
 /// A table of what has changed, by name: both medians, how often as fast it is now, and whether the middle halves of their rounds lie apart

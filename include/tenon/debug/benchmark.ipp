@@ -153,8 +153,8 @@ TENON_INLINE double benchmark_row::operations_per_second() const {
     return median() > 0 ? work.operations / median() : 0;
 }
 
-TENON_INLINE benchmark_report benchmark(const std::vector<benchmark_candidate>& candidates,
-                                        const benchmark_options& o) {
+TENON_INLINE benchmark_report detail::time_in_turns(const std::vector<benchmark_candidate>& candidates,
+                                                    const benchmark_options& o) {
     detail::require_sense(candidates, o);
     benchmark_report r;
     r.cold = o.cold;

@@ -134,7 +134,8 @@ inline node* enter(graph_state& g, node&& n) {
         if (const auto* types = std::get_if<std::vector<tensor_type>>(&value))
             for (const tensor_type& t : *types) hold_names(g, t.extents);
     }
-    if (n.made_at.file) n.made_at.file = g.files.emplace(n.made_at.file).first->c_str();
+    for (const char** text : {&n.made_at.file, &n.made_at.function})
+        if (*text) *text = g.files.emplace(*text).first->c_str();
     n.number = static_cast<std::int64_t>(g.nodes.size());
     n.graph = &g;
     g.nodes.push_back(std::move(n));

@@ -15,10 +15,11 @@
 
 namespace tenon {
 
-/// A file, as the compiler was given it, and a line; of no line where the file is null.
+/// A file, as the compiler was given it, and a line; of no line where the file is null. With which function of the library is called there.
 struct source_place {
     const char* file = nullptr;
     unsigned line = 0;
+    const char* function = nullptr;
 };
 
 /// The last parameter of a function that makes nodes, which nobody passes: where it is called. Braces do not make one.
@@ -27,7 +28,7 @@ class called_from : public source_place {
     friend constexpr called_from caller(const char* file, unsigned line) noexcept;
 };
 constexpr called_from caller(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept {
-    return called_from({file, line});
+    return called_from({file, line, nullptr});
 }
 
 namespace detail {
@@ -39,7 +40,8 @@ source_place& place_in_force() noexcept;
 /// program's own. What the library's headers call says nothing.
 class making {
 public:
-    explicit making(source_place here) noexcept : making(here, __FILE__) {}
+    explicit making(source_place here, const char* function = __builtin_FUNCTION()) noexcept :
+        making({here.file, here.line, function}, std::string_view(__FILE__)) {}
     /// Nobody has said where: a function that the program gave is called.
     struct anew {};
     explicit making(anew) noexcept : before_(detail::place_in_force()) { detail::place_in_force() = {}; }

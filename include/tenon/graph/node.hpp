@@ -39,7 +39,7 @@ struct node {
     node* follows = nullptr;
     device_name device;      ///< as asked for; empty where nothing was
     std::string container;   ///< of the resource it holds; empty: the default
-    source_place made_at;    ///< in the program's text, where that is known; the graph keeps the file's name
+    source_place made_at;    ///< in the program's text, where that is known; the graph keeps the names
     std::int64_t number = 0; ///< position in the graph: inputs have smaller ones
     graph_state* graph = nullptr;
 

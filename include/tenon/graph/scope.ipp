@@ -87,7 +87,7 @@ TENON_INLINE void release(const scope_state* s) noexcept {
 TENON_INLINE written_scopes::written_scopes(std::initializer_list<source_place> parts) noexcept :
     state_(innermost()), at_(place_in_force()) {
     retain(state_);
-    for (auto part = parts.begin(); !at_.file && part != parts.end(); ++part) at_ = *part;
+    for (auto part = parts.begin(); !at_.file && part != parts.end(); ++part) at_ = {part->file, part->line, nullptr};
 }
 
 TENON_INLINE as_written::as_written(const written_scopes& scopes) noexcept :

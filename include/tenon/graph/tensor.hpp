@@ -102,9 +102,17 @@ template <class T, class S> inline constexpr bool is_tensor<tensor<T, S>> = true
 template <class X>
 concept Typed = std::is_base_of_v<operand, std::remove_cvref_t<X>>;
 
-template <class X> struct operand_type_of { using type = void; };
+// A value on the host, which is taken for a tensor: an array, or a list of numbers.
+template <class X> inline constexpr bool is_host_value = std::is_convertible_v<const X&, const any_array&>;
 template <class X>
-    requires requires { typename X::shape_type; }
+    requires requires(const X& x) { x.data() + x.size(); }
+inline constexpr bool is_host_value<X> =
+    std::is_arithmetic_v<typename X::value_type> && !std::is_same_v<typename X::value_type, char>;
+template <> inline constexpr bool is_host_value<ill_shaped> = false;
+
+template <class X> struct operand_type_of { using type = std::conditional_t<is_host_value<X>, host_value, void>; };
+template <class X>
+    requires Typed<X>
 struct operand_type_of<X> {
     using type = operand_type<typename X::element_type, typename X::shape_type>;
 };
@@ -142,16 +150,28 @@ using op_result_t = typename typed_result<inference<Op, Static, Output, Operands
 
 } // namespace detail
 
-/// What ops take: a tensor or an elementwise expression of the typed world, or what a mistaken call returned.
-template <class X>
-concept Operand = detail::Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped> ||
-    detail::is_tuple_of_tensors<std::remove_cvref_t<X>>;
-template <class X>
-concept OperandOrIllShaped = Operand<X>;
 namespace detail {
+// One constant each, for a compiler lists what a concept is made of.
 template <class X>
-concept OperandIfGiven = Operand<X> || !is_given<X>;
-}
+inline constexpr bool is_operand =
+    Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || is_tuple_of_tensors<std::remove_cvref_t<X>>;
+template <class X> inline constexpr bool stands_for_a_tensor = is_host_value<std::remove_cvref_t<X>>;
+template <class X>
+    requires is_operand<X>
+inline constexpr bool stands_for_a_tensor<X> = true;
+} // namespace detail
+
+/// A tensor or an elementwise expression of the typed world, or what a mistaken call returned.
+template <class X>
+concept Operand = detail::is_operand<X>;
+/// What functions on operands take: one, or an array, of which the verdict on operands says that it is none.
+template <class X>
+concept OperandOrIllShaped = detail::stands_for_a_tensor<X>;
+namespace detail {
+template <class X> inline constexpr bool stands_for_one_or_nothing = stands_for_a_tensor<X> || !is_given<X>;
+template <class X>
+concept OperandIfGiven = stands_for_one_or_nothing<X>;
+} // namespace detail
 
 /// Adds a node of op struct Op on typed operands, its rule checked by the compiler. Static gives the
 /// attributes that shapes depend on (Static::value); `a` are the attributes stored.

@@ -84,13 +84,12 @@ private:
     parameter kernel_, bias_;
 };
 
-template <int Filters, height_width Window, conv2d_options Options = conv2d_options{}, class Activation>
-conv2d_layer<Filters, Window, Options, Activation> conv2d(Activation a, const conv2d_layer_options& o = {}) {
-    return conv2d_layer<Filters, Window, Options, Activation>(std::move(a), o);
-}
-template <int Filters, height_width Window, conv2d_options Options = conv2d_options{}>
-conv2d_layer<Filters, Window, Options> conv2d(const conv2d_layer_options& o = {}) {
-    return conv2d_layer<Filters, Window, Options>({}, o);
+// One function, so that a compiler that refuses a call has little to say.
+template <int Filters, height_width Window, conv2d_options Options = conv2d_options{},
+          class First = conv2d_layer_options>
+auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
+    if constexpr (std::is_same_v<First, conv2d_layer_options>) return conv2d_layer<Filters, Window, Options>({}, first);
+    else return conv2d_layer<Filters, Window, Options, First>(std::move(first), o);
 }
 /// conv2d<64, 3, 2, same>(relu): with a stride and a padding, as the op has them. So has conv2d_transpose.
 template <int Filters, height_width Window, int Stride, padding Padding = valid, class First = conv2d_layer_options>

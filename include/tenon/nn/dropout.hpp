@@ -8,12 +8,11 @@ namespace tenon::nn {
 /// In training, each element is set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise; in
 /// inference, x itself. Throws invalid_argument_error, when it is called, unless 0 <= rate < 1. N. Srivastava et al.,
 /// JMLR 15 (2014).
-class dropout {
+class dropout_layer {
 public:
-    explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
+    explicit dropout_layer(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
 
-    template <OperandOrIllShaped X>
-    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
+    template <Operand X> auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
         else {
@@ -31,6 +30,7 @@ private:
     double rate_;
     std::uint64_t seed_;
 };
+inline dropout_layer dropout(double rate, std::uint64_t seed = 0) { return dropout_layer(rate, seed); }
 
 /// The same where `flag`, a bool scalar such as a placeholder, is true in the step: one graph trains and predicts.
 template <Operand Flag> class switched_dropout {

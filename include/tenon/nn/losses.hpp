@@ -182,22 +182,14 @@ auto huber(const P& prediction, const T& target, double delta = 1, called_from h
     return detail::checked_loss<detail::huber_rule>(detail::mean_of_huber{delta}, prediction, target);
 }
 
-/// Mean of -log(softmax(logits)[label]): logits [..., classes], integer labels [...] in 0 .. classes-1.
-template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto cross_entropy(const L& logits, const Y& labels, called_from here = caller()) {
-    const making made(here);
-    // Not by way of the function: the complaint would be longer.
-    return mean(apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels));
-}
-
 struct cross_entropy_options {
     double label_smoothing = 0; ///< s, from 0, less than 1
 };
 
-/// The same with label smoothing s: of the target 1 - s is the label's, and s is spread over all classes evenly (C. Szegedy et al., CVPR 2016,
-/// 7). Throws invalid_argument_error unless 0 <= s < 1.
+/// Mean of -log(softmax(logits)[label]): logits [..., classes], integer labels [...] in 0 .. classes-1. With label smoothing s: of the target 1 - s
+/// is the label's, and s is spread over all classes evenly (C. Szegedy et al., CVPR 2016, 7). Throws invalid_argument_error unless 0 <= s < 1.
 template <OperandOrIllShaped L, OperandOrIllShaped Y>
-auto cross_entropy(const L& logits, const Y& labels, const cross_entropy_options& o, called_from here = caller()) {
+auto cross_entropy(const L& logits, const Y& labels, const cross_entropy_options& o = {}, called_from here = caller()) {
     const making made(here);
     const auto each = apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, ill_shaped>) return ill_shaped{};

@@ -65,17 +65,16 @@ private:
     std::string name_;
     attending attention_;
     projection hidden_, output_;
-    layer_norm attention_norm_, network_norm_;
-    dropout dropped_;
+    layer_norm_layer attention_norm_, network_norm_;
+    dropout_layer dropped_;
 };
 
-template <int Heads, int Hidden, int KeyHeads = Heads, class Activation>
-    requires(!std::is_same_v<Activation, transformer_block_options>)
-auto transformer_block(Activation a, const transformer_block_options& o = {}) {
-    return transformer_block_layer<Heads, Hidden, Activation, KeyHeads>(std::move(a), o);
-}
-template <int Heads, int Hidden, int KeyHeads = Heads> auto transformer_block(const transformer_block_options& o = {}) {
-    return transformer_block_layer<Heads, Hidden, gelu_tanh_activation, KeyHeads>({}, o);
+// One function, so that a compiler that refuses a call has little to say.
+template <int Heads, int Hidden, int KeyHeads = Heads, class First = transformer_block_options>
+auto transformer_block(First first = {}, const transformer_block_options& o = {}) {
+    if constexpr (std::is_same_v<First, transformer_block_options>)
+        return transformer_block_layer<Heads, Hidden, gelu_tanh_activation, KeyHeads>({}, first);
+    else return transformer_block_layer<Heads, Hidden, First, KeyHeads>(std::move(first), o);
 }
 
 } // namespace tenon::nn

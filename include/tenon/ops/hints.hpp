@@ -24,42 +24,7 @@ struct misplaced {
     constexpr misplaced(const extents&) {}                         // NOLINT
 };
 
-template <class A> inline constexpr bool is_list = requires(const A& a) { a.data() + a.size(); };
-/// A value on the host where a tensor is needed.
-template <class A>
-concept HostValue = !Operand<A> && (std::is_convertible_v<const A&, const any_array&> || is_list<A>);
-/// It and a tensor, or two of it that are arrays.
-template <class B, class A>
-concept HostValueBeside =
-    !any_ill_shaped<A, B> && ((HostValue<A> && (Operand<B> || std::is_convertible_v<const A&, const any_array&>)) ||
-                              (HostValue<B> && Operand<A>));
 } // namespace detail
-
-template <class A, detail::HostValueBeside<A> B> ill_shaped operator+(const A&, const B&) {
-    static_assert(detail::is_mistake<A>,
-                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
-    return {};
-}
-template <class A, detail::HostValueBeside<A> B> ill_shaped operator-(const A&, const B&) {
-    static_assert(detail::is_mistake<A>,
-                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
-    return {};
-}
-template <class A, detail::HostValueBeside<A> B> ill_shaped operator*(const A&, const B&) {
-    static_assert(detail::is_mistake<A>,
-                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
-    return {};
-}
-template <class A, detail::HostValueBeside<A> B> ill_shaped operator/(const A&, const B&) {
-    static_assert(detail::is_mistake<A>,
-                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
-    return {};
-}
-template <class A, detail::HostValueBeside<A> B> ill_shaped matmul(const A&, const B&) {
-    static_assert(detail::is_mistake<A>,
-                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
-    return {};
-}
 
 template <Operand X> ill_shaped sum(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
     static_assert(detail::is_mistake<X>, "tenon::sum: an axis is a template argument: write sum<1>(x)");
@@ -255,9 +220,7 @@ ill_shaped placeholder(const std::string&) {
                                          "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
-template <class T, auto... Sizes, class How>
-    requires(sizeof...(Sizes) > 0)
-ill_shaped variable(const std::string&, const How&) {
+template <class T, auto Size, auto... Sizes, class How> ill_shaped variable(const std::string&, const How&) {
     static_assert(detail::is_mistake<T>, "tenon::variable: the sizes are a shape: write "
                                          "variable<float, shape<784, 10>>(name, zeros())");
     return {};
@@ -329,12 +292,4 @@ template <auto... Sizes> ill_shaped random_uniform(shape<Sizes...>, double = 0, 
         "tenon::random_uniform: the sizes are a template argument: write random_uniform<float, shape<2, 3>>()");
     return {};
 }
-template <class T>
-    requires(!Operand<T>)
-ill_shaped variable(const std::string&, std::initializer_list<T>) {
-    static_assert(detail::is_mistake<T>, "tenon::variable: values to begin with are a tensor or an array: write "
-                                         "variable(name, constant({1.0f, 2.0f}))");
-    return {};
-}
-
 } // namespace tenon

@@ -40,7 +40,7 @@ TEST_CASE("an optimiser's step for more variables than a launch has room for giv
     std::vector<std::vector<any_array>> steps(3);
     for (auto& gradients : steps)
         for (const extents& s : sizes) gradients.push_back(numbers<float>(s, random));
-    const adam by(0.01);
+    const auto by = adam(0.01);
     trained all("/gpu:0", by, element_type::float32, sizes);
     const auto before = emulator::count_calls("cudaLaunchKernel");
     for (const auto& gradients : steps) all.step(gradients);

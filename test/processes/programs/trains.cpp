@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
         const auto x = tn::placeholder<double, tn::shape<>>("x");
         const auto loss = tn::square(v + w - 3.0) + (v + w) * x;
 
-        const tn::gradient_descent descent(0.01);
+        const auto descent = tn::gradient_descent(0.01);
         std::unique_ptr<tn::sync_replicas> sync;
         if (kind != "asynchronous")
             sync = std::make_unique<tn::sync_replicas>(

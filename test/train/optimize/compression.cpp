@@ -145,7 +145,7 @@ TEST_CASE("a convex problem: with error feedback the optimum is reached, by the 
         for (int i = 0; i < 40; ++i) target(i) = 0.01 * (i + 1);
         const auto push = tn::placeholder<double, tn::shape<40>>("push");
         const auto loss = sum(tn::square(w - tn::constant(target.copy()))) + sum(w * push);
-        const tn::gradient_descent opt(0.02);
+        const auto opt = tn::gradient_descent(0.02);
         const tn::operation train = opt.apply_gradients(small(opt.compute_gradients(loss), how, feedback, 1, 0.05));
         initialized_session s(g);
         for (int step = 0; step < 4000; ++step) { // two coordinates are pushed to and fro, and take all places
@@ -170,7 +170,7 @@ TEST_CASE("bytes: 8 bits are a quarter, the largest hundredth is a fiftieth of t
         const auto w = tn::variable<float, tn::shape<400, 300>>("w", tn::zeros());
         const auto x = tn::constant(tn::array<float, tn::shape<1, 400>>());
         const auto loss = mean(tn::square(matmul(x, w) - 1.0f));
-        const tn::gradient_descent opt(0.1);
+        const auto opt = tn::gradient_descent(0.1);
         const pairs gradients = opt.compute_gradients(loss);
         const pairs sent = [&] {
             const tn::device_scope device{tn::device_name(around)};
@@ -201,7 +201,7 @@ TEST_CASE("what 8 bits leave of gradients that are too small for the wire's type
         const auto placed = tn::on(tn::replica_device_setter(1, {.worker_device = "/job:worker/task:0"}));
         const auto w = tn::variable<float, tn::shape<elements>>("w", tn::zeros());
         const auto g = tn::placeholder<float, tn::shape<elements>>("g");
-        const tn::gradient_descent opt(1);
+        const auto opt = tn::gradient_descent(1);
         const tn::operation train =
             opt.apply_gradients(small(opt.compute_gradients(sum(w * g)), way::quantized, true, 1, 0.1, 64));
         const tn::task ps({.job = "ps"}), worker({.job = "worker"});
@@ -253,7 +253,7 @@ TEST_CASE("each optimiser takes compressed gradients, and variables of 16 bits h
         const own_graph g;
         const auto w = tn::variable<tn::half, tn::shape<30>>("w", tn::constant_value(1.0));
         const auto loss = sum(tn::square(w));
-        const tn::adam opt(0.05);
+        const auto opt = tn::adam(0.05);
         const tn::operation train = opt.apply_gradients(small(opt.compute_gradients(loss), how, true, 1, 0.5));
         initialized_session s(g);
         for (int i = 0; i < 200; ++i) s.run(train);
@@ -277,7 +277,7 @@ TEST_CASE("a monitored session gives a process's own variables values, and saves
     const own_graph g;
     const auto w = tn::variable<double, tn::shape<30>>("w", tn::constant_value(1.0));
     const auto loss = sum(tn::square(w));
-    const tn::gradient_descent opt(0.1);
+    const auto opt = tn::gradient_descent(0.1);
     const tn::operation train = opt.apply_gradients(small(opt.compute_gradients(loss), way::quantized));
     for (const tn::any_tensor& v : g.collection(tn::global_variables)) CHECK(!contains(v.name(), "residual"));
     const tn::task shared;

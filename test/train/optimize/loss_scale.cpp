@@ -19,11 +19,11 @@ namespace {
 
 std::vector<std::unique_ptr<tn::optimizer>> optimizers() {
     std::vector<std::unique_ptr<tn::optimizer>> all;
-    all.push_back(std::make_unique<tn::gradient_descent>(0.1f));
-    all.push_back(std::make_unique<tn::momentum>(0.1f));
-    all.push_back(std::make_unique<tn::adagrad>(0.1f));
-    all.push_back(std::make_unique<tn::rmsprop>(0.01f, tn::rmsprop_options{.momentum = 0.5}));
-    all.push_back(std::make_unique<tn::adam>(0.01f));
+    all.push_back(std::make_unique<tn::gradient_descent_optimizer>(0.1f));
+    all.push_back(std::make_unique<tn::momentum_optimizer>(0.1f));
+    all.push_back(std::make_unique<tn::adagrad_optimizer>(0.1f));
+    all.push_back(std::make_unique<tn::rmsprop_optimizer>(0.01f, tn::rmsprop_options{.momentum = 0.5}));
+    all.push_back(std::make_unique<tn::adam_optimizer>(0.01f));
     return all;
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("in parts: clipped gradients of a scaled loss; a bad one is seen thoug
     const own_graph g;
     const auto w = tn::variable<float, vector>("w", tn::ones());
     const auto x = tn::placeholder<float, vector>("x");
-    const tn::gradient_descent opt(1.0f);
+    const auto opt = tn::gradient_descent(1.0f);
     const tn::loss_scale scale({.initial = 64});
     const auto raw = scale.unscaled(opt.compute_gradients(scale.scaled(tn::sum(w * x))));
     const auto step = opt.apply_gradients(tn::clip_by_value(raw, -0.5, 0.5), {.scale = scale});

@@ -220,7 +220,7 @@ TEST_CASE("mistakes are named") {
     auto w = tn::variable<float, tn::shape<2>>("w", tn::ones());
     auto unused = tn::variable<float, tn::shape<2>>("unused", tn::ones());
     auto x = tn::placeholder<float, tn::shape<3>>("x");
-    const tn::gradient_descent o(0.1);
+    const auto o = tn::gradient_descent(0.1);
     CHECK_THROWS_WITH_AS(o.minimize(tn::sum(x)),
                          doctest::Contains("depends on none of the graph's 2 trainable variables"),
                          tn::invalid_argument_error);

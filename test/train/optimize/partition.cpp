@@ -89,14 +89,17 @@ struct kept_by {
 };
 std::vector<kept_by> optimizers() {
     std::vector<kept_by> all;
-    all.push_back({std::make_unique<tn::gradient_descent>(0.05), {}});
-    all.push_back({std::make_unique<tn::momentum>(0.02, 0.9), {"momentum"}});
-    all.push_back({std::make_unique<tn::momentum>(0.02, 0.9, tn::momentum_options{.nesterov = true}), {"momentum"}});
-    all.push_back({std::make_unique<tn::adagrad>(0.1), {"adagrad"}});
-    all.push_back({std::make_unique<tn::rmsprop>(0.01, tn::rmsprop_options{.momentum = 0.5, .centered = true}),
-                   {"rmsprop", "rmsprop_mean", "rmsprop_momentum"}});
-    all.push_back({std::make_unique<tn::adam>(0.02), {"adam_m", "adam_v"}});
-    all.push_back({std::make_unique<tn::adam>(0.02, tn::adam_options{.weight_decay = 0.1}), {"adam_m", "adam_v"}});
+    all.push_back({std::make_unique<tn::gradient_descent_optimizer>(0.05), {}});
+    all.push_back({std::make_unique<tn::momentum_optimizer>(0.02, 0.9), {"momentum"}});
+    all.push_back(
+        {std::make_unique<tn::momentum_optimizer>(0.02, 0.9, tn::momentum_options{.nesterov = true}), {"momentum"}});
+    all.push_back({std::make_unique<tn::adagrad_optimizer>(0.1), {"adagrad"}});
+    all.push_back(
+        {std::make_unique<tn::rmsprop_optimizer>(0.01, tn::rmsprop_options{.momentum = 0.5, .centered = true}),
+         {"rmsprop", "rmsprop_mean", "rmsprop_momentum"}});
+    all.push_back({std::make_unique<tn::adam_optimizer>(0.02), {"adam_m", "adam_v"}});
+    all.push_back(
+        {std::make_unique<tn::adam_optimizer>(0.02, tn::adam_options{.weight_decay = 0.1}), {"adam_m", "adam_v"}});
     return all;
 }
 
@@ -127,7 +130,7 @@ TEST_CASE("gradients of rows stay sparse in every part; clipping sees one variab
                           [](pairs p) { return tn::clip_by_value(std::move(p), -0.1, 0.2); }};
     for (const step& clip : clips)
         for (const uses u : {uses::few, uses::whole}) {
-            const tn::momentum o(0.1);
+            const auto o = tn::momentum(0.1);
             const auto trained = [&](int parts) {
                 problem of(parts, u);
                 const pairs g = clip(o.compute_gradients(of.loss));
@@ -141,7 +144,7 @@ TEST_CASE("gradients of rows stay sparse in every part; clipping sees one variab
 }
 
 TEST_CASE("the variable itself may be named: what is trained, whose gradient is applied") {
-    const tn::gradient_descent o(0.1);
+    const auto o = tn::gradient_descent(0.1);
     const auto trained = [&](int parts, const std::function<tn::operation(problem&)>& how) {
         problem p(parts, uses::both);
         return std::move(p.after(how(p), 5)[0]);

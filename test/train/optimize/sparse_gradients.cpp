@@ -191,7 +191,7 @@ TEST_CASE("SEMANTICS 39: clipped gradients stay sparse, and are those that dense
     const auto both = [](const std::function<pairs(pairs)>& clip, bool stays) {
         problem<double> p;
         CHECK(all_sparse(clip(tn::optimizer::compute_gradients(p.loss))) == stays);
-        const tn::gradient_descent o(0.02);
+        const auto o = tn::gradient_descent(0.02);
         const auto sparse = p.after(o, 4, clip), dense = p.after(o, 4, [&](pairs g) { return clip(as_dense(g)); });
         for (std::int64_t i = 0; i < rows * width; ++i) CHECK(sparse[i] == doctest::Approx(dense[i]).epsilon(1e-12));
     };

@@ -69,7 +69,7 @@ TEST_CASE("a loss scale of replicas that is used twice, or beside gradients, is 
     const tn::mirrored_strategy mirrored(devices(2));
     const auto losses = mirrored.run([] { return tn::square(tn::variable<float, tn::shape<>>("w", tn::ones())); });
     const tn::loss_scale scale;
-    const tn::gradient_descent how(0.1);
+    const auto how = tn::gradient_descent(0.1);
     mirrored.minimize(how, losses, {.scale = scale});
     CHECK_THROWS_WITH_AS(mirrored.minimize(how, losses, {.scale = scale}),
                          doctest::Contains("the loss_scale has scaled another loss"), tn::invalid_argument_error);

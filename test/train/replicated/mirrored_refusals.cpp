@@ -68,7 +68,7 @@ TEST_CASE("mirrored_strategy: losses that are not the replicas' are refused") {
     const tn::mirrored_strategy mirrored(devices(2));
     const auto sound = mirrored.run([] { return tn::square(tn::variable("w", 1.0f)); });
     using losses = tn::per_replica<tn::tensor<float, tn::shape<>>>;
-    const tn::gradient_descent how(0.1);
+    const auto how = tn::gradient_descent(0.1);
     CHECK_THROWS_WITH_AS(mirrored.minimize(how, losses{{sound[0], sound[0]}}),
                          doctest::Contains("depends on w, which is another replica's; give a loss for each replica"),
                          tn::invalid_argument_error);

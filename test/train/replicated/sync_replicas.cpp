@@ -93,7 +93,7 @@ TEST_CASE("S41: sparse gradients, and those of variables in parts, are averaged 
     };
     for (const bool parts : {false, true}) {
         CAPTURE(parts);
-        const tn::adagrad how(0.1);
+        const auto how = tn::adagrad(0.1);
         values alone;
         {
             const own_graph g;
@@ -338,7 +338,7 @@ TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchr
         const own_graph g;
         const auto w = tn::variable("w", 1.0);
         const auto loss = tn::square(w - 3.0);
-        const tn::adam how(0.1);
+        const auto how = tn::adam(0.1);
         const tn::sync_replicas sync(how, {.aggregate = 1, .total = 1});
         const auto train = synchronous ? sync.minimize(loss) : how.minimize(loss);
         tn::monitored_session_options o;

@@ -201,7 +201,7 @@ TEST_CASE("SEMANTICS 28: when a chief is gone before it has given values, anothe
     const tn::any_tensor claimed =
         tn::add<tn::claim_lease_op>({}, {lease, tn::constant(std::string("a process that ends")), tn::constant(0.2),
                                          tn::constant(std::int64_t{0})});
-    tn::session gone({shared});
+    tn::session gone(shared);
     CHECK(*gone.run_untyped({}, {claimed})[0].data<std::string>() == "a process that ends");
     tn::monitored_session sess({.tasks = {shared}, .is_chief = false, .chief_lease = 0.2, .open_timeout = 60});
     CHECK(sess.is_chief());

@@ -19,16 +19,7 @@
 namespace tenon::data {
 
 /// What a component's column is called or, of component<T, shape<n>>, what n columns are.
-class column_names {
-public:
-    template <std::convertible_to<std::string> Name> column_names(const Name& name) : all_{std::string(name)} {}
-    column_names(std::initializer_list<std::string> names) : all_(names) {}
-    explicit column_names(std::vector<std::string> names) : all_(std::move(names)) {}
-    const std::vector<std::string>& all() const noexcept { return all_; }
-
-private:
-    std::vector<std::string> all_;
-};
+using column_names = name_list;
 
 } // namespace tenon::data
 
@@ -45,22 +36,53 @@ inline std::vector<table_field> fields_of(const std::vector<tensor_type>& types,
 namespace tenon::data {
 
 /// Columns that hold C, and a name for each. Of CSV component<T, shape<n>> with one name is n columns from this one on; of JSON lines a list.
-template <class... C> class columns {
-    static_assert(sizeof...(C) > 0,
-                  "tenon::data::columns: say what the columns hold: columns<float, std::int64_t>(\"x\", \"y\")");
-
+template <class... C> class table_columns {
 public:
-    explicit columns(tenon::detail::column_names_of<C>... names) : names_{std::move(names)...} {}
-    template <class... Name>
-        requires(sizeof...(Name) != sizeof...(C) && sizeof...(C) > 1) // of one, {"x", "y"} would be two of these, too
-    explicit columns(const Name&...) {
-        static_assert(sizeof...(Name) == sizeof...(C),
-                      "tenon::data::columns: give a name for each column: columns<float, std::int64_t>(\"x\", \"y\")");
-    }
+    explicit table_columns(std::vector<column_names> names) : names_(std::move(names)) {}
     const std::vector<column_names>& names() const noexcept { return names_; }
 
 private:
     std::vector<column_names> names_;
 };
+template <class... C> table_columns<C...> columns(tenon::detail::column_names_of<C>... names) {
+    return table_columns<C...>({std::move(names)...});
+}
+/// A mistake: more names or fewer.
+template <class... C, class... Name>
+    requires(sizeof...(Name) != sizeof...(C))
+table_columns<C...> columns(const Name&...) {
+    static_assert(tenon::detail::is_mistake<Name...>, "tenon::data::columns: give a name for each column: "
+                                                      "columns<float, std::int64_t>(\"x\", \"y\")");
+    return table_columns<C...>({});
+}
 
 } // namespace tenon::data
+
+namespace tenon::detail {
+template <class Which> inline constexpr bool is_columns = false;
+template <class... C> inline constexpr bool is_columns<data::table_columns<C...>> = true;
+// The data set of a table's rows: of components C, or of the columns that are named.
+template <class Which, class... C> struct table_of { using type = data_set<C...>; };
+template <class... D> struct table_of<data::table_columns<D...>> { using type = data_set<D...>; };
+
+// Functions that open tables take columns and options, or options alone: one function, so that a compiler that refuses a call has little
+// to say. Which of its arguments the options are.
+template <class Options> const Options& options_among(const Options& first, const Options&) { return first; }
+template <class Options, class Which> const Options& options_among(const Which&, const Options& second) {
+    return second;
+}
+// The columns that are named or, of a struct, its members; else none has a name.
+template <class Which, class... C> std::vector<table_field> table_fields(const Which& which) {
+    using set = typename table_of<Which, C...>::type;
+    if constexpr (is_columns<Which>) return fields_of(set::types(), which.names());
+    else {
+        std::vector<table_field> fields;
+        for (const tensor_type& t : set::types()) fields.push_back({{}, t});
+        if constexpr (requires { schema<C...>::names(); }) {
+            const std::vector<std::string> names = schema<C...>::names();
+            for (std::size_t i = 0; i < names.size(); ++i) fields[i].names = {names[i]};
+        }
+        return fields;
+    }
+}
+} // namespace tenon::detail

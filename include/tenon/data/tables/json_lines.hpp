@@ -52,39 +52,24 @@ namespace tenon::data {
 /// false, or, of arrays, lists of lists of .. of these sizes. Members that are not asked for, and blank lines, are passed over; numbers are
 /// rounded to nearest. A line that is no such object is an invalid_argument_error with file, line, member and what is there, and who
 /// goes on gets the line behind it.
-template <Record C> data_set<C> json_lines(std::vector<std::string> files, const json_read_options& o = {}) {
-    static_assert(tenon::detail::are_json_operands<typename data_set<C>::operands>,
-                  "tenon::data::json_lines: the sizes of a member's lists are numbers: array<T, shape<3, 2>>");
-    std::vector<tenon::detail::table_field> fields;
-    const std::vector<std::string> names = tenon::detail::schema<C>::names();
-    for (std::size_t i = 0; i < names.size(); ++i) fields.push_back({{names[i]}, data_set<C>::types()[i]});
-    return data_set<C>(untyped::data_set(tenon::detail::json_objects(std::move(files), std::move(fields), o)));
-}
-template <Record C>
-data_set<C> json_lines(const std::convertible_to<std::string> auto& file, const json_read_options& o = {}) {
-    return json_lines<C>(std::vector<std::string>{file}, o);
-}
-
-/// The members that are named.
-template <class... C>
-data_set<C...> json_lines(std::vector<std::string> files, const columns<C...>& which, const json_read_options& o = {}) {
-    static_assert(tenon::detail::are_json_operands<typename data_set<C...>::operands>,
-                  "tenon::data::json_lines: the sizes of a member's lists are numbers: component<T, shape<3, 2>>");
-    return data_set<C...>(untyped::data_set(tenon::detail::json_objects(
-        std::move(files), tenon::detail::fields_of(data_set<C...>::types(), which.names()), o)));
-}
-template <class... C>
-data_set<C...> json_lines(const std::convertible_to<std::string> auto& file, const columns<C...>& which,
-                          const json_read_options& o = {}) {
-    return json_lines(std::vector<std::string>{file}, which, o);
-}
-/// A mistake: what a line holds is not said.
-template <int = 0, std::convertible_to<std::string> File>
-tenon::ill_shaped json_lines(const File&, const json_read_options& = {}) {
-    static_assert(tenon::detail::is_mistake<File>,
-                  "tenon::data::json_lines: say what a line holds: json_lines<row>(file), where row is a "
-                  "struct, or json_lines(file, columns<float>(\"x\"))");
-    return {};
+/// With columns, json_lines(file, columns<float>("price")), the members that are named.
+template <class... C, class Which = json_read_options>
+auto json_lines(const name_list& files, const Which& which = {}, const json_read_options& o = {}) {
+    constexpr bool good = tenon::detail::is_columns<Which>
+                              ? sizeof...(C) == 0
+                              : sizeof...(C) == 1 && (Record<C> && ...) && std::is_same_v<Which, json_read_options>;
+    static_assert(good, "tenon::data::json_lines: say what a line holds: json_lines<row>(file), where row is a "
+                        "struct, or json_lines(file, columns<float>(\"x\"))");
+    if constexpr (!good) return ill_shaped{};
+    else {
+        using set = typename tenon::detail::table_of<Which, C...>::type;
+        static_assert(tenon::detail::are_json_operands<typename set::operands>,
+                      "tenon::data::json_lines: the sizes of a member's lists are numbers: array<T, shape<3, 2>>, or "
+                      "component<T, shape<3, 2>>");
+        return set(untyped::data_set(
+            tenon::detail::json_objects(files.all(), tenon::detail::table_fields<Which, C...>(which),
+                                        tenon::detail::options_among<json_read_options>(which, o))));
+    }
 }
 
 } // namespace tenon::data

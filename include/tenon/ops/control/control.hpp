@@ -159,7 +159,7 @@ tensor<T, canonical_t<S>> placeholder(std::string_view name = {}, called_from he
 }
 
 /// The value of x unless it is fed; may ask for less static sizes than x has, so that others can be fed.
-template <Shape S, OperandOrIllShaped X>
+template <Shape S, Operand X>
 auto placeholder_with_default(const X& x, const std::string& name = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
@@ -172,7 +172,7 @@ auto placeholder_with_default(const X& x, const std::string& name = {}, called_f
                                                     name.empty() ? "placeholder_with_default" : name));
     }
 }
-template <OperandOrIllShaped X>
+template <Operand X>
 auto placeholder_with_default(const X& x, const std::string& name = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
@@ -184,7 +184,7 @@ template <OperandOrIllShaped X> auto identity(const X& x, called_from here = cal
     const making made(here);
     return apply_op<identity_op, no_attributes{}>(x);
 }
-template <OperandOrIllShaped X> auto identity(const X& x, const std::string& name, called_from here = caller()) {
+template <Operand X> auto identity(const X& x, const std::string& name, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
@@ -226,7 +226,7 @@ operation no_op(const std::string& name = {});
 
 /// An operation that has run when all the given operations and tensors have.
 template <class... N>
-    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || OperandOrIllShaped<N>)&&...)
+    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || Operand<N>)&&...)
 operation group(const N&... members) { return detail::add_group({detail::node_of(members)...}, {}); }
 operation group(const std::vector<operation>& members, const std::string& name = {});
 
@@ -245,7 +245,7 @@ operation group(const std::vector<any_tensor>& members, const std::string& name 
 } // namespace untyped
 
 /// x; prints "message" and the values of x and of more when it runs.
-template <OperandOrIllShaped X, OperandOrIllShaped... More>
+template <Operand X, Operand... More>
 auto print(const X& x, const located<std::string>& message, const More&... more) {
     const making made(message.at);
     if constexpr (detail::any_ill_shaped<X, More...>) return ill_shaped{};
@@ -258,7 +258,7 @@ auto print(const X& x, const located<std::string>& message, const More&... more)
 
 /// An operation that fails the step unless every element of `condition` is true. Run it, or make what it guards
 /// under control_dependencies of it.
-template <OperandOrIllShaped C, OperandOrIllShaped... Shown>
+template <Operand C, Operand... Shown>
 operation assert_true(const C& condition, const located<std::string>& message, const Shown&... shown) {
     const making made(message.at);
     if constexpr (detail::any_ill_shaped<C, Shown...>) return {};

@@ -23,12 +23,15 @@ template <class X>
 concept ElementwiseOperand = OperandOrIllShaped<X> || Number<X>;
 /// At least one tensor among numbers; beside what a mistaken call returned, anything.
 template <class... X>
-concept ElementwiseOperands = ((ElementwiseOperand<X> && ...) && (Operand<X> || ...)) || any_ill_shaped<X...>;
+inline constexpr bool
+    are_elementwise = ((ElementwiseOperand<X> && ...) && (is_operand<X> || ...)) || any_ill_shaped<X...>;
+template <class... X>
+concept ElementwiseOperands = are_elementwise<X...>;
 template <class B, class A>
-concept ElementwiseBeside = ElementwiseOperands<A, B>;
+concept ElementwiseBeside = are_elementwise<A, B>;
 /// What select chooses of: numbers alone, too.
 template <class A, class B>
-concept ElementwiseChoice = ElementwiseOperands<A, B> ||(Number<A>&& Number<B>);
+concept ElementwiseChoice = are_elementwise<A, B> ||(Number<A>&& Number<B>);
 
 } // namespace detail
 

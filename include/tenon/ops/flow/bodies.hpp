@@ -20,10 +20,10 @@ template <class... T> inline constexpr bool is_several<std::tuple<T...>> = true;
 template <class A, class B> inline constexpr bool is_several<std::pair<A, B>> = true;
 
 // A tensor, an expression, or several as std::tuple.
-template <class R> inline constexpr bool are_operands = OperandOrIllShaped<R>;
-template <class... T> inline constexpr bool are_operands<std::tuple<T...>> = (OperandOrIllShaped<T> && ...);
+template <class R> inline constexpr bool are_operands = Operand<R>;
+template <class... T> inline constexpr bool are_operands<std::tuple<T...>> = (Operand<T> && ...);
 template <class A, class B>
-inline constexpr bool are_operands<std::pair<A, B>> = OperandOrIllShaped<A>&& OperandOrIllShaped<B>;
+inline constexpr bool are_operands<std::pair<A, B>> = Operand<A>&& Operand<B>;
 
 /// What a function gives, a tensor, an expression, or several as std::tuple, as a tuple of tensors; made where it stands.
 template <class R> auto tensors_of(const R& r) {

@@ -72,14 +72,14 @@ template <class P, class... A, class... B> struct cond_results<P, std::tuple<A..
 /// outside. Gradients flow through the function that ran. On a GPU the value lies there, and the host never sees it.
 ///
 ///     const auto step = tn::cond(norm > 1.0f, [&] { return g / norm; }, [&] { return g; });
-template <OperandOrIllShaped P, class Then, class Else>
+template <class P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::takes<Then, std::tuple<>> && detail::takes<Else, std::tuple<>>,
-        "tenon::cond: both sides are functions without arguments: cond(c, [&] { return x; }, [&] { return y; })");
+    constexpr bool good = Operand<P> && detail::takes<Then, std::tuple<>> && detail::takes<Else, std::tuple<>>;
+    static_assert(good, "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
+                        "cond(c, [&] { return x; }, [&] { return y; })");
     using given = detail::applied_t<Then, std::tuple<>>;
-    if constexpr (std::is_same_v<P, ill_shaped> || detail::any_mistake<given> ||
+    if constexpr (!good || std::is_same_v<P, ill_shaped> || detail::any_mistake<given> ||
                   detail::any_mistake<detail::applied_t<Else, std::tuple<>>>)
         return ill_shaped{};
     else {

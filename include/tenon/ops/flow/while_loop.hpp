@@ -124,7 +124,10 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
                                                         detail::operand_of_t<detail::applied_t<Condition, arguments>>>;
         static_assert(verdict_on_condition::agree, "tenon: shapes do not agree");
         using given = detail::applied_t<F, arguments>;
-        if constexpr (!verdict_on_condition::fits || detail::any_mistake<given>) return ill_shaped{};
+        static_assert(detail::are_operands<given>,
+                      "tenon::while_loop: the function gives a tensor, or as many as it is given as std::tuple");
+        if constexpr (!verdict_on_condition::fits || !detail::are_operands<given> || detail::any_mistake<given>)
+            return ill_shaped{};
         else {
             using next = decltype(detail::tensors_of(std::declval<const given&>()));
             static_assert(
@@ -170,9 +173,11 @@ auto while_loop(const Condition& condition, const F& f, const A& first, const B&
 
 /// A mistake: what it begins with is no tensor.
 template <class Condition, class F, class... Xs>
-    requires(sizeof...(Xs) > 0 && !(OperandOrIllShaped<Xs> && ...))
+    requires(sizeof...(Xs) == 0 || !(OperandOrIllShaped<Xs> && ...))
 ill_shaped while_loop(const Condition&, const F&, const Xs&...) {
-    static_assert(detail::is_mistake<F>, "tenon::while_loop: what it begins with are tensors: write constant(0)");
+    static_assert(
+        detail::is_mistake<F>,
+        "tenon::while_loop: give a condition, a function, and the tensors that it begins with, such as constant(0)");
     return {};
 }
 

@@ -106,7 +106,7 @@ inline constexpr bool has_colors<X> =
     std::is_same_v<X, ill_shaped> || is_floating(element_type_of<typename X::element_type>);
 
 template <class X> decltype(auto) as_given(const X& x) {
-    if constexpr (OperandOrIllShaped<X>) return any_tensor(as_tensor(x));
+    if constexpr (Operand<X>) return any_tensor(as_tensor(x));
     else return (x);
 }
 /// How much a colour is changed: a number, or a tensor, of a number for each image, say.
@@ -276,7 +276,7 @@ auto normalize(X&& images, M&& mean, D&& deviation, called_from here = caller())
                                                          static_cast<M&&>(mean), static_cast<D&&>(deviation));
 }
 /// A mean and a deviation for each channel: normalize(images, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}).
-template <OperandOrIllShaped X, std::size_t Channels>
+template <Operand X, std::size_t Channels>
 auto normalize(const X& images, const double (&mean)[Channels], const double (&deviation)[Channels],
                called_from here = caller()) {
     const making made(here);

@@ -103,25 +103,26 @@ auto affine_transform(const X& images, const M& matrices, const transform_option
     return apply_op<affine_transform_op, detail::default_attributes<affine_transform_op>>(
         detail::transform_attributes{o.method, o.value}, images, matrices);
 }
-/// All images turned about their middle, counter-clockwise as they are looked at, by an angle in radians.
-template <OperandOrIllShaped X>
-auto rotate(const X& images, double angle, const transform_options& o = {}, called_from here = caller()) {
+/// The images turned about their middle, counter-clockwise as they are looked at, by an angle in radians: all by a number, or each by its own:
+/// float [batch]; of a single image a scalar.
+template <OperandOrIllShaped X, class A>
+auto rotate(const X& images, const A& angle, const transform_options& o = {}, called_from here = caller()) {
     const making made(here);
-    using verdict = detail::verdict_on_operands<detail::rotate_rule, X>;
-    static_assert(verdict::agree, "tenon: shapes do not agree");
-    if constexpr (!verdict::fits) return ill_shaped{};
-    else return detail::typed_by<detail::rotate_rule, X>(untyped::rotate(detail::as_tensor(images), angle, o));
-}
-/// Each by its own angle: float [batch]; of a single image a scalar.
-template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto rotate(const X& images, const A& angles, const transform_options& o = {}, called_from here = caller()) {
-    const making made(here);
-    using verdict = detail::verdict_on_operands<detail::rotate_rule, X, A>;
-    static_assert(verdict::agree, "tenon: shapes do not agree");
-    if constexpr (!verdict::fits) return ill_shaped{};
-    else
-        return detail::typed_by<detail::rotate_rule, X, A>(
-            untyped::rotate(detail::as_tensor(images), any_tensor(detail::as_tensor(angles)), o));
+    if constexpr (std::is_convertible_v<const A&, double> && !std::is_same_v<A, ill_shaped>) {
+        using verdict = detail::verdict_on_operands<detail::rotate_rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::rotate_rule, X>(
+                untyped::rotate(detail::as_tensor(images), static_cast<double>(angle), o));
+    } else {
+        using verdict = detail::verdict_on_operands<detail::rotate_rule, X, A>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::typed_by<detail::rotate_rule, X, A>(
+                untyped::rotate(detail::as_tensor(images), any_tensor(detail::as_tensor(angle)), o));
+    }
 }
 /// Each by an angle of its own, even in [-most, most) radians. Throws invalid_argument_error where most is negative or not
 /// finite.

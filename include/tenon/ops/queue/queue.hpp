@@ -89,9 +89,9 @@ queue priority_queue(const std::vector<tensor_type>& components, std::int64_t ca
 namespace detail {
 
 template <class C, class X> struct enqueued { using type = void; };
-template <class C, OperandOrIllShaped X> struct enqueued<C, X> { using type = operand_of_t<X>; };
+template <class C, Operand X> struct enqueued<C, X> { using type = operand_of_t<X>; };
 template <class C, Literal<typename C::element> X>
-    requires(!OperandOrIllShaped<X>)
+    requires(!Operand<X>)
 struct enqueued<C, X> {
     using type = operand_type<typename C::element, shape<>>;
 };
@@ -254,6 +254,7 @@ public:
 
     const std::string& name() const { return queue_.name(); }
     const untyped::queue& untyped() const noexcept { return queue_; }
+    operator const untyped::queue&() const noexcept { return queue_; } // NOLINT
 
 protected:
     static std::vector<tensor_type> components() { return {detail::component_t<C>::type...}; }

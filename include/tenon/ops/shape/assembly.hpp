@@ -216,7 +216,7 @@ template <class Tuple> auto as_array(const Tuple& parts) {
 } // namespace detail
 
 /// xs one after the other along Axis.
-template <int Axis, OperandOrIllShaped... Xs> auto concat(const Xs&... xs) {
+template <int Axis, class... Xs> auto concat(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::concat: at least one tensor is needed");
     return apply_op<concat_op, axis_attributes{Axis}>(xs...);
 }
@@ -253,7 +253,7 @@ template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X
         x, std::make_index_sequence<sizeof...(Sizes)>{});
 }
 /// xs, of equal sizes, along a new dimension Axis.
-template <int Axis, OperandOrIllShaped... Xs> auto stack(const Xs&... xs) {
+template <int Axis, class... Xs> auto stack(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::stack: at least one tensor is needed");
     return apply_op<stack_op, axis_attributes{Axis}>(xs...);
 }

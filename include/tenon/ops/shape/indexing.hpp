@@ -317,7 +317,7 @@ template <int Axis, int... I> struct joined_with_next<Axis, std::integer_sequenc
 
 /// x moved on by Shift places along Axis; what leaves at one end comes in at the other. Where the size is known in the
 /// step only, Shift is not above it.
-template <int Shift, int Axis = 0, OperandOrIllShaped X> auto roll(const X& x, called_from here = caller()) {
+template <int Shift, int Axis = 0, Operand X> auto roll(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else if constexpr (constexpr int axis = detail::axis_of(Axis, X::rank()); axis < 0) {
@@ -336,7 +336,7 @@ template <int Shift, int Axis = 0, OperandOrIllShaped X> auto roll(const X& x, c
     }
 }
 /// Each element of x Count times, one after the other, along Axis. (tile repeats the whole.)
-template <int Count, int Axis = 0, OperandOrIllShaped X> auto repeat(const X& x, called_from here = caller()) {
+template <int Count, int Axis = 0, Operand X> auto repeat(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(Count > 0, "tenon::repeat: the count is at least 1");
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};

@@ -139,13 +139,13 @@ constexpr index_list swapped_axes(int first, int second, int rank) {
 } // namespace detail
 
 /// x with the dimensions A and B in each other's place.
-template <int A, int B, OperandOrIllShaped X> auto swapaxes(const X& x, called_from here = caller()) {
+template <int A, int B, Operand X> auto swapaxes(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else return apply_op<transpose_op, transpose_op::attributes{detail::swapped_axes(A, B, X::rank())}>(x);
 }
 /// x with the dimension From as dimension To of the result; the others keep their order.
-template <int From, int To, OperandOrIllShaped X> auto moveaxis(const X& x, called_from here = caller()) {
+template <int From, int To, Operand X> auto moveaxis(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else return apply_op<transpose_op, transpose_op::attributes{detail::moved_axis(From, To, X::rank())}>(x);

@@ -280,7 +280,7 @@ template <int From = 0, OperandOrIllShaped X> auto flatten(const X& x, called_fr
 }
 
 /// x without the dimensions Axes, which must have size 1; without all that have, where none is named.
-template <int... Axes, OperandOrIllShaped X> auto squeeze(const X& x, called_from here = caller()) {
+template <int... Axes, Operand X> auto squeeze(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else if constexpr (sizeof...(Axes) > 0) return apply_op<squeeze_op, squeeze_op::attributes{index_list(Axes...)}>(x);

@@ -274,13 +274,64 @@ struct sizes_said<A> {
 };
 } // namespace detail
 
-/// A variable that begins as `how` says. All its sizes are numbers.
-template <Element T, Shape S>
-variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initializer& how,
-                                            const variable_options& o = {}, called_from here = caller()) {
+namespace detail {
+// How a variable begins, where that is not said.
+struct not_said : initializer {
+    using initializer::initializer;
+    not_said(std::initializer_list<double>) {} // nor is it in braces
+};
+// A variable that begins with a value.
+template <class V> inline constexpr bool is_initial_value = Operand<V> || TypedArray<V> || Element<V>;
+template <class V> auto variable_of(std::string_view name, const V& initial, const variable_options& o) {
+    if constexpr (std::is_same_v<V, ill_shaped>) return ill_shaped{};
+    else if constexpr (Element<V>) {
+        any_array value(element_type_of<V>, {});
+        *static_cast<V*>(value.data()) = initial;
+        return variable_tensor<V, shape<>>(new_variable(name, std::move(value), o));
+    } else {
+        using S = typename sizes_said<V>::type;
+        static_assert(S::extents.is_static(),
+                      "tenon::variable: the sizes of a variable must be numbers; of an array whose type does not say "
+                      "them: a.as<shape<2, 3>>()");
+        if constexpr (Operand<V>)
+            return variable_tensor<typename V::element_type, S>(
+                new_variable(name, type_of<typename V::element_type, S>, as_tensor(initial), o));
+        else
+            return variable_tensor<typename V::value_type, canonical_t<S>>(
+                new_variable(name, initial.untyped().copy(), o));
+    }
+}
+} // namespace detail
+
+/// A variable of type T and sizes S, all of them numbers, that begins as an initializer says: variable<float, shape<784, 10>>("w", glorot_uniform()).
+/// Or one that begins with a value, which says both: a host tensor whose type says its sizes, variable("w", array<float, shape<3>>{1, 2, 3}), a
+/// number, or a tensor, of random numbers, fed when the initialiser runs, or computed from other variables' initialized_value(). (A variable
+/// itself is read before it begins, which is an error in the step that initialises both.) Without a name it is "variable".
+// One function, so that a compiler that refuses a call has little to say.
+template <class T = void, class S = void, class Name, class How = detail::not_said>
+auto variable(const Name& name, const How& how = {}, const variable_options& o = {}, called_from here = caller()) {
     const making made(here);
-    static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
-    return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
+    constexpr bool is_said = !std::is_same_v<How, detail::not_said>;
+    constexpr bool has_name = std::is_convertible_v<const Name&, std::string_view>;
+    if constexpr (std::is_void_v<T> && detail::is_initial_value<Name> && !is_said)
+        return detail::variable_of("variable", name, o);
+    else if constexpr (std::is_void_v<T> && detail::is_initial_value<How> && has_name)
+        return detail::variable_of(name, how, o);
+    else {
+        constexpr bool good = Element<T> && Shape<S> && is_said && has_name;
+        static_assert(
+            good,
+            "tenon::variable: give type, sizes, name and how it begins, "
+            "variable<float, shape<784, 10>>(\"w\", glorot_uniform()), or a name and a value, a tensor or an array: "
+            "variable(\"w\", constant({1.0f, 2.0f}))");
+        if constexpr (!good) return ill_shaped{};
+        else {
+            static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+            const initializer begins = how;
+            return variable_tensor<T, canonical_t<S>>(
+                detail::new_variable(name, detail::type_of<T, canonical_t<S>>, begins, o));
+        }
+    }
 }
 /// The same in so many parts (ops/shape/partition.hpp), which the compiler holds against its rows. Where their number is known when
 /// the program runs, it is an option: {.partition = {.parts = n}}; then there are no more than there are rows.
@@ -297,54 +348,6 @@ variable_tensor<T, canonical_t<S>> partitioned_variable(std::string_view name, c
     o.partition = {.parts = Parts};
     return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
 }
-/// A mistake: how it begins, or its name, is not said.
-template <Element T, Shape S, class X> variable_tensor<T, canonical_t<S>> variable(const X&) {
-    static_assert(detail::is_mistake<X>, "tenon::variable: give its name and how it begins: "
-                                         "variable<float, shape<784, 10>>(\"w\", glorot_uniform())");
-    return variable_tensor<T, canonical_t<S>>(any_tensor());
-}
-/// A variable that begins with the value of a tensor: of random numbers, fed when the initialiser runs, or computed from
-/// other variables' initialized_value(). (A variable itself is read before it begins, which is an error in the step that
-/// initialises both.)
-template <OperandOrIllShaped X>
-auto variable(std::string_view name, const X& initial, const variable_options& o = {}, called_from here = caller()) {
-    const making made(here);
-    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-    else {
-        using T = typename X::element_type;
-        using S = typename X::shape_type;
-        static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
-        return variable_tensor<T, S>(
-            detail::new_variable(name, detail::type_of<T, canonical_t<S>>, detail::as_tensor(initial), o));
-    }
-}
-template <OperandOrIllShaped X> auto variable(const X& initial, called_from here = caller()) {
-    const making made(here);
-    return variable("variable", initial);
-}
-/// A variable that begins with what a host tensor holds, whose type says its sizes: variable("w", array<float, shape<3>>{1, 2, 3}).
-template <detail::TypedArray A>
-auto variable(std::string_view name, const A& initial, const variable_options& o = {}, called_from here = caller()) {
-    const making made(here);
-    using S = typename detail::sizes_said<A>::type;
-    static_assert(S::extents.is_static(),
-                  "tenon::variable: the sizes of a variable must be numbers; of an array whose type does not say "
-                  "them: a.as<shape<2, 3>>()");
-    return variable_tensor<typename A::value_type, canonical_t<S>>(
-        detail::new_variable(name, initial.untyped().copy(), o));
-}
-template <Element T>
-auto variable(std::string_view name, const T& initial, const variable_options& o = {}, called_from here = caller()) {
-    const making made(here);
-    any_array value(element_type_of<T>, {});
-    *static_cast<T*>(value.data()) = initial;
-    return variable_tensor<T, shape<>>(detail::new_variable(name, std::move(value), o));
-}
-template <Element T> auto variable(const T& initial, called_from here = caller()) {
-    const making made(here);
-    return variable("variable", initial);
-}
-
 /// The operation that gives all of the current graph's variables their initial values.
 operation initialize_variables();
 /// Or just these.

@@ -62,8 +62,14 @@ inline bool is_named_by_program(const node& n) {
         }
     return true;
 }
+// The function of the library that made it, where the op does not say so.
+inline std::string made_for(const node& n) {
+    const std::string_view function = n.made_at.function ? n.made_at.function : "";
+    if (function.empty() || function.starts_with("operator") || function == shown_op(n)) return {};
+    return ", for " + std::string(function) + "()";
+}
 inline std::string made_at(const node& n) {
-    if (n.made_at.file) return std::string(", made at ") + n.made_at.file + ":" + std::to_string(n.made_at.line);
+    if (n.made_at.file) return made_for(n) + ", made at " + n.made_at.file + ":" + std::to_string(n.made_at.line);
     const std::string of = n.follows ? made_at(*n.follows) : std::string();
     return of.empty() ? of : ", for the gradient or an update of " + n.follows->name + of;
 }

@@ -99,7 +99,7 @@ template <class X, class A> any_array feed_view(const A& a) {
     }
 }
 
-template <class F> inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || OperandOrIllShaped<F>;
+template <class F> inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || Operand<F>;
 
 // What fetching an F, no operation, gives.
 template <class F> struct fetched { using type = array<typename F::element_type, typename F::shape_type>; };
@@ -163,7 +163,7 @@ fed_value feed_values(const any_tensor& x, const nested_value& values);
 /// for integers does not compile, an integer out of range is an invalid_argument_error. A wrong element type or shape
 /// does not compile where it is known by type, and is an invalid_argument_error with both shapes where not (SEMANTICS
 /// 16).
-template <OperandOrIllShaped X, class A> fed_value feed(const X& x, const A& value) {
+template <Operand X, class A> fed_value feed(const X& x, const A& value) {
     if constexpr (detail::any_ill_shaped<X, A>) return {};
     else if constexpr (detail::check_feed<X, A>()) return {detail::as_tensor(x), detail::feed_view<X>(value)};
     else return {};
@@ -196,7 +196,7 @@ fed_value feed(const X& x, std::initializer_list<detail::nested<typename X::elem
 
 namespace detail {
 template <class X>
-concept CanBeFed = OperandOrIllShaped<X> || UntypedTensor<X>;
+concept CanBeFed = Operand<X> || UntypedTensor<X>;
 template <CanBeFed X> any_tensor handle_of(const X& x) {
     if constexpr (UntypedTensor<X>) return x;
     else return as_tensor(x);

@@ -33,26 +33,32 @@ class timed_kernel;
 /// so: every function is a failed_precondition_error then.
 class session {
 public:
-    /// invalid_argument_error where an option makes no sense, naming it.
-    session();
-    explicit session(const session_options& o);
-    explicit session(const graph& g);
-    session(const graph& g, const session_options& o);
-    /// A session of a task that others share, whose devices, threads and resources it uses. Of the options, those that
-    /// task_options has are left to the task: invalid_argument_error where one is set.
-    explicit session(const task& t, const session_options& o = {});
-    session(const task& t, const graph& g, const session_options& o = {});
+    /// Of what is given, in this order: where it runs, else in this process; the graph, else the current one; options. It runs on a task that others
+    /// share, whose devices, threads and resources it uses; of the options, those that task_options has are left to the task. Or on a server,
+    /// "tenon://host:port", a server's target() ("": in this process), which needs the library tenon::net: invalid_argument_error for what is no
+    /// target, unavailable_error where no server answers in time, or one that it needs is missing, naming it (SEMANTICS 24).
+    /// invalid_argument_error where an option makes no sense, or is the task's, naming it.
+    // One function, so that a compiler that refuses a call has little to say.
+    template <class First = session_options, class Second = session_options>
+    explicit session(const First& first = {}, const Second& second = {}, const session_options& o = {}) {
+        constexpr bool by_options = std::is_same_v<Second, session_options>;
+        constexpr bool by_graph = std::is_same_v<Second, graph>;
+        constexpr bool here = std::is_same_v<First, session_options> || std::is_same_v<First, graph>;
+        constexpr bool there = std::is_same_v<First, task> || std::is_convertible_v<const First&, std::string>;
+        static_assert((here && by_options) || (there && (by_graph || by_options)),
+                      "tenon::session: it takes a task or a server's target, a graph, and options, all of which may be "
+                      "left out, in this "
+                      "order: session(), session({.intra_op_threads = 1}), session(graph, {.intra_op_threads = 1}), "
+                      "session(\"tenon://host:port\", graph)");
+        if constexpr (std::is_same_v<First, session_options> && by_options) open(graph::current(), first);
+        else if constexpr (std::is_same_v<First, graph> && by_options) open(first, second);
+        else if constexpr (there && by_graph) open(first, second, o);
+        else if constexpr (there && by_options) open(first, graph::current(), second);
+    }
     /// A session on several tasks of this process, whose names (task_options) are different. The first is the one where it is:
     /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by
     /// name (SEMANTICS 3). Each task runs its part of a step; values between them are handed on in memory.
     session(const std::vector<task>& tasks, const graph& g, const session_options& o = {});
-    /// A session on a server: "tenon://host:port", a server's target(); "": in this process. Needs the library tenon::net.
-    /// invalid_argument_error for what is no target, unavailable_error where no server answers in time, or one that it needs is
-    /// missing, naming it (SEMANTICS 24).
-    session(const std::string& target, const graph& g, const session_options& o = {});
-    template <std::convertible_to<std::string> T> // a template, for g++ 12 makes a text of options in braces, too
-    explicit session(const T& target, const session_options& o = {}) :
-        session(std::string(target), graph::current(), o) {}
     /// Stops its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
@@ -184,6 +190,9 @@ public:
     static void reset(const std::string& target, const std::vector<std::string>& containers = {""});
 
 private:
+    void open(const graph& g, const session_options& o);
+    void open(const task& t, const graph& g, const session_options& o);
+    void open(const std::string& target, const graph& g, const session_options& o);
     /// failed_precondition_error where the session was moved from.
     detail::session_state& live() const {
         if (!state_) detail::moved_from("session");

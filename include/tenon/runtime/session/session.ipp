@@ -45,12 +45,8 @@ inline std::shared_ptr<session_state> new_session(const graph& g, const session_
 }
 } // namespace detail
 
-TENON_INLINE session::session() : session(session_options{}) {}
-TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
-TENON_INLINE session::session(const graph& g) : session(g, session_options{}) {}
-TENON_INLINE session::session(const graph& g, const session_options& o) : state_(detail::new_session(g, o, {})) {}
-TENON_INLINE session::session(const task& t, const session_options& o) : session(t, graph::current(), o) {}
-TENON_INLINE session::session(const task& t, const graph& g, const session_options& o) {
+TENON_INLINE void session::open(const graph& g, const session_options& o) { state_ = detail::new_session(g, o, {}); }
+TENON_INLINE void session::open(const task& t, const graph& g, const session_options& o) {
     *this = session(std::vector<task>{t}, g, o);
 }
 TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, const session_options& o) {
@@ -62,11 +58,8 @@ TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, co
     }
     state_ = detail::new_session(g, o, std::move(all));
 }
-TENON_INLINE session::session(const std::string& target, const graph& g, const session_options& o) {
-    if (target.empty()) {
-        *this = session(g, o);
-        return;
-    }
+TENON_INLINE void session::open(const std::string& target, const graph& g, const session_options& o) {
+    if (target.empty()) return open(g, o);
     const auto [scheme, address] = detail::scheme_of(target);
     state_ = scheme.make(address, g, o);
 }

@@ -62,6 +62,11 @@ template <class X> using produced_rows = row_shape<typename operand_of_t<X>::sha
 template <class X> using row_component = component<typename operand_of_t<X>::element, typename produced_rows<X>::type>;
 template <class X> using row_tensor = tensor<typename operand_of_t<X>::element, typename produced_rows<X>::type>;
 
+template <class X> inline constexpr bool is_list_of_texts = false;
+template <Typed X>
+inline constexpr bool is_list_of_texts<X> =
+    std::is_same_v<typename X::element_type, std::string> && X::shape_type::extents.rank() == 1;
+
 template <class... X> constexpr void require_rows() {
     static_assert((Operand<X> && ...), "tenon: what is produced from is a tensor, or a std::tuple of tensors");
     if constexpr ((Operand<X> && ...))
@@ -83,14 +88,20 @@ template <detail::Typed X> queue<detail::row_component<X>> input_producer(const 
     detail::require_rows<X>();
     return queue<detail::row_component<X>>(untyped::input_producer(as_tensor(x), o));
 }
-inline queue<std::string> string_input_producer(const std::vector<std::string>& texts, const producer_options& o = {}) {
-    return queue<std::string>(untyped::string_input_producer(texts, o));
-}
-template <detail::Typed X> queue<std::string> string_input_producer(const X& texts, const producer_options& o = {}) {
-    using of = detail::operand_of_t<X>;
-    static_assert(std::is_same_v<typename of::element, std::string> && of::shape::extents.rank() == 1,
-                  "tenon::string_input_producer: texts are a tensor of std::string with one dimension, or a list");
-    return queue<std::string>(untyped::string_input_producer(as_tensor(texts), o));
+/// Of texts: a tensor of std::string [n], or a list: {"a.csv", "b.csv"}.
+template <class X = std::vector<std::string>>
+auto string_input_producer(const X& texts, const producer_options& o = {}) {
+    using produced = queue<std::string>;
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else if constexpr (std::is_same_v<X, std::vector<std::string>>)
+        return produced(untyped::string_input_producer(texts, o));
+    else {
+        static_assert(detail::is_list_of_texts<X>,
+                      "tenon::string_input_producer: texts are a list, string_input_producer({\"a.csv\"}), or a tensor "
+                      "of std::string with one dimension");
+        if constexpr (!detail::is_list_of_texts<X>) return ill_shaped{};
+        else return produced(untyped::string_input_producer(as_tensor(texts), o));
+    }
 }
 inline queue<std::int64_t> range_input_producer(std::int64_t limit, const producer_options& o = {}) {
     return queue<std::int64_t>(untyped::range_input_producer(limit, o));
@@ -123,10 +134,6 @@ template <detail::Typed X> detail::row_tensor<X> slice_input_producer(const X& x
 // What a mistaken call returned stays that.
 template <class X>
     requires std::is_same_v<X, ill_shaped> ill_shaped input_producer(const X&, const producer_options& = {}) {
-        return {};
-    }
-template <class X>
-    requires std::is_same_v<X, ill_shaped> ill_shaped string_input_producer(const X&, const producer_options& = {}) {
         return {};
     }
 template <class X>

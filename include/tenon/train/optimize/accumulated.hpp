@@ -21,15 +21,27 @@ namespace tenon {
 class accumulated final : public optimizer {
 public:
     /// Throws invalid_argument_error unless runs >= 1.
-    template <std::derived_from<optimizer> O>
-    accumulated(O how, int runs) : accumulated(std::make_shared<const O>(std::move(how)), runs) {}
+    template <class O, class Runs>
+    accumulated(const O& how, const Runs& runs) :
+        optimizer(*kept(how, runs)), how_(kept(how, runs)), runs_(checked(number_of(runs))) {}
 
     operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
                               const minimize_options& o = {}) const override;
     std::string settings() const override;
 
 private:
-    accumulated(std::shared_ptr<const optimizer> how, int runs);
+    template <class O, class Runs> static std::shared_ptr<const optimizer> kept(const O& how, const Runs&) {
+        constexpr bool good = std::derived_from<O, optimizer> && std::integral<Runs>;
+        static_assert(good, "tenon::accumulated: it takes an optimiser, and of how many runs it has the mean gradient: "
+                            "accumulated(adam(1e-3), 4)");
+        if constexpr (good) return std::make_shared<const O>(how);
+        else return nullptr;
+    }
+    template <class Runs> static std::int64_t number_of(const Runs& runs) {
+        if constexpr (std::integral<Runs>) return static_cast<std::int64_t>(runs);
+        else return 0;
+    }
+    static int checked(std::int64_t runs);
     bool takes_rows() const override { return how_->takes_rows(); }
     void begin(detail::update_setup& s) const override { how_->begin(s); }
     void write(detail::update_writer& w) const override { how_->write(w); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/train/optimize/accumulated.hpp>
@@ -9,11 +11,11 @@
 
 namespace tenon {
 
-TENON_INLINE accumulated::accumulated(std::shared_ptr<const optimizer> how, int runs) :
-    optimizer(*how), how_(std::move(how)), runs_(runs) {
-    if (runs < 1)
+TENON_INLINE int accumulated::checked(std::int64_t runs) {
+    if (runs < 1 || runs > std::numeric_limits<int>::max())
         throw invalid_argument_error("accumulated: gradients of " + std::to_string(runs) +
                                      " runs are asked for; give 1 or more");
+    return static_cast<int>(runs);
 }
 
 TENON_INLINE std::string accumulated::settings() const {

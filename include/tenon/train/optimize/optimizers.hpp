@@ -34,16 +34,25 @@
 
 namespace tenon {
 
+namespace detail {
+template <class X> inline constexpr bool is_rate = false;
+template <Typed X>
+inline constexpr bool is_rate<X> = X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>);
+} // namespace detail
+
 /// Step length: a number, or a floating scalar tensor, such as a schedule makes.
 class learning_rate {
 public:
     template <class N>
-        requires(std::is_arithmetic_v<N>)
-    learning_rate(N number) : number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
-    template <detail::Typed X>
-    learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
-        static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
-                      "tenon::learning_rate: the tensor must be a floating scalar");
+        requires(!std::is_same_v<N, ill_shaped>)
+    learning_rate(const N& number_or_scalar) { // NOLINT: what is one is taken
+        if constexpr (std::is_arithmetic_v<N>) number_ = static_cast<double>(number_or_scalar);
+        else if constexpr (detail::is_rate<N>) tensor_ = detail::as_tensor(number_or_scalar);
+        else
+            static_assert(
+                detail::is_mistake<N>,
+                "tenon::learning_rate: it is a number or a floating scalar tensor, the first argument of an optimiser: "
+                "adam(1e-3, {.beta1 = 0.8})");
     }
     bool is_number() const noexcept { return tensor_.node() == nullptr; }
     double number() const noexcept { return number_; }
@@ -91,25 +100,26 @@ public:
     /// where the loss is a mean or sum over all of [n, 1] beside [n] (doubtful_loss.hpp). Throws invalid_argument_error when the
     /// loss depends on none of the variables.
     template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
-        using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return {};
-        else return minimize(static_cast<const any_tensor&>(detail::as_tensor(loss)), o);
+        if constexpr (detail::UntypedTensor<L>) return minimize_untyped(loss, o);
+        else {
+            using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
+            static_assert(verdict::agree, "tenon: shapes do not agree");
+            if constexpr (!verdict::fits) return {};
+            else return minimize_untyped(detail::as_tensor(loss), o);
+        }
     }
-    operation minimize(const any_tensor& loss, const minimize_options& o = {}) const;
 
     /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
     template <class L>
     static std::vector<gradient_and_variable> compute_gradients(const L& loss,
                                                                 const std::vector<any_tensor>& variables = {}) {
-        using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return {};
-        else return gradients_of(detail::as_tensor(loss), variables);
-    }
-    static std::vector<gradient_and_variable> compute_gradients(const any_tensor& loss,
-                                                                const std::vector<any_tensor>& variables = {}) {
-        return gradients_of(loss, variables);
+        if constexpr (detail::UntypedTensor<L>) return gradients_of(loss, variables);
+        else {
+            using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
+            static_assert(verdict::agree, "tenon: shapes do not agree");
+            if constexpr (!verdict::fits) return {};
+            else return gradients_of(detail::as_tensor(loss), variables);
+        }
     }
 
     /// The second half: the updates by any gradients. Throws invalid_argument_error where a gradient does not have
@@ -133,6 +143,7 @@ protected:
                          const any_tensor& step, const any_tensor& wanted = {}) const;
 
 private:
+    operation minimize_untyped(const any_tensor& loss, const minimize_options& o) const;
     static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
                                                            const std::vector<any_tensor>& variables);
     friend class accumulated;
@@ -152,14 +163,16 @@ private:
 };
 
 /// w -= rate * g.
-class gradient_descent : public optimizer {
+class gradient_descent_optimizer : public optimizer {
 public:
-    gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
-    explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
+    explicit gradient_descent_optimizer(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
 
 private:
     void write(detail::update_writer&) const override;
 };
+inline gradient_descent_optimizer gradient_descent(learning_rate rate) {
+    return gradient_descent_optimizer(std::move(rate));
+}
 
 struct momentum_options {
     bool nesterov = false;
@@ -167,10 +180,9 @@ struct momentum_options {
 
 /// m = factor * m + g; w -= rate * m. B. Polyak, USSR Comp. Math. 4 (1964).
 /// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
-class momentum : public optimizer {
+class momentum_optimizer : public optimizer {
 public:
-    momentum() = delete; // give it a learning rate: momentum(0.1)
-    explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
+    explicit momentum_optimizer(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
     std::string settings() const override;
 
 private:
@@ -178,6 +190,9 @@ private:
     double momentum_;
     momentum_options options_;
 };
+inline momentum_optimizer momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {}) {
+    return momentum_optimizer(std::move(rate), factor, o);
+}
 
 struct adagrad_options {
     double initial = 0.1; ///< of the sum of squares
@@ -185,16 +200,18 @@ struct adagrad_options {
 };
 
 /// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
-class adagrad : public optimizer {
+class adagrad_optimizer : public optimizer {
 public:
-    adagrad() = delete; // give it a learning rate: adagrad(0.1)
-    explicit adagrad(learning_rate rate, const adagrad_options& o = {});
+    explicit adagrad_optimizer(learning_rate rate, const adagrad_options& o = {});
     std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
     adagrad_options options_;
 };
+inline adagrad_optimizer adagrad(learning_rate rate, const adagrad_options& o = {}) {
+    return adagrad_optimizer(std::move(rate), o);
+}
 
 struct rmsprop_options {
     double decay = 0.9;
@@ -206,16 +223,18 @@ struct rmsprop_options {
 /// s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / (sqrt(s) + epsilon); w -= m.
 /// T. Tieleman, G. Hinton, lecture 6.5 (2012). Centered, the square of a running mean of g is taken off s under
 /// the root: A. Graves, arXiv:1308.0850.
-class rmsprop : public optimizer {
+class rmsprop_optimizer : public optimizer {
 public:
-    rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
-    explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
+    explicit rmsprop_optimizer(learning_rate rate, const rmsprop_options& o = {});
     std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
     rmsprop_options options_;
 };
+inline rmsprop_optimizer rmsprop(learning_rate rate, const rmsprop_options& o = {}) {
+    return rmsprop_optimizer(std::move(rate), o);
+}
 
 struct adam_options {
     double beta1 = 0.9;
@@ -227,9 +246,9 @@ struct adam_options {
 /// m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
 /// w -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w), in the t-th run.
 /// D. Kingma, J. Ba, ICLR 2015; the decay of weights: I. Loshchilov, F. Hutter, ICLR 2019.
-class adam : public optimizer {
+class adam_optimizer : public optimizer {
 public:
-    explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
+    explicit adam_optimizer(learning_rate rate, const adam_options& o = {});
     std::string settings() const override;
 
 private:
@@ -237,6 +256,9 @@ private:
     void write(detail::update_writer&) const override;
     adam_options options_;
 };
+inline adam_optimizer adam(learning_rate rate = 0.001, const adam_options& o = {}) {
+    return adam_optimizer(std::move(rate), o);
+}
 
 struct radam_options {
     double beta1 = 0.9;
@@ -249,9 +271,9 @@ struct radam_options {
 /// w -= rate * (m / (1 - beta1^t) * sqrt((rho - 4) (rho - 2) R / ((R - 4) (R - 2) rho)) * sqrt(1 - beta2^t) / (sqrt(v) + epsilon) + weight_decay * w);
 /// before that, while the variance of v is not tractable, w -= rate * (m / (1 - beta1^t) + weight_decay * w).
 /// L. Liu et al., On the variance of the adaptive learning rate and beyond, ICLR 2020. Needs no warm-up.
-class radam : public optimizer {
+class radam_optimizer : public optimizer {
 public:
-    explicit radam(learning_rate rate = 0.001, const radam_options& o = {});
+    explicit radam_optimizer(learning_rate rate, const radam_options& o = {});
     std::string settings() const override;
 
 private:
@@ -259,6 +281,9 @@ private:
     void write(detail::update_writer&) const override;
     radam_options options_;
 };
+inline radam_optimizer radam(learning_rate rate = 0.001, const radam_options& o = {}) {
+    return radam_optimizer(std::move(rate), o);
+}
 
 struct lamb_options {
     double beta1 = 0.9;
@@ -271,9 +296,9 @@ struct lamb_options {
 /// over the variable, where the quotient is 1 if either norm is 0: for batches of thousands. Y. You et al., Large batch optimization for deep
 /// learning, ICLR 2020. A sparse gradient is taken as the dense one that it is, for the norms are of all rows; of a variable in parts each
 /// part has its own.
-class lamb : public optimizer {
+class lamb_optimizer : public optimizer {
 public:
-    explicit lamb(learning_rate rate = 0.001, const lamb_options& o = {});
+    explicit lamb_optimizer(learning_rate rate, const lamb_options& o = {});
     std::string settings() const override;
 
 private:
@@ -282,6 +307,9 @@ private:
     void write(detail::update_writer&) const override;
     lamb_options options_;
 };
+inline lamb_optimizer lamb(learning_rate rate = 0.001, const lamb_options& o = {}) {
+    return lamb_optimizer(std::move(rate), o);
+}
 
 struct lion_options {
     double beta1 = 0.9;
@@ -291,15 +319,18 @@ struct lion_options {
 
 /// w -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w); m = beta2 * m + (1 - beta2) * g. One slot; the rate is a third to a tenth of
 /// Adam's. X. Chen et al., Symbolic discovery of optimization algorithms, NeurIPS 2023.
-class lion : public optimizer {
+class lion_optimizer : public optimizer {
 public:
-    explicit lion(learning_rate rate = 0.0001, const lion_options& o = {});
+    explicit lion_optimizer(learning_rate rate, const lion_options& o = {});
     std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
     lion_options options_;
 };
+inline lion_optimizer lion(learning_rate rate = 0.0001, const lion_options& o = {}) {
+    return lion_optimizer(std::move(rate), o);
+}
 
 /// Each element of each gradient, not below `low` and not above `high`. Here and below sparse gradients stay sparse,
 /// but where the bounds exclude 0.

@@ -37,13 +37,6 @@ public:
     queue_runner(const untyped::queue& filled, std::vector<operation> enqueue, const queue_runner_options& o = {});
     /// n times the same.
     queue_runner(const untyped::queue& filled, const operation& enqueue, int threads);
-    template <class... C>
-    queue_runner(const queue<C...>& filled, std::vector<operation> enqueue, const queue_runner_options& o = {}) :
-        queue_runner(filled.untyped(), std::move(enqueue), o) {}
-    template <class... C>
-    queue_runner(const queue<C...>& filled, const operation& enqueue, int threads) :
-        queue_runner(filled.untyped(), enqueue, threads) {}
-
     /// Starts the threads, which belong to the coordinator. They run steps of this session, without a time limit, and may
     /// outlive the object; once the session is closed they end.
     void start(session& s, coordinator& c) const;

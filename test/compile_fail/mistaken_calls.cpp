@@ -1,0 +1,109 @@
+// Mistakes in calls of layers, optimisers, sessions, loops and data sets.
+#include <tenon/debug/benchmark.hpp>
+#include <tenon/input.hpp>
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using images = tn::tensor<float, tn::shape<batch, 784>>;
+
+// case accumulated_exchanged: The optimiser behind the number of runs.
+// error[gcc]: In instantiation of .*accumulated
+// error: tenon::accumulated: it takes an optimiser, and of how many runs it has the mean gradient: accumulated\(adam\(1e-3\), 4\)
+auto program() {
+    return tn::accumulated(4, tn::adam(1e-3)); // wrong
+    return tn::accumulated(tn::adam(1e-3), 4); // right
+}
+
+// case benchmark_number: A number where something that can be called is timed.
+// error[gcc]: In instantiation of .*benchmark
+// error: tenon::benchmark: a kernel is timed, .*, or what can be called
+auto program() {
+    return tn::benchmark(1); // wrong
+    return tn::benchmark([] {}, {.seconds = 1}); // right
+}
+
+// case data_columns_too_many: More names than columns.
+// error[gcc]: In instantiation of .*columns
+// error: tenon::data::columns: give a name for each column
+auto program() {
+    return tn::data::columns<float>("x", "y"); // wrong
+    return tn::data::columns<float>("x"); // right
+}
+
+// case data_zip_number: What is no data set among those that go on together.
+// error[gcc]: In instantiation of .*zip
+// error: tenon::data::zip: it takes data sets
+auto program() {
+    return tn::data::zip(tn::data::range(10), 3); // wrong
+    return tn::data::zip(tn::data::range(10), tn::data::range(3)); // right
+}
+
+// case first_array_in_layer: A layer is called with a tensor.
+// error[gcc]: In instantiation of .*an array is no tensor: write constant\(a.copy\(\)\), or feed a placeholder
+// error[clang]: an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder
+auto program(const tn::array<float, tn::shape<2, 784>>& a) {
+    return tn::nn::dense<10>()(a); // wrong
+    return tn::nn::dense<10>()(tn::constant(a.copy())); // right
+}
+
+// case options_of_layer: A member of a layer's options by another name.
+// error[gcc]: In function|no matching function
+// error[gcc]: transformer_block_options
+// error[clang]: no matching function for call to 'transformer_block'
+// error[clang]: cannot convert initializer list argument to .*transformer_block_options
+auto program() {
+    return tn::nn::transformer_block<8, 64>({.casual = true}); // wrong
+    return tn::nn::transformer_block<8, 64>({.causal = true}); // right
+}
+
+// case options_of_norm: An argument of the wrong type in place of a layer's options.
+// error[gcc]: In function|invalid initialization
+// error[gcc]: batch_norm_options
+// error[clang]: batch_norm_options
+auto program() {
+    return tn::nn::batch_norm(0.9); // wrong
+    return tn::nn::batch_norm({.momentum = 0.9}); // right
+}
+
+// case options_of_optimizer: A member of an optimiser's options by another name.
+// error[gcc]: In function|invalid initialization
+// error[gcc]: expression of type '<brace-enclosed initializer list>'
+// error[gcc]: const adam_options&
+// error[clang]: field designator 'bta1' does not refer to any field in type 'const adam_options'
+auto program() {
+    return tn::adam(1e-3, {.bta1 = 0.8}); // wrong
+    return tn::adam(1e-3, {.beta1 = 0.8}); // right
+}
+
+// case producer_of_one_text: One text where a list is asked for.
+// error[gcc]: In instantiation of .*string_input_producer
+// error: tenon::string_input_producer: texts are a list, string_input_producer\(\{.*a.csv.*\}\)
+auto program() {
+    return tn::string_input_producer("a.csv"); // wrong
+    return tn::string_input_producer({"a.csv"}); // right
+}
+
+// case session_exchanged: The options before the graph.
+// error[gcc]: In instantiation of .*session
+// error: tenon::session: it takes a task or a server's target, a graph, and options, all of which may be left out, in this order
+auto program(const tn::graph& g) {
+    return tn::session(tn::session_options{}, g); // wrong
+    return tn::session(g, tn::session_options{}); // right
+}
+
+// case variable_without_sizes: A variable whose sizes are not said.
+// error[gcc]: In instantiation of .*variable
+// error: tenon::variable: give type, sizes, name and how it begins, variable<float, shape<784, 10>>\(.*w.*, glorot_uniform\(\)\)
+auto program() {
+    return tn::variable<float>("w", tn::zeros()); // wrong
+    return tn::variable<float, tn::shape<10>>("w", tn::zeros()); // right
+}
+
+// case while_loop_condition: A condition that is no tensor.
+// error[gcc]: In instantiation of .*what is given is no tensor: constant\(x\) makes one of a number or a text
+// error[clang]: what_is_given_is_no_tensor
+auto program() {
+    return tn::while_loop([](const auto&) { return true; }, [](const auto& i) { return i + 1; }, tn::constant(0)); // wrong
+    return tn::while_loop([](const auto& i) { return i < 10; }, [](const auto& i) { return i + 1; }, tn::constant(0)); // right
+}
