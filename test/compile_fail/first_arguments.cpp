@@ -236,7 +236,7 @@ float program(tn::session& s, const images& x, const tn::array<float, tn::shape<
 
 // case values_of_variable: Values in braces, of which nothing says the sizes.
 // error[gcc]: In instantiation of .*tenon::variable\(
-// error: tenon::variable: values to begin with are a tensor or an array
+// error: tenon::variable: .* or a name and a value, a tensor or an array
 auto f() {
     return tn::variable("v", {1.0f, 2.0f});               // wrong
     return tn::variable("v", tn::constant({1.0f, 2.0f})); // right
