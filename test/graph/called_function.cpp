@@ -44,7 +44,7 @@ public:
         tn::session s(tn::graph::current());
         return message_of<tn::error>([&] {
             s.run(tn::initialize_variables());
-            (void)s.run_untyped(feeds_, {tn::any_tensor(tn::detail::as_tensor(y))});
+            (void)s.run_untyped(std::move(feeds_), {tn::any_tensor(tn::detail::as_tensor(y))});
         });
     }
 
@@ -91,7 +91,7 @@ const called functions[] = {
      [](auto& m) {
          return m.run(tn::argmax<0>(m.template fed<table>({0, 2})));
      }},
-    {"top_k", [](auto& m) { return m.run(tn::top_k<3>(m.template fed<line>({2})).first); }},
+    {"top_k", [](auto& m) { return m.run(std::get<0>(tn::top_k<3>(m.template fed<line>({2})))); }},
     {"minimum", [](auto& m) { return m.run(tn::minimum(m.template fed<line>({2}), m.template fed<line>({3}))); }},
     {"logaddexp", [](auto& m) { return m.run(tn::logaddexp(m.template fed<line>({2}), m.template fed<line>({3}))); }},
     {"squared_difference",

@@ -112,8 +112,9 @@ public:
     /// Of x to itself.
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else return attend(detail::as_tensor(x), detail::as_tensor(x));
     }
     /// Queries of x, keys and values of `source`: [batch, n, width] and [batch, m, any] -> [batch, n, width].

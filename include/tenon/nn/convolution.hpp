@@ -60,8 +60,9 @@ public:
 
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             using T = typename X::element_type;
             constexpr extents sizes = conv2d_layer_rule::kernel(attributes, X::shape_type::extents);
@@ -194,8 +195,9 @@ public:
 
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             using T = typename X::element_type;
             const first_call names(kernel_, options_.name);

@@ -48,8 +48,9 @@ public:
     explicit embedding_layer(embedding_options o = {}) : options_(std::move(o)) {}
     template <OperandOrIllShaped X> auto operator()(const X& ids, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             const first_call names(table_, options_.name);
             const auto table =

@@ -121,8 +121,9 @@ public:
     explicit layer_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             const first_call names(gamma_, options_.name.empty() ? "layer_norm" : options_.name);
             const auto [gamma, beta] = get<typename X::element_type, X>(options_);
@@ -145,8 +146,9 @@ public:
     explicit rms_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             using T = typename X::element_type;
             using C = detail::normalized_in<T>;
@@ -180,8 +182,9 @@ public:
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             using T = typename X::element_type;
             using C = detail::normalized_in<T>;
@@ -228,8 +231,9 @@ public:
     explicit group_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             using T = typename X::element_type;
             using C = detail::normalized_in<T>;

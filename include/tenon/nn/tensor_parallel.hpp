@@ -86,8 +86,9 @@ public:
 
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             using T = typename X::element_type;
             constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
@@ -150,8 +151,9 @@ public:
 
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             const auto whole = detail::as_tensor(x);
             const auto split = [&] { return tenon::split<devices, X::shape_type::rank - 1>(whole); };
@@ -211,8 +213,9 @@ public:
 
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else return rows_(columns_(x));
     }
     const column_parallel_dense_layer<Hidden, N, Activation>& columns() const noexcept { return columns_; }
@@ -249,8 +252,9 @@ public:
 
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
-        static_assert(judged<X>::agree, "tenon: shapes do not agree");
-        if constexpr (!judged<X>::fits) return ill_shaped{};
+        using verdict = judged<X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
         else {
             const auto in = detail::as_tensor(x);
             return attend(in, in);

@@ -61,7 +61,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator%(A&& a, B&& b) 
     return elementwise<opcode::mod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// -x; of unsigned integers 2^bits - x.
-template <OperandOrIllShaped X> auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
+template <Operand X> auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 
 template <class A, detail::ElementwiseBeside<A> B> auto add(A&& a, B&& b, called_from here = caller()) {
     const making made(here);
@@ -223,7 +223,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator||(A&& a, B&& b)
     return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// True where x is false.
-template <OperandOrIllShaped X> auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
+template <Operand X> auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
 template <class A, detail::ElementwiseBeside<A> B> auto logical_and(A&& a, B&& b, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b));
@@ -257,7 +257,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator^(A&& a, B&& b) 
     return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// Each bit that x has not.
-template <OperandOrIllShaped X> auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
+template <Operand X> auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
 /// The bits of a moved up by b; by the width or more, or by less than 0, all are shifted out.
 template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto operator<<(A&& a, B&& b) {
     return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b));

@@ -179,14 +179,14 @@ auto decode_jpeg(const X& file, std::int64_t largest_image = decode_image_option
 }
 
 /// What a PNG file of the image holds, as one text. image: uint8 or uint16 [height, width, 1 to 4 channels].
-template <OperandOrIllShaped X>
+template <Operand X> // an array is encoded as it is
 auto encode_png(const X& image, const encode_png_options& o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<encode_png_op, detail::default_attributes<encode_png_op>>(encode_png_op::attributes{o.compression},
                                                                               image);
 }
 /// What a JPEG file of the image holds, as one text. image: uint8 [height, width, 1 or 3 channels].
-template <OperandOrIllShaped X>
+template <Operand X> // an array is encoded as it is
 auto encode_jpeg(const X& image, const encode_jpeg_options& o = {}, called_from here = caller()) {
     const making made(here);
     return apply_op<encode_jpeg_op, detail::default_attributes<encode_jpeg_op>>(

@@ -275,10 +275,12 @@ struct sizes_said<A> {
 } // namespace detail
 
 namespace detail {
-// How a variable begins, where that is not said.
-struct not_said : initializer {
-    using initializer::initializer;
-    not_said(std::initializer_list<double>) {} // nor is it in braces
+// What a variable is given where it is not said how it begins: nothing, values in braces, or a function that is not called.
+struct not_said {
+    not_said() = default;
+    not_said(std::initializer_list<double>) {}
+    not_said(initializer::random_function) {} // normal(..), uniform(..), ..
+    not_said(initializer (*)()) {}            // zeros(), ones()
 };
 // A variable that begins with a value.
 template <class V> inline constexpr bool is_initial_value = Operand<V> || TypedArray<V> || Element<V>;
@@ -321,8 +323,8 @@ auto variable(const Name& name, const How& how = {}, const variable_options& o =
         constexpr bool good = Element<T> && Shape<S> && is_said && has_name;
         static_assert(
             good,
-            "tenon::variable: give type, sizes, name and how it begins, "
-            "variable<float, shape<784, 10>>(\"w\", glorot_uniform()), or a name and a value, a tensor or an array: "
+            "tenon::variable: give type, sizes, name and how it begins, zeros(), normal(), glorot_uniform(), ..: "
+            "variable<float, shape<784, 10>>(\"w\", zeros()), or a name and a value, a tensor or an array: "
             "variable(\"w\", constant({1.0f, 2.0f}))");
         if constexpr (!good) return ill_shaped{};
         else {

@@ -41,17 +41,17 @@ public:
     // One function, so that a compiler that refuses a call has little to say.
     template <class First = session_options, class Second = session_options>
     explicit session(const First& first = {}, const Second& second = {}, const session_options& o = {}) {
-        constexpr bool by_options = std::is_same_v<Second, session_options>;
-        constexpr bool by_graph = std::is_same_v<Second, graph>;
-        constexpr bool here = std::is_same_v<First, session_options> || std::is_same_v<First, graph>;
-        constexpr bool there = std::is_same_v<First, task> || std::is_convertible_v<const First&, std::string>;
+        constexpr bool by_options = std::is_base_of_v<session_options, Second>;
+        constexpr bool by_graph = std::is_base_of_v<graph, Second>;
+        constexpr bool here = std::is_base_of_v<session_options, First> || std::is_base_of_v<graph, First>;
+        constexpr bool there = std::is_base_of_v<task, First> || std::is_convertible_v<const First&, std::string>;
         static_assert((here && by_options) || (there && (by_graph || by_options)),
                       "tenon::session: it takes a task or a server's target, a graph, and options, all of which may be "
                       "left out, in this "
                       "order: session(), session({.intra_op_threads = 1}), session(graph, {.intra_op_threads = 1}), "
                       "session(\"tenon://host:port\", graph)");
-        if constexpr (std::is_same_v<First, session_options> && by_options) open(graph::current(), first);
-        else if constexpr (std::is_same_v<First, graph> && by_options) open(first, second);
+        if constexpr (std::is_base_of_v<session_options, First> && by_options) open(graph::current(), first);
+        else if constexpr (std::is_base_of_v<graph, First> && by_options) open(first, second);
         else if constexpr (there && by_graph) open(first, second, o);
         else if constexpr (there && by_options) open(first, graph::current(), second);
     }

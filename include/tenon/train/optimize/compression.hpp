@@ -8,7 +8,7 @@
 /// Gradients of which fewer bytes go to the variables: between compute_gradients and apply_gradients of any optimiser,
 /// sync_replicas among them.
 ///
-///     tn::momentum opt(0.1);
+///     auto opt = tn::momentum(0.1);
 ///     auto small = tn::compressed(opt.compute_gradients(loss), tn::top_k_gradients{.fraction = 0.01});
 ///     auto train = opt.apply_gradients(small);
 ///

@@ -15,7 +15,7 @@
 ///     auto train = tn::adam(1e-3).minimize(loss);                    // all variables that matter
 ///     auto slow  = tn::gradient_descent(tn::exponential_decay(0.1, {.steps = 1000, .factor = 0.9})).minimize(loss);
 ///
-///     tn::momentum opt(0.1, 0.9, {.nesterov = true});                // the same in parts
+///     auto opt = tn::momentum(0.1, 0.9, {.nesterov = true});                // the same in parts
 ///     auto clipped = tn::clip_by_global_norm(opt.compute_gradients(loss), 5);
 ///     auto careful = opt.apply_gradients(clipped);
 ///
