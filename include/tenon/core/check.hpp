@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include <tenon/core/fault.hpp>
 #include <tenon/core/members.hpp>
 #include <tenon/core/sizes/shape.hpp>
@@ -199,15 +201,18 @@ struct attribute_writer {
         to.put(e);
     }
     template <class V> constexpr void operator()(const char* name, const V& v) const {
-        if (!is_about_axes(what)) return;
+        if (!is_about_axes(what) && what != fault::slice_out_of_range) return;
         if constexpr (requires { v.count; }) {
-            if (!same_text(name, "axes")) return;
+            const bool axes = same_text(name, "axes");
+            if (axes != is_about_axes(what)) return; // else "begins", "ends", "steps"
             for (int i = 0; i < v.count; ++i) {
-                to.put(i ? ", " : v.count > 1 ? ", axes " : ", axis ");
-                to.put(v.values[i]);
+                to.put(i ? ", " : !axes ? ", " : v.count > 1 ? ", axes " : ", axis ");
+                if (!axes && !i) to.put(name), to.put(' ');
+                if (v.values[i] == std::numeric_limits<std::int64_t>::min()) to.put("open");
+                else to.put(v.values[i]);
             }
         } else if constexpr (std::is_integral_v<V>) {
-            if (!same_text(name, "axis")) return;
+            if (!is_about_axes(what) || !same_text(name, "axis")) return;
             to.put(", axis ");
             to.put(static_cast<std::int64_t>(v));
         }

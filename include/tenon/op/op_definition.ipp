@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -49,6 +50,13 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred&
             if (const auto* axes = std::get_if<std::vector<std::int64_t>>(&value))
                 for (std::size_t i = 0; i < axes->size(); ++i)
                     text += (i ? ", " : axes->size() > 1 ? ", axes " : ", axis ") + std::to_string((*axes)[i]);
+        } else if (const auto* bounds = std::get_if<std::vector<std::int64_t>>(&value);
+                   bounds && what == fault::slice_out_of_range) { // "begins", "ends", "steps"
+            for (std::size_t i = 0; i < bounds->size(); ++i) {
+                const std::int64_t b = (*bounds)[i];
+                text += (i ? ", " : ", " + name + " ") +
+                        (b == std::numeric_limits<std::int64_t>::min() ? "open" : std::to_string(b));
+            }
         } else if (const auto* number = std::get_if<std::int64_t>(&value);
                    number && what == fault::in_own_words && speaks_of(refused.own, name)) {
             text += (first ? "" : ", ") + name + " " + std::to_string(*number);

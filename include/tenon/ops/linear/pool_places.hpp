@@ -87,11 +87,11 @@ namespace detail {
 
 // The place of each element of x [batch, sizes.., channels], in double, which holds it exactly: pools pick such numbers.
 inline any_tensor places_in(const any_tensor& x) {
-    using namespace untyped;
-    const any_tensor ones = ones_like(cast(x, element_type::float64));
-    any_tensor places = cumsum(ones, 1, {.exclusive = true});
+    const any_tensor ones = untyped::ones_like(untyped::cast(x, element_type::float64));
+    any_tensor places = untyped::cumsum(ones, 1, {.exclusive = true});
     for (int axis = 2; axis + 1 < x.extents().rank(); ++axis)
-        places = add(multiply(places, sum(ones, {axis}, true)), cumsum(ones, axis, {.exclusive = true}));
+        places = untyped::add(untyped::multiply(places, untyped::sum(ones, {axis}, true)),
+                              untyped::cumsum(ones, axis, {.exclusive = true}));
     return places;
 }
 // Of values and their places the largest of each window.

@@ -59,6 +59,9 @@ struct ctc_loss_op {
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
+    /// The losses, made of functions that have gradients of any order.
+    static any_tensor of_functions(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
+                                   const any_tensor& lengths, std::int64_t blank);
 
     /// What may be wrong with a sequence, in the order in which it is looked for; `label`: that number of its labels.
     enum class wrong : std::int64_t { nothing, times, length, label };
@@ -129,12 +132,12 @@ TENON_INLINE std::string ctc_loss_op::refused_blank(const std::string& node, std
     return node + ": the blank is " + std::to_string(blank) + ", which is not one of the " + std::to_string(classes) +
            " classes";
 }
-namespace detail {
 
-// The losses by functions that have gradients of any order, in double: the kernel's recurrence as a scan. What no path reaches has the logarithm
-// -1e30, not -infinity, so that no gradient is NaN; what takes no part is blank, or zero, whatever it was.
-inline any_tensor ctc_loss_of_functions(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
-                                        const any_tensor& lengths, std::int64_t blank) {
+// In double, the kernel's recurrence as a scan. What no path reaches has the logarithm -1e30, not -infinity, so that no gradient is NaN; what
+// takes no part is blank, or zero, whatever it was.
+TENON_INLINE any_tensor ctc_loss_op::of_functions(const any_tensor& logits, const any_tensor& labels,
+                                                  const any_tensor& times, const any_tensor& lengths,
+                                                  std::int64_t blank) {
     using namespace untyped;
     constexpr auto whole = element_type::int64, real = element_type::float64;
     constexpr double none = -1e30;
@@ -158,7 +161,7 @@ inline any_tensor ctc_loss_of_functions(const any_tensor& logits, const any_tens
         [&](const std::vector<any_tensor>& c, const std::vector<any_tensor>& x) {
             const any_tensor from =
                 logaddexp(logaddexp(c[0], later(c[0], 1, none)), select(skips, later(c[0], 2, none), none));
-            return carried_and_given{{select(x[1], add(from, x[0]), c[0])}, {}};
+            return detail::carried_and_given{{select(x[1], add(from, x[0]), c[0])}, {}};
         },
         {first}, {transpose(of_states, {1, 0, 2}), expand_dims(transpose(runs), {2})})[0];
     const auto at = [&](const any_tensor& state) {
@@ -169,8 +172,6 @@ inline any_tensor ctc_loss_of_functions(const any_tensor& logits, const any_tens
     return negative(select(greater(all, none / 2), all, 0));
 }
 
-} // namespace detail
-
 TENON_INLINE void ctc_loss_op::gradient(gradient_context& g) {
     using namespace untyped;
     std::vector<any_tensor> flowing;
@@ -179,7 +180,7 @@ TENON_INLINE void ctc_loss_op::gradient(gradient_context& g) {
     if (g.output_gradient(1).node()) {
         const any_tensor x = g.input(0), into = g.output_gradient(1);
         const any_tensor loss =
-            sum(detail::ctc_loss_of_functions(x, g.input(1), g.input(2), g.input(3), g.attributes<attributes>().blank));
+            sum(of_functions(x, g.input(1), g.input(2), g.input(3), g.attributes<attributes>().blank));
         const any_tensor along = sum(multiply(untyped::gradients(loss, {x})[0], into));
         // What flows in may be computed of the logits, too.
         flowing.push_back(detail::add_gradients({along}, {x}, {}, {into})[0]);
