@@ -95,7 +95,7 @@ inline any_tensor places_in(const any_tensor& x) {
     return places;
 }
 // Of values and their places the largest of each window.
-inline std::vector<any_tensor> largest_of(const pool2d_attributes& how, const std::vector<any_tensor>& of) {
+inline std::vector<any_tensor> largest_and_places(const pool2d_attributes& how, const std::vector<any_tensor>& of) {
     const any_tensor y = tenon::add<max_pool2d_op>(how, {of[0]});
     const auto wide = [](const any_tensor& x) { return untyped::cast(x, element_type::float64); };
     return {y, tenon::add<max_pool2d_pick_op>(how, {wide(of[0]), wide(y), of[1]})};
@@ -113,19 +113,19 @@ TENON_INLINE std::vector<any_tensor> max_pool1d_with_indices(const any_tensor& x
     detail::check_operands<detail::pool1d_rule<false>>({x}, o);
     const any_tensor image = expand_dims(x, {1});
     std::vector<any_tensor> both =
-        detail::largest_of(detail::attributes_of(o, false), {image, detail::places_in(image)});
+        detail::largest_and_places(detail::attributes_of(o, false), {image, detail::places_in(image)});
     for (any_tensor& t : both) t = squeeze(t, {1});
     return detail::with_whole_places(std::move(both));
 }
 TENON_INLINE std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o) {
     const detail::pool2d_attributes how = detail::attributes_of(o, false);
     detail::check_operands<max_pool2d_op>({x}, how);
-    return detail::with_whole_places(detail::largest_of(how, {x, detail::places_in(x)}));
+    return detail::with_whole_places(detail::largest_and_places(how, {x, detail::places_in(x)}));
 }
 TENON_INLINE std::vector<any_tensor> max_pool3d_with_indices(const any_tensor& x, const pool3d_options& o) {
     const auto r = detail::check_operands<detail::pool3d_rule<false>>({x}, o);
     return detail::with_whole_places(
-        detail::pool_volumes({x, detail::places_in(x)}, o, false, r.type.extents, detail::largest_of));
+        detail::pool_volumes({x, detail::places_in(x)}, o, false, r.type.extents, detail::largest_and_places));
 }
 
 } // namespace untyped
