@@ -43,6 +43,13 @@ public:
     }
     /// A number for each query, dense.
     int rows() { return g.add(dense({l_.batch, l_.heads, l_.queries, 1}, element_type::float32)); }
+    /// How many keys each sequence has, where it may have less than all: of int32, dense; -1.
+    int lengths() {
+        if (!l_.has_lengths) return -1;
+        tensor t = dense({l_.batch, 1, 1, 1}, element_type::int32);
+        t.alignment = sizeof(std::int32_t); // those of a part of the sequences begin anywhere
+        return g.add(t);
+    }
     int number(float value) {
         tensor t = dense({1, 1, 1, 1}, element_type::float32);
         t.is_number = true;
@@ -69,13 +76,21 @@ public:
         const int x = run(operation_kind::product, {q, k_transposed}, scores());
         return run(operation_kind::multiply, {x, number(static_cast<float>(l_.scale))}, scores());
     }
-    /// The lowest number where a causal query does not see the key.
-    int hidden(int x) {
-        if (!l_.causal) return x;
-        const int query = run(operation_kind::index, {x}, scores(element_type::int32), 2);
-        const int key = run(operation_kind::index, {x}, scores(element_type::int32), 3);
-        const int seen = run(operation_kind::at_least, {query, key}, scores(element_type::boolean));
-        return run(operation_kind::select, {x, number(std::numeric_limits<float>::lowest()), seen}, scores());
+    /// The lowest number where the key is beyond its sequence's length, or a causal query does not see it.
+    int hidden(int x, int lengths) {
+        const auto place = [&](std::int64_t axis) {
+            return run(operation_kind::index, {x}, scores(element_type::int32), axis);
+        };
+        const auto keep = [&](operation_kind compared, int a, int b) {
+            const int seen = run(compared, {a, b}, scores(element_type::boolean));
+            x = run(operation_kind::select, {x, number(std::numeric_limits<float>::lowest()), seen}, scores());
+        };
+        if (lengths >= 0) keep(operation_kind::less, place(3), lengths);
+        if (l_.causal) {
+            const int query = place(2), key = place(3);
+            keep(operation_kind::at_least, query, key);
+        }
+        return x;
     }
 
     graph g;
@@ -96,7 +111,7 @@ graph attention_graph(const attention_layout& l, element_type e) {
     builder b(l, "attention");
     const int q = b.g.add(b.queries(l.size, e, l.q)), k = b.g.add(transposed(b.keys(l.size, e, l.k)));
     const int v = b.g.add(b.keys(l.value_size, e, l.v)), y = b.g.add(b.queries(l.value_size, e, l.y)), logs = b.rows();
-    const int x = b.hidden(b.scaled(q, k));
+    const int lengths = b.lengths(), x = b.hidden(b.scaled(q, k), lengths);
     const int most = b.run(kind::largest, {x}, b.row());
     const int weights = b.run(kind::exp, {b.run(kind::subtract, {x, most}, b.scores())}, b.scores());
     const int sum = b.run(kind::sum, {weights}, b.row());
@@ -147,7 +162,8 @@ graph attention_gradient_graph(const attention_layout& l, element_type e) {
     const int v = b.g.add(transposed(b.keys(l.value_size, e, l.v)));
     const int y = b.g.add(b.queries(l.value_size, e, l.y)), logs = b.rows();
     const int dy = b.g.add(b.queries(l.value_size, e, l.dy)), dq = b.g.add(b.queries(l.size, e, l.dq));
-    const int dk = b.g.add(b.keys(l.size, e, l.dk)), dv = b.g.add(b.keys(l.value_size, e, l.dv)), along = b.rows();
+    const int dk = b.g.add(b.keys(l.size, e, l.dk)), dv = b.g.add(b.keys(l.value_size, e, l.dv)), along = b.rows(),
+              lengths = b.lengths();
 
     const int both = b.run(kind::multiply, {dy, y},
                            b.between(dense({l.batch, l.heads, l.queries, l.value_size}, element_type::float32)));
@@ -155,7 +171,7 @@ graph attention_gradient_graph(const attention_layout& l, element_type e) {
     b.run(kind::multiply, {sums, b.number(1)}, along);
 
     const int x = b.scaled(q, k);
-    const int p = b.run(kind::exp, {b.hidden(b.run(kind::subtract, {x, logs}, b.scores()))}, b.scores());
+    const int p = b.run(kind::exp, {b.hidden(b.run(kind::subtract, {x, logs}, b.scores()), lengths)}, b.scores());
     const auto by_keys = [&](int of) {
         return b.run(kind::transpose, {of}, b.between(transposed(dense({l.batch, l.heads, l.queries, l.keys}, e))));
     };
@@ -176,7 +192,7 @@ graph attention_gradient_graph(const attention_layout& l, element_type e) {
 }
 
 bool may_take(const attention_layout& l, element_type e) {
-    if (l.has_lengths || (e != element_type::float16 && e != element_type::bfloat16)) return false;
+    if (e != element_type::float16 && e != element_type::bfloat16) return false;
     const std::int64_t most = std::int64_t{1} << 31, widest = l.size > l.value_size ? l.size : l.value_size;
     const std::int64_t longest = l.queries > l.keys ? l.queries : l.keys;
     return l.batch > 0 && l.heads > 0 && l.queries > 0 && l.keys > 0 && l.size > 0 && l.value_size > 0 &&

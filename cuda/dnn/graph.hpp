@@ -29,6 +29,7 @@ struct tensor {
     /// A number of float, given as it is.
     bool is_number = false;
     float number = 0;
+    std::int64_t alignment = 16; ///< of where it lies, in bytes
 };
 
 /// An image [batch, height, width, channels], dense and in that order.
@@ -51,6 +52,7 @@ enum class operation_kind {
     log,                         ///< x, y
     index,                       ///< x, y: the place of each element along an axis
     at_least,                    ///< a, b, y: whether a >= b
+    less,                        ///< a, b, y: whether a < b
     select,                      ///< a, b, condition, y: a where it is true
     product,                     ///< a, b, y: of matrices
     largest,                     ///< x, y: over the last axis

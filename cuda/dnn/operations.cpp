@@ -12,7 +12,7 @@ descriptor describe_tensor(const functions& f, const tensor& t, std::int64_t num
     d.set_list(CUDNN_ATTR_TENSOR_DIMENSIONS, t.sizes);
     d.set_list(CUDNN_ATTR_TENSOR_STRIDES, t.strides);
     d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
-    d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, static_cast<std::int64_t>(alignment));
+    d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, t.alignment);
     if (t.between) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
     if (t.is_number) d.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
     d.finalize();
@@ -57,6 +57,7 @@ public:
         case operation_kind::log: return pointwise(CUDNN_POINTWISE_LOG);
         case operation_kind::index: return pointwise(CUDNN_POINTWISE_GEN_INDEX);
         case operation_kind::at_least: return pointwise(CUDNN_POINTWISE_CMP_GE);
+        case operation_kind::less: return pointwise(CUDNN_POINTWISE_CMP_LT);
         case operation_kind::select: return pointwise(CUDNN_POINTWISE_BINARY_SELECT);
         case operation_kind::product: return product();
         case operation_kind::largest: return reduction(CUDNN_REDUCE_TENSOR_MAX);

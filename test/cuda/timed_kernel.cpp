@@ -8,6 +8,7 @@
 
 #include "environment.hpp"
 #include "machine.hpp"
+#include "messages.hpp"
 
 // One node's kernel by itself on a card: what it gives, and what it launches, found without running it.
 
@@ -68,10 +69,17 @@ TEST_CASE("an index that a card's kernel refuses is told of a kernel by itself, 
     const auto x = tn::placeholder<float, tn::shape<4, 2>>("x");
     const auto at = tn::placeholder<std::int32_t, tn::shape<3>>("at");
     tn::session s(g);
-    const auto k =
-        s.kernel_of(tn::feed(x, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}), tn::feed(at, {3, 0, 1}), tn::gather(x, at));
+    const auto of_places = [&](const tn::array<std::int32_t, tn::shape<3>>& places) {
+        return s.kernel_of(tn::feed(x, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}), tn::feed(at, places), tn::gather(x, at));
+    };
+    const auto k = of_places({3, 0, 1}), bad = of_places({3, 4, 1});
     CHECK(k->run(2) > 0);
     CHECK(k->result(0).data<float>()[0] == 7);
+    const std::string said = message_of<tn::invalid_argument_error>([&] { (void)bad->run(2); });
+    CAPTURE(said);
+    CHECK(contains(said, "gather"));
+    CHECK(contains(said, "4"));
+    CHECK(k->run(1) > 0); // others go on
 }
 
 TEST_CASE("what a loop's or a condition's body launches is among what its node does, once") {

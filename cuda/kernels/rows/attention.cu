@@ -307,6 +307,33 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
+__global__ void narrow_all(attention_layout l, const void* lengths, std::int32_t* to) {
+    const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
+    for (std::int64_t b = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; b < l.batch; b += all)
+        to[b] = static_cast<std::int32_t>(keys_of(l, lengths, b));
+}
+
+struct cleared_tensors {
+    attention_tensor of[3];
+    int count;
+};
+// A block has a head of a sequence.
+__global__ void clear_heads(attention_layout l, const void* lengths, cleared_tensors all, float* logs) {
+    for (std::int64_t at = blockIdx.x; at < l.batch * l.heads; at += gridDim.x) {
+        const std::int64_t sequence = at / l.heads, head = at % l.heads;
+        if (keys_of(l, lengths, sequence) > 0) continue;
+        for (int k = 0; k < all.count; ++k) {
+            const attention_tensor& t = all.of[k];
+            if (head >= t.heads) continue;
+            std::uint16_t* const to = static_cast<std::uint16_t*>(t.data) + sequence * t.by.batch + head * t.by.head;
+            for (std::int64_t i = threadIdx.x; i < t.rows * t.size; i += blockDim.x)
+                to[i / t.size * t.by.row + i % t.size] = 0;
+        }
+        if (!logs) continue;
+        for (std::int64_t i = threadIdx.x; i < l.queries; i += blockDim.x) logs[at * l.queries + i] = no_largest<float>;
+    }
+}
+
 constexpr std::int64_t most_blocks = 1 << 20;
 unsigned grid_of(std::int64_t tiles) { return static_cast<unsigned>(tiles < most_blocks ? tiles : most_blocks); }
 
@@ -322,6 +349,16 @@ void attention(element_type element, const attention_layout& l, const void* q, c
                static_cast<const T*>(k), static_cast<const T*>(v), lengths, static_cast<T*>(out),
                static_cast<compute_t<T>*>(logs), parts, tiles);
     });
+}
+
+void narrow_lengths(const attention_layout& l, const void* lengths, std::int32_t* to, void* stream) {
+    launch(narrow_all, blocks_for(l.batch), block_threads, 0, stream, l, lengths, to);
+}
+void clear_without_keys(const attention_layout& l, const void* lengths, std::initializer_list<attention_tensor> tensors,
+                        float* logs, void* stream) {
+    cleared_tensors all{};
+    for (const attention_tensor& t : tensors) all.of[all.count++] = t;
+    launch(clear_heads, grid_of(l.batch * l.heads), block_threads, 0, stream, l, lengths, all, logs);
 }
 
 std::size_t attention_scratch_bytes(element_type element, const attention_layout& l) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/ops/rows/attention_sizes.hpp>
@@ -23,6 +24,18 @@ struct attention_layout : tenon::detail::attention_sizes {
 /// none.
 void attention(element_type element, const attention_layout& l, const void* q, const void* k, const void* v,
                const void* lengths, void* out, void* logs, void* stream);
+
+/// For who computes with lengths of int32: those of int64, of each sequence, as such.
+void narrow_lengths(const attention_layout& l, const void* lengths, std::int32_t* to, void* stream);
+/// What queries give that see no key, of 16-bit elements: zeros, and -inf as logarithms, where a sequence has no keys, which others need not give.
+/// `tensors`: y, or dq, dk and dv.
+struct attention_tensor {
+    void* data;
+    tenon::detail::attention_steps by;
+    std::int64_t heads, rows, size;
+};
+void clear_without_keys(const attention_layout& l, const void* lengths, std::initializer_list<attention_tensor> tensors,
+                        float* logs, void* stream);
 
 std::size_t attention_scratch_bytes(element_type element, const attention_layout& l); ///< of the gradient
 /// The gradients of q, k and v. Any may be null.

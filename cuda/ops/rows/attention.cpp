@@ -52,11 +52,28 @@ protected:
                static_cast<double>(layout.size + layout.value_size) * (layout.causal ? 0.5 : 1) * 2e-4;
     }
 
-    /// Of scratch memory: a number for each query.
-    std::size_t row_bytes() const {
-        memory_pieces of;
-        of.take(attention_scratch_bytes(element, layout));
-        return of.taken();
+    /// Of scratch memory: a number for each query, key lengths as a plan takes them, and what a plan works in.
+    struct scratch {
+        std::byte *rows, *workspace;
+        std::int32_t* lengths;
+        std::size_t bytes;
+    };
+    scratch scratch_of(std::byte* begin) const {
+        memory_pieces of(begin);
+        scratch s{};
+        s.rows = of.take<std::byte>(attention_scratch_bytes(element, layout));
+        if (!plan) return {s.rows, nullptr, nullptr, of.taken()};
+        if (layout.wide_lengths)
+            s.lengths = of.take<std::int32_t>(static_cast<std::size_t>(layout.batch) * sizeof(std::int32_t));
+        s.workspace = of.take<std::byte>(plan->workspace_bytes());
+        s.bytes = of.taken();
+        return s;
+    }
+    /// The lengths for a plan, on the stream.
+    const std::int32_t* lengths_for_plan(const kernel_run& r, const scratch& s) const {
+        if (!layout.wide_lengths) return static_cast<const std::int32_t*>(lengths_of(r));
+        narrow_lengths(layout, lengths_of(r), s.lengths, r.stream);
+        return s.lengths;
     }
 
     const element_type element;
@@ -72,16 +89,22 @@ struct attention_kernel final : attention_kernel_base {
         if (asks_dnn(s, layout)) plan = dnn::find_plan(*s.gpu, dnn::attention_graph(layout, element));
     }
     // Logarithms that nobody reads are written nevertheless.
-    std::size_t scratch_bytes() const override { return plan ? row_bytes() + plan->workspace_bytes() : 0; }
+    std::size_t scratch_bytes() const override { return plan ? scratch_of(nullptr).bytes : 0; }
     void run(const kernel_run& r) override {
         find_bad_lengths(r);
-        void* const logs = r.out[1] ? r.out[1] : r.scratch;
+        const scratch room = scratch_of(r.scratch);
+        void* const logs = r.out[1] ? r.out[1] : room.rows;
         if (!plan || !r.out[0] || !dnn::are_aligned({r.in[0], r.in[1], r.in[2], r.out[0], logs}))
             return attention(element, layout, r.in[0], r.in[1], r.in[2], lengths_of(r), r.out[0], r.out[1], r.stream);
         std::vector<void*> data;
         for (int i = 0; i < 3; ++i) data.push_back(const_cast<void*>(r.in[i]));
         data.insert(data.end(), {r.out[0], logs});
-        plan->run(r.stream, data, r.scratch + row_bytes());
+        if (layout.has_lengths) data.push_back(const_cast<std::int32_t*>(lengths_for_plan(r, room)));
+        plan->run(r.stream, data, room.workspace);
+        if (layout.has_lengths)
+            clear_without_keys(layout, lengths_of(r),
+                               {{r.out[0], layout.y, layout.heads, layout.queries, layout.value_size}},
+                               static_cast<float*>(r.out[1]), r.stream);
     }
     double cost() const override { return 8000 + products(); }
 };
@@ -93,7 +116,7 @@ struct attention_gradient_kernel final : attention_kernel_base {
         part = dnn::gradient_part(layout, is_wished("TENON_CUDA_ATTENTION", "in_parts"));
         if (part.batch > 0) plan = dnn::find_plan(*s.gpu, dnn::attention_gradient_graph(part, element));
     }
-    std::size_t scratch_bytes() const override { return row_bytes() + (plan ? plan->workspace_bytes() : 0); }
+    std::size_t scratch_bytes() const override { return scratch_of(nullptr).bytes; }
     void run(const kernel_run& r) override {
         find_bad_lengths(r);
         bool by_plan = plan && r.out[0] && r.out[1] && r.out[2];
@@ -102,6 +125,8 @@ struct attention_gradient_kernel final : attention_kernel_base {
             return attention_gradient(element, layout, r.in[0], r.in[1], r.in[2], r.in[3], r.in[4], r.in[5],
                                       lengths_of(r), r.out[0], r.out[1], r.out[2], r.scratch, r.stream);
         const auto bytes = static_cast<std::int64_t>(size_of(element));
+        const scratch room = scratch_of(r.scratch);
+        const std::int32_t* const key_lengths = layout.has_lengths ? lengths_for_plan(r, room) : nullptr;
         const std::int64_t keys = part.batch * part.key_heads, rows = part.rows();
         for (std::int64_t n = 0; n < layout.rows() / rows; ++n) {
             const std::int64_t sequence = n * keys / layout.key_heads, key_head = n * keys % layout.key_heads;
@@ -115,13 +140,25 @@ struct attention_gradient_kernel final : attention_kernel_base {
             const auto of_rows = [&](const void* tensor) -> void* {
                 return static_cast<float*>(const_cast<void*>(tensor)) + n * rows;
             };
-            plan->run(r.stream,
-                      {of_queries(r.in[0], layout.q), from(r.in[1], layout.k, key_head),
-                       from(r.in[2], layout.v, key_head), of_queries(r.in[3], layout.y), of_rows(r.in[4]),
-                       of_queries(r.in[5], layout.dy), of_queries(r.out[0], layout.dq),
-                       from(r.out[1], layout.dk, key_head), from(r.out[2], layout.dv, key_head), of_rows(r.scratch)},
-                      r.scratch + row_bytes());
+            std::vector<void*> data{of_queries(r.in[0], layout.q),
+                                    from(r.in[1], layout.k, key_head),
+                                    from(r.in[2], layout.v, key_head),
+                                    of_queries(r.in[3], layout.y),
+                                    of_rows(r.in[4]),
+                                    of_queries(r.in[5], layout.dy),
+                                    of_queries(r.out[0], layout.dq),
+                                    from(r.out[1], layout.dk, key_head),
+                                    from(r.out[2], layout.dv, key_head),
+                                    of_rows(room.rows)};
+            if (key_lengths) data.push_back(const_cast<std::int32_t*>(key_lengths + sequence));
+            plan->run(r.stream, data, room.workspace);
         }
+        if (key_lengths)
+            clear_without_keys(layout, lengths_of(r),
+                               {{r.out[0], layout.dq, layout.heads, layout.queries, layout.size},
+                                {r.out[1], layout.dk, layout.key_heads, layout.keys, layout.size},
+                                {r.out[2], layout.dv, layout.key_heads, layout.keys, layout.value_size}},
+                               nullptr, r.stream);
     }
     double cost() const override { return 20000 + 4 * products(); }
 

@@ -90,6 +90,7 @@ void compute_pointwise(const operation& o, values& all) {
         case CUDNN_POINTWISE_EXP: r = std::exp(a); break;
         case CUDNN_POINTWISE_LOG: r = std::log(a); break;
         case CUDNN_POINTWISE_CMP_GE: r = a >= b ? 1 : 0; break;
+        case CUDNN_POINTWISE_CMP_LT: r = a < b ? 1 : 0; break;
         case CUDNN_POINTWISE_BINARY_SELECT: r = chosen ? a : b; break;
         case CUDNN_POINTWISE_GEN_INDEX:
             r = static_cast<double>(
@@ -341,6 +342,7 @@ double load(const std::byte* at, cudnnDataType_t type) {
     case CUDNN_DATA_DOUBLE: return load_as<double>(at);
     case CUDNN_DATA_HALF: return load_as<half>(at);
     case CUDNN_DATA_BFLOAT16: return load_as<bfloat16>(at);
+    case CUDNN_DATA_INT32: return load_as<std::int32_t>(at);
     default: return load_as<float>(at);
     }
 }

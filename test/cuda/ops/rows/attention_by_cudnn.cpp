@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "emulator/control.hpp"
 #include "emulator/libraries/cudnn.hpp"
 #include <cuda/dnn/attention.hpp>
@@ -20,8 +22,12 @@ namespace {
 const test::attention_problem causal{
     .batch = 2, .heads = 4, .key_heads = 2, .n = 24, .m = 20, .d = 8, .e = 16, .causal = true};
 
-template <class T> void check(const test::attention_problem& p, std::size_t graphs) {
-    const auto o = test::attention_operands::of<T>(p);
+template <class T> void check(const test::attention_problem& p, std::size_t graphs, bool wide_lengths = false) {
+    auto o = test::attention_operands::of<T>(p);
+    if (wide_lengths) {
+        o.lengths = any_array(element_type::int64, {p.batch});
+        std::copy(p.lengths.begin(), p.lengths.end(), o.lengths.template data<std::int64_t>());
+    }
     cudnn::reset();
     CHECK(test::difference_from_formula<T>(p, o, test::attended_on_gpu(p, o)) == "");
     CHECK(cudnn::executed().size() == graphs);
@@ -35,9 +41,14 @@ TEST_CASE_TEMPLATE("attention of 16 bits is one graph of cuDNN, and so is its gr
     check<T>({.heads = 3, .key_heads = 3, .n = 5, .m = 9, .d = 8, .e = 8, .scale = 0.4}, 2);
     check<float>(causal, 0);
     check<double>(causal, 0);
-    test::attention_problem lengths = causal;
-    lengths.lengths = {20, 0};
-    check<T>(lengths, 0);
+    for (const bool is_causal : {false, true}) { // sequences of all keys, of none, and of one
+        test::attention_problem lengths = causal;
+        lengths.causal = is_causal;
+        lengths.batch = 4;
+        lengths.lengths = {20, 0, 7, 1};
+        check<T>(lengths, 2);
+        check<T>(lengths, 2, true);
+    }
     const test::environment own("TENON_CUDA_ATTENTION", "own");
     check<T>(causal, 0);
 }
@@ -46,6 +57,7 @@ TEST_CASE("parts of a gradient are put together") {
     const test::environment parts("TENON_CUDA_ATTENTION", "in_parts");
     check<half>(causal, 1 + 4);
     check<half>({.batch = 3, .heads = 4, .key_heads = 2, .n = 6, .m = 9, .d = 8, .e = 8}, 1 + 6);
+    check<half>({.batch = 3, .heads = 4, .key_heads = 2, .n = 6, .m = 9, .d = 8, .e = 8, .lengths = {3, 0, 9}}, 1 + 6);
     check<half>({.batch = 4, .n = 5, .m = 9, .d = 8, .e = 8},
                 1 + 1); // four sequences begin at multiples of 16 bytes, fewer do not
 }
