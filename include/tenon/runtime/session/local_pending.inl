@@ -16,20 +16,21 @@
 
 namespace tenon::detail {
 
-inline told_step::told_step(told_steps& all, const runtime::step_plan::lease& s) : all_(all), step_(s.one_segment()) {
+inline device_loop_step::device_loop_step(device_loop_steps& all, const runtime::step_plan::lease& s) :
+    all_(all), step_(s.one_segment()) {
     if (step_ && !step_->is_told_to_end()) step_ = nullptr;
     if (!step_) return;
     const std::lock_guard lock(all_.guard);
     all_.steps.push(*this);
 }
-inline told_step::~told_step() {
+inline device_loop_step::~device_loop_step() {
     if (!step_) return;
     const std::lock_guard lock(all_.guard);
     all_.steps.remove(*this);
 }
-inline void told_steps::stop() noexcept {
+inline void device_loop_steps::stop() noexcept {
     const std::lock_guard lock(guard);
-    steps.for_each([](const told_step& s) { s.step_->stop(); });
+    steps.for_each([](const device_loop_step& s) { s.step_->stop(); });
 }
 
 // Ends a step that somebody runs when its time has come.
@@ -75,7 +76,7 @@ public:
                       step::clock::time_point deadline) {
         p->session_->begin(p->in_, timeout);
         p->in_.deadline = std::min(p->in_.deadline, deadline);
-        p->told_.emplace(p->session_->told_, p->lease_);
+        p->looping_.emplace(p->session_->device_loops_, p->lease_);
         if (p->in_.limited() && !p->in_.time) p->session_->limits().add(*p, p->in_.deadline);
         const runtime::run_environment e{&p->in_, t, nullptr};
         std::optional<denormal_scope> flushed;
@@ -172,7 +173,7 @@ private:
     }
     void end(std::exception_ptr failure) {
         session_->limits().remove(*this);
-        told_.reset();
+        looping_.reset();
         if (failure) {
             try {
                 naming_out_of_memory([] { return std::string("a step that was started"); },
@@ -200,7 +201,7 @@ private:
     std::vector<any_array> fed_;
     std::vector<const any_array*> pointers_;
     step in_;
-    std::optional<told_step> told_;
+    std::optional<device_loop_step> looping_;
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::vector<any_array> fetched_; // and one more, so that there is a first

@@ -24,27 +24,27 @@ struct remote_tasks {
     std::shared_ptr<runtime::step_exchange> exchange;
 };
 
-struct told_steps;
+struct device_loop_steps;
 /// Enters a step that a device goes on with until it is told to end, while it lives; others see themselves that they are to end. Of one
 /// segment: the rest is among steps_in_flight.
-class told_step {
+class device_loop_step {
 public:
-    told_step(told_steps& all, const runtime::step_plan::lease& s);
-    ~told_step();
-    told_step(const told_step&) = delete;
-    told_step& operator=(const told_step&) = delete;
+    device_loop_step(device_loop_steps& all, const runtime::step_plan::lease& s);
+    ~device_loop_step();
+    device_loop_step(const device_loop_step&) = delete;
+    device_loop_step& operator=(const device_loop_step&) = delete;
 
-    list_links<told_step> links{};
+    list_links<device_loop_step> links{};
 
 private:
-    friend struct told_steps;
-    told_steps& all_;
+    friend struct device_loop_steps;
+    device_loop_steps& all_;
     const runtime::segment::lease* step_;
 };
-struct told_steps {
+struct device_loop_steps {
     void stop() noexcept;
     std::recursive_mutex guard; // what is told may end within that, where there is no memory
-    intrusive_list<told_step, &told_step::links> steps;
+    intrusive_list<device_loop_step, &device_loop_step::links> steps;
 };
 
 class local_session final : public session_state,
@@ -135,7 +135,7 @@ private:
     std::unique_ptr<runtime::placement_strategy> strategy_; // nullptr: the rules decide
     mutable runtime::steps_in_flight in_flight_;
     steps_end ends_;
-    mutable told_steps told_;
+    mutable device_loop_steps device_loops_;
     std::string container_; // of resources that are this session's alone; no user's has such a name
     mutable observed<trace> traced_{"set_trace"};
     mutable observed<cost_measurements> measured_{"set_measurements"};

@@ -320,7 +320,7 @@ TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const a
     if (options.flush_denormals) flushed.emplace(flushed_denormals);
     try {
         const step_limit limit(p, in, limits());
-        const told_step told(told_, p);
+        const device_loop_step looping(device_loops_, p);
         p.run(fed, fetched, e, in_flight_);
     } catch (const deadline_exceeded_error& late) {
         if (!p.several()) throw;
@@ -369,7 +369,7 @@ TENON_INLINE void local_session::begin(step& s, double timeout) const {
 TENON_INLINE void local_session::close() {
     set_closed();
     ends_.stop("its session was closed");
-    told_.stop();
+    device_loops_.stop();
     in_flight_.close(failure_of([] { return cancelled_error("the step was stopped: its session was closed"); }),
                      failure_of([] { return failed_precondition_error("Session is closed."); }));
 }
@@ -377,7 +377,7 @@ TENON_INLINE void local_session::close() {
 // The same, where callables may go on.
 TENON_INLINE void local_session::end() noexcept {
     ends_.stop("its session has ended");
-    told_.stop();
+    device_loops_.stop();
     in_flight_.close(failure_of([] { return cancelled_error("the step was stopped: its session has ended"); }),
                      nullptr);
 }

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
+#include <thread>
 
 #include <tenon/tenon.hpp>
 
@@ -54,6 +56,28 @@ TEST_CASE("a while_loop on a GPU ends where its step is stopped") {
         CHECK_THROWS_AS(running.get(), tn::cancelled_error);
         CHECK(std::get<0>(step(5)).item() == 5);
     }
+    CHECK(machine::is_clean());
+}
+
+TEST_CASE("a while_loop on a GPU ends where its session is closed, or has ended, whoever runs it") {
+    const machine m;
+    const environment tapes("TENON_CUDA_TAPES", machine::is_emulated() ? "interpreted" : "compiled");
+    const counting c;
+    for (const bool closed : {true, false}) {
+        auto s = std::make_unique<tn::session>(c.g);
+        const auto step = s->callable(tn::feeds(c.most), tn::fetches(c.n));
+        CHECK(std::get<0>(step(5)).item() == 5);
+        auto running = step.start(-1);
+        CHECK(!running.wait_for(0.05)); // it goes on
+        if (closed) s->close();
+        else s.reset();
+        CHECK_THROWS_AS(running.get(), tn::cancelled_error);
+    }
+    tn::session s(c.g);
+    std::thread runs(
+        [&] { CHECK_THROWS_AS(s.run(c.n, tn::feed(c.most, -1)), tn::error); }); // closed before it begins, or after
+    s.close();
+    runs.join();
     CHECK(machine::is_clean());
 }
 
