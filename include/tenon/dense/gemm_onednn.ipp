@@ -177,7 +177,8 @@ private:
     /// What a share adds to c, without memory of its own.
     void add_plainly(std::int64_t share, const float* a, const float* b, float* c) const noexcept {
         const std::int64_t rows = rows_of(share), columns = columns_of(share);
-        for (std::int64_t i = 0; i < matrices(share); ++i, a += d_.batch_stride_a, b += d_.batch_stride_b, c += d_.m * d_.n)
+        for (std::int64_t i = 0; i < matrices(share);
+             ++i, a += d_.batch_stride_a, b += d_.batch_stride_b, c += d_.m * d_.n)
             for (std::int64_t r = 0; r < rows; ++r)
                 for (std::int64_t q = 0; q < columns; ++q) {
                     float sum = 0;

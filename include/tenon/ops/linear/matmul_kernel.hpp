@@ -125,15 +125,15 @@ private:
 class matmul_add_kernel final : public kernel {
 public:
     matmul_add_kernel(const kernel_setup& s, const matmul_layout& l, double factor) :
-        elements_(l.elements_c), cost_(100 + l.operations() * 0.005), product_(with(describe(l, element_type::float32, dense::epilogue::none, s), factor)) {}
+        elements_(l.elements_c),
+        cost_(100 + l.operations() * 0.005),
+        product_(with(describe(l, element_type::float32, dense::epilogue::none, s), factor)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || elements_ == 0) return;
         const float* const c = r.input<float>(2);
         float* const to = r.output<float>(0);
         if (c != to) {
-            const auto copy = [&](std::int64_t begin, std::int64_t end) {
-                std::copy(c + begin, c + end, to + begin);
-            };
+            const auto copy = [&](std::int64_t begin, std::int64_t end) { std::copy(c + begin, c + end, to + begin); };
             if (r.pool) r.pool->parallel_for(elements_, 65536, copy);
             else copy(0, elements_);
         }

@@ -300,6 +300,13 @@ struct pool2d_gradient_kernel final : pool2d_kernel {
                                     m.input(2), m.output(0), r.pool);
         m.finish();
     }
+    /// Where windows cover the image once each element is read before its gradient is written.
+    bool may_share(int i, int) const override {
+        const dense::pooling_description& d = description_;
+        return i == 0 && windows_ > 0 && d.stride_h == d.window_h && d.stride_w == d.window_w &&
+               d.height == d.out_height() * d.window_h && d.width == d.out_width() * d.window_w && d.pad_top == 0 &&
+               d.pad_left == 0;
+    }
 };
 
 struct max_pool2d_pick_kernel final : pool2d_kernel {

@@ -37,8 +37,7 @@ template <class T, int Rows, int Columns, int Terms> struct steps_down {
     }
     // Whether the product adds, by what the plan says it runs.
     bool adds() {
-        const std::vector<std::string> order =
-            s.report(train, tn::feed(x, x_values), tn::feed(d, d_values)).order;
+        const std::vector<std::string> order = s.report(train, tn::feed(x, x_values), tn::feed(d, d_values)).order;
         return std::any_of(order.begin(), order.end(),
                            [](const std::string& node) { return node.find("(matmul_add)") != std::string::npos; });
     }
@@ -77,13 +76,14 @@ TEST_CASE("a variable's value that somebody holds stays what it was where a prod
     m.check(1);
 }
 
-TEST_CASE("small products, those of many terms and those of doubles are added in a pass of their own") {
+TEST_CASE("small products, large ones, those of many terms and those of doubles are added in a pass of their own") {
     const auto check = [](auto&& m) {
         CHECK_FALSE(m.adds());
         m.step();
         m.check(1);
     };
     check(steps_down<float, 30, 20, 50>());
+    check(steps_down<float, 1000, 300, 10>());
     check(steps_down<float, 300, 70, 300>());
     check(steps_down<double, 300, 70, 50>());
 }

@@ -89,14 +89,14 @@ TEST_CASE("what is read elsewhere too, or depends on more than where it came fro
         std::vector<tn::any_tensor> fetches{t};
         fetches.insert(fetches.end(), others.begin(), others.end());
         const auto a = m.run(fused, values, fetches), b = m.run(plain, values, fetches);
-        for (std::size_t f = 0; f < a.size(); ++f)
-            CHECK(std::memcmp(a[f].data(), b[f].data(), b[f].bytes()) == 0);
+        for (std::size_t f = 0; f < a.size(); ++f) CHECK(std::memcmp(a[f].data(), b[f].data(), b[f].bytes()) == 0);
     };
-    check(m.dx, {dh});                                                                         // the gradient is fetched
-    check(tn::untyped::select(tn::untyped::greater(m.x, 0.0), dh, 0.0), {});                   // of another tensor
-    check(tn::untyped::select(tn::untyped::greater(m.h, 0.0), dh, 1.0), {});                   // not of zeros alone
-    check(tn::untyped::select(tn::untyped::greater(dh, 0.0), dh, 0.0), {});                    // of what was spread
+    check(m.dx, {dh});                                                       // the gradient is fetched
+    check(tn::untyped::select(tn::untyped::greater(m.x, 0.0), dh, 0.0), {}); // of another tensor
+    check(tn::untyped::select(tn::untyped::greater(m.h, 0.0), dh, 1.0), {}); // not of zeros alone
+    check(tn::untyped::select(tn::untyped::greater(dh, 0.0), dh, 0.0), {});  // of what was spread
     check(tn::untyped::add(tn::untyped::select(tn::untyped::greater(m.h, 0.0), dh, 0.0), m.x), {}); // and of more
-    const tn::any_tensor mean = tn::detail::add_gradients({tn::untyped::average_pool2d(m.h, {.window = 2})}, {m.h}, {m.dy})[0];
-    check(tn::untyped::select(tn::untyped::greater(m.h, 0.0), mean, 0.0), {});                 // a mean's goes everywhere
+    const tn::any_tensor mean =
+        tn::detail::add_gradients({tn::untyped::average_pool2d(m.h, {.window = 2})}, {m.h}, {m.dy})[0];
+    check(tn::untyped::select(tn::untyped::greater(m.h, 0.0), mean, 0.0), {}); // a mean's goes everywhere
 }
