@@ -10,27 +10,25 @@ template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combined
     else return max(a, b);
 }
 
-/// Lane k of the result: x[k] with bit D of k clear, y[k] with it set (`Other`: of lane k ^ D instead).
-template <int D, bool Other, class V, std::size_t... K>
+/// Lane k of the result: that of lanes k and k ^ D which has bit D clear (`Upper`: set), of x where k has it clear, else of y.
+template <int D, bool Upper, class V, std::size_t... K>
 TENON_SIMD_INLINE V interleave_lanes(V x, V y, std::index_sequence<K...>) {
     constexpr int n = static_cast<int>(sizeof...(K));
+    constexpr auto from = [](int k) { return ((k & D) != 0 ? n : 0) + (Upper ? k | D : k & ~D); };
 #if defined(__clang__)
-    return __builtin_shufflevector(
-        x, y, ((static_cast<int>(K) & D ? n : 0) + (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...);
+    return __builtin_shufflevector(x, y, from(static_cast<int>(K))...);
 #else
     using index = simd::detail::signed_t<std::remove_cvref_t<decltype(x[0])>>;
     typedef index indices __attribute__((vector_size(sizeof(V))));
-    return __builtin_shuffle(x, y,
-                             indices{static_cast<index>((static_cast<int>(K) & D ? n : 0) +
-                                                        (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...});
+    return __builtin_shuffle(x, y, indices{static_cast<index>(from(static_cast<int>(K)))...});
 #endif
 }
 
-/// Packs a and b, each folded at distance D, side by side.
+/// Packs a and b, each folded at distance D, side by side: of two lanes the lower one comes first, wherever a row lies.
 template <reducing::combination How, int D, class C> TENON_SIMD_INLINE pack<C> fold_two(pack<C> a, pack<C> b) {
     constexpr int n = pack<C>::part_lanes;
     if constexpr (D == n) {
-        return combined<How>(pack<C>{{a.v[0], b.v[1]}}, pack<C>{{a.v[1], b.v[0]}});
+        return combined<How>(pack<C>{{a.v[0], b.v[0]}}, pack<C>{{a.v[1], b.v[1]}});
     } else {
         using lanes_of_part = std::make_index_sequence<static_cast<std::size_t>(n)>;
         pack<C> x, y;
@@ -127,10 +125,15 @@ template <reducing::combination How, int N, class C>
 TENON_SIMD_INLINE std::int64_t reduce_short_rows(const C* x, std::int64_t count, C* out) {
     std::int64_t i = 0;
     for (; i + lanes <= count; i += lanes) store(out + i, combine_short_rows<How, N>(x + i * N));
-    return i;
+    if (i < count) {
+        alignas(64) C last[N * lanes]{};
+        __builtin_memcpy(last, x + i * N, static_cast<std::size_t>(count - i) * N * sizeof(C));
+        store_partial(out + i, combine_short_rows<How, N>(static_cast<const C*>(last)), static_cast<int>(count - i));
+    }
+    return count;
 }
 
-/// Rows of few elements that are reduced side by side: how many of them, from the first.
+/// Rows of few elements that are reduced side by side: all, or none. A row's order is the same wherever it lies.
 template <reducing::combination How, class C>
 TENON_SIMD_INLINE std::int64_t reduce_medium_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
     std::int64_t i = 0;
@@ -142,19 +145,21 @@ TENON_SIMD_INLINE std::int64_t reduce_medium_rows(const C* x, std::int64_t count
         const std::int64_t whole = n - left;
         // The last rows must not be read past their end.
         const std::int64_t safe = count - (left == 0 ? 0 : (lanes + n - 1) / n);
+        const auto combine_row = [&](std::int64_t r, bool past) {
+            const C* row = x + r * n;
+            pack<C> sum =
+                left == 0 ? broadcast<C>(reducing::identity_of<How, C>()) : last_lanes<How>(row + whole, left, past);
+            for (std::int64_t j = 0; j < whole; j += lanes) sum = combined<How>(sum, load(row + j));
+            return sum;
+        };
         for (; i + lanes <= count; i += lanes) {
             pack<C> rows[lanes];
             const bool past = i + lanes <= safe;
-            for (int k = 0; k < lanes; ++k) {
-                const C* row = x + (i + k) * n;
-                pack<C> sum = left == 0 ? broadcast<C>(reducing::identity_of<How, C>())
-                                        : last_lanes<How>(row + whole, left, past);
-                for (std::int64_t j = 0; j < whole; j += lanes) sum = combined<How>(sum, load(row + j));
-                rows[k] = sum;
-            }
+            for (int k = 0; k < lanes; ++k) rows[k] = combine_row(i + k, past);
             fold_all<How, lanes / 2>(rows);
             store(out + i, rows[0]);
         }
+        for (; i < count; ++i) out[i] = fold_one<How, lanes / 2>(combine_row(i, false)).v[0][0];
     }
     return i;
 }
