@@ -32,19 +32,38 @@ TENON_SIMD_INLINE void tape_step(Registers& r, const Pointers& p, const std::int
     }
 }
 
-template <class Program, int O, class Registers, class Pointers>
-TENON_SIMD_INLINE void tape_store(Registers& r, const Pointers& p, std::uint32_t wide, std::uint32_t added,
-                                  std::ptrdiff_t i) {
-    constexpr tape_output out = Program::code.outputs[O];
-    using T = element_t<out.type>;
-    auto value = r.template at<out.reg>();
+/// What leaves a tape: output O of a pack. Several may be one register.
+template <class Program, int O> struct tape_result { pack<compute_t<element_t<Program::code.outputs[O].type>>> value; };
+template <class Program, class Indices> struct tape_results;
+template <class Program, std::size_t... O>
+struct tape_results<Program, std::index_sequence<O...>> : tape_result<Program, static_cast<int>(O)>... {
+    template <int I> TENON_SIMD_INLINE auto& at() { return static_cast<tape_result<Program, I>&>(*this).value; }
+};
+
+/// Whether output O may be added to the earlier output E: both are gradients of one type that is stored as it is computed.
+template <class Program, int O, int E> constexpr bool may_be_added() {
+    constexpr tape_output from = Program::code.outputs[O], to = Program::code.outputs[E];
+    return E < O && from.like >= 0 && to.like >= 0 && from.type == to.type &&
+           tenon::compute_type(from.type) == from.type;
+}
+// Where output O goes with others is known when a kernel is made, and the same for all elements.
+template <class Program, int O, int E, class Results>
+TENON_SIMD_INLINE void tape_add(Results& r, [[maybe_unused]] int into) {
+    if constexpr (may_be_added<Program, O, E>())
+        if (into == E) r.template at<E>() = r.template at<E>() + r.template at<O>();
+}
+
+template <class Program, int O, class Results, class Pointers>
+TENON_SIMD_INLINE void tape_store(Results& r, const Pointers& p, std::uint32_t wide, std::ptrdiff_t i) {
+    using T = element_t<Program::code.outputs[O].type>;
+    const auto value = r.template at<O>();
     if constexpr (!std::is_same_v<T, compute_t<T>>) {
         if ((wide >> O & 1U) != 0) {
             store(static_cast<float*>(p.out[O]) + i, value);
             return;
         }
-    } else if constexpr (O > 0 && out.like >= 0) {
-        if ((added >> O & 1U) != 0) value = load(static_cast<const T*>(p.out[O]) + i) + value;
+    } else if constexpr (O > 0 && Program::code.outputs[O].like >= 0) {
+        if (p.into[O] >= 0) return;
     }
     store(static_cast<T*>(p.out[O]) + i, value);
 }
@@ -53,6 +72,7 @@ TENON_SIMD_INLINE void tape_store(Registers& r, const Pointers& p, std::uint32_t
 template <int Inputs, int Outputs> struct tape_pointers {
     const void* in[Inputs > 0 ? Inputs : 1];
     void* out[Outputs];
+    int into[Outputs]; // -1: it is stored, else the output that it is added to
 };
 
 template <class T> TENON_SIMD_INLINE void copy_partial(const void* from, void* to, std::ptrdiff_t i, int n) {
@@ -93,12 +113,18 @@ struct compiled_loop<Program, std::index_sequence<R...>, std::index_sequence<I..
         copy_back<T>(t.out[K], call.out[K], at, rest);
     }
 
+    template <int K, class Results> TENON_SIMD_INLINE static void add_output(Results& r, const pointers& p) {
+        if constexpr ((may_be_added<Program, K, static_cast<int>(O)>() || ...))
+            if (p.into[K] >= 0) (tape_add<Program, K, static_cast<int>(O)>(r, p.into[K]), ...);
+    }
+
     static void run(const tenon::detail::fused_call& call) {
         tape_registers<Program, std::index_sequence<R...>> r;
         pointers p;
         ((p.in[I] = call.in[I]), ...);
         ((p.out[O] = call.out[O]), ...);
-        const std::uint32_t wide = call.wide, added = call.added;
+        ((p.into[O] = (call.added >> O & 1U) != 0 ? static_cast<int>(call.into[O]) : -1), ...);
+        const std::uint32_t wide = call.wide;
         (tape_step<Program, static_cast<int>(R), true>(r, p, call.constants, 0), ...);
 
         const std::ptrdiff_t whole = call.count & -lanes;
@@ -108,12 +134,15 @@ struct compiled_loop<Program, std::index_sequence<R...>, std::index_sequence<I..
         for (bool last = false;;) {
             for (std::ptrdiff_t i = 0; i < end; i += lanes) {
                 (tape_step<Program, static_cast<int>(R), false>(r, p, nullptr, i), ...);
-                (tape_store<Program, static_cast<int>(O)>(r, p, wide, added, i), ...);
+                tape_results<Program, std::index_sequence<O...>> results;
+                ((results.template at<static_cast<int>(O)>() = r.template at<Program::code.outputs[O].reg>()), ...);
+                (add_output<static_cast<int>(O)>(results, p), ...);
+                (tape_store<Program, static_cast<int>(O)>(results, p, wide, i), ...);
             }
             if (last || rest == 0) break;
             // The rest goes through the same loop by way of small buffers.
             (tail_in<static_cast<int>(I)>(call, t, p, whole, rest), ...);
-            ((p.out[O] = t.out[(added >> O & 1U) != 0 ? static_cast<std::size_t>(call.into[O]) : O]), ...);
+            ((p.out[O] = t.out[O]), ...);
             end = lanes;
             last = true;
         }
