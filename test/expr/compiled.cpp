@@ -56,6 +56,40 @@ TEST_CASE("compiled kernels agree with the interpreter: all element types") {
     check("to integers", cast<std::int8_t>(d * 100) + cast<std::int8_t>(u));
 }
 
+TEST_CASE_TEMPLATE("gradients of an operand that occurs several times are added as the interpreter adds them", T, float,
+                   double) {
+    std::mt19937 random(8);
+    auto a = operand<T>("a"), x = operand<T>("x"), b = operand<T>("b"), c = operand<T>("c");
+    auto expression = relu(a * x + b) * sigmoid(c - x);
+    expression.materialize();
+    const tape& t = detail::gradient_program<detail::forward_program<typename decltype(expression)::tree_type>>::code;
+    REQUIRE(t.output_count == 5);
+    REQUIRE(detail::find_compiled_tape(t) != nullptr);
+    const std::vector<std::int64_t> merges[] = {
+        {-1, -1, -1, -1, 1}, {-1, 0, 0, 0, 0}, {-1, -1, 1, -1, 3}, {-1, 0, -1, 2, 2}};
+    for (const simd::isa isa : available())
+        for (const std::vector<std::int64_t>& merge : merges)
+            for (const std::int64_t n : {1, 7, 64, 1003})
+                for (const bool is_summed : {false, true})
+                    for (const bool in_place : {false, true}) {
+                        std::vector<buffer> inputs;
+                        for (int i = 0; i < t.input_count; ++i)
+                            inputs.push_back(random_buffer(
+                                t.inputs[i], is_summed && i >= 5 ? extents(3, n) : extents(1, n), random));
+                        options interpreted, compiled;
+                        interpreted.isa = compiled.isa = isa;
+                        interpreted.merge = compiled.merge = merge;
+                        compiled.compiled = true;
+                        compiled.in_place = in_place;
+                        const auto want = run(t, {}, inputs, interpreted), got = run(t, {}, inputs, compiled);
+                        CAPTURE(std::string(name_of(isa)));
+                        CAPTURE(n);
+                        CAPTURE(is_summed);
+                        REQUIRE(got.size() == want.size());
+                        for (std::size_t o = 0; o < got.size(); ++o) CHECK(same_bits(got[o], want[o]));
+                    }
+}
+
 TEST_CASE("an expression's kernels are found by their tape's content") {
     auto x = operand<float>("x"), y = operand<float>("y");
     auto first = x * y + 5;

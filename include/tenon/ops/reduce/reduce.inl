@@ -15,13 +15,7 @@ template <int D, bool Upper, class V, std::size_t... K>
 TENON_SIMD_INLINE V interleave_lanes(V x, V y, std::index_sequence<K...>) {
     constexpr int n = static_cast<int>(sizeof...(K));
     constexpr auto from = [](int k) { return ((k & D) != 0 ? n : 0) + (Upper ? k | D : k & ~D); };
-#if defined(__clang__)
     return __builtin_shufflevector(x, y, from(static_cast<int>(K))...);
-#else
-    using index = simd::detail::signed_t<std::remove_cvref_t<decltype(x[0])>>;
-    typedef index indices __attribute__((vector_size(sizeof(V))));
-    return __builtin_shuffle(x, y, indices{static_cast<index>(from(static_cast<int>(K)))...});
-#endif
 }
 
 /// Packs a and b, each folded at distance D, side by side: of two lanes the lower one comes first, wherever a row lies.
