@@ -112,4 +112,18 @@ template <class V> TENON_SIMD_INLINE V native_min(V a, V b) { return choose(a < 
 template <class V> TENON_SIMD_INLINE V native_max(V a, V b) { return choose(a > b, a, b); }
 #endif
 
+#if TENON_SIMD_LEVEL > 0
+/// The one of eight numbers that the lowest three bits of an index say.
+template <class... Numbers> TENON_SIMD_INLINE f32 one_of_eight(i32 index, Numbers... n) {
+    static_assert(sizeof...(n) == 8);
+#if TENON_SIMD_LEVEL == 1
+    return __builtin_ia32_permvarsf256(f32{n...}, index);
+#elif defined(__clang__)
+    return __builtin_ia32_permvarsf512(f32{n..., n...}, index);
+#else
+    return __builtin_ia32_permvarsf512_mask(f32{n..., n...}, index, f32{}, static_cast<unsigned short>(-1));
+#endif
+}
+#endif
+
 } // namespace tenon::simd::TENON_SIMD_NS
