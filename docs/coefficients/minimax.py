@@ -17,6 +17,15 @@ SIMD = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/simd"
 _number = re.compile(r"-?0x[0-9a-fA-F.]+p[-+]?\d+F?|-?\d+\.\d*(?:e-?\d+)?F?")
 
 
+def numbers(text):
+    """The numbers in C++ text, exactly."""
+    values = []
+    for word in _number.findall(text):
+        digits = word.rstrip("F")
+        values.append(mpf(float.fromhex(digits)) if "0x" in digits else mpf(digits))
+    return values
+
+
 def coefficients_after(header, place, index=0):
     """The numbers in the index-th polynomial(...) after the text `place` of a header, as exact numbers."""
     text = (SIMD / header).read_text()
@@ -28,11 +37,7 @@ def coefficients_after(header, place, index=0):
     while depth:
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    values = []
-    for word in _number.findall(text[at : end - 1]):
-        digits = word.rstrip("F")
-        values.append(mpf(float.fromhex(digits)) if "0x" in digits else mpf(digits))
-    return values
+    return numbers(text[at : end - 1])
 
 
 def rounded(x, bits):
@@ -101,7 +106,7 @@ def best_combination(basis, f, w):
     return best
 
 
-def _report(name, header, error, stated, limit, shown):
+def report(name, header, error, stated, limit, shown):
     ok = stated <= limit
     print(f"{header}: {name}")
     print(f"  {shown}")
@@ -110,10 +115,10 @@ def _report(name, header, error, stated, limit, shown):
         f" = 2^{mp.nstr(mp.log(stated, 2), 4)}; bound {mp.nstr(limit, 3)}{'' if ok else '   TOO LARGE'}"
     )
     if not ok:
-        _report.failed = True
+        report.failed = True
 
 
-_report.failed = False
+report.failed = False
 
 
 def fit(name, header, place, f, low, high, weight, count, bits, bound, index=0, first=None, argument=lambda x: x):
@@ -136,7 +141,7 @@ def fit(name, header, place, f, low, high, weight, count, bits, bound, index=0, 
     def error(k):
         return max(abs(w[i] * (values[i] - horner(k, z[i]))) for i in range(len(xs)))
 
-    _report(name, header, error(c), error(in_header), mpf(bound), ", ".join(hexadecimal(x, bits) for x in c))
+    report(name, header, error(c), error(in_header), mpf(bound), ", ".join(hexadecimal(x, bits) for x in c))
 
 
 def fit_ratio(name, header, place, f, low, high, weight, above, below, bound, index=0):
@@ -160,8 +165,8 @@ def fit_ratio(name, header, place, f, low, high, weight, above, below, bound, in
     assert (len(p), len(d)) == (above, below), f"{name}: {len(p)} and {len(d)} coefficients in {header}"
     stated = max(abs(w[i] * (values[i] - horner(p, xs[i]) / horner(d, xs[i]))) for i in range(len(xs)))
     shown = " / ".join(", ".join(hexadecimal(x, 53) for x in k) for k in best[1:])
-    _report(name, header, best[0], stated, mpf(bound), shown)
+    report(name, header, best[0], stated, mpf(bound), shown)
 
 
 def finish():
-    sys.exit(1 if _report.failed else 0)
+    sys.exit(1 if report.failed else 0)

@@ -197,6 +197,35 @@ TEST_CASE("float functions are within 2 ulp of the exact value over the whole ra
     }
 }
 
+TEST_CASE(
+    "tanh of float where its polynomials meet: within 2 ulp, odd, at most 1, and the same bits with AVX2 and AVX-512") {
+    const unary_kernel<float> tanh_float[] = TENON_TEST_KERNELS(tanh, float);
+    std::vector<float> x;
+    for (const float meeting : {0.25F, 0.5F, 1.0F, 1.5F, 2.5F, 3.5F, 5.5F, 8.736F}) {
+        float above = meeting / 0.91F;
+        float below = above;
+        for (int i = 0; i < 2048; ++i) {
+            for (const float number : {above, below}) x.insert(x.end(), {number, -number});
+            above = std::nextafter(above, 100.0F);
+            below = std::nextafter(below, 0.0F);
+        }
+    }
+    check_values<float, double>(
+        "tanh", tanh_float, [](double number) { return std::tanh(number); }, x, 2);
+    std::vector<float> got(x.size());
+    std::vector<float> narrower;
+    for (int k = 0; k < simd::isa_count; ++k) {
+        if (!simd::has_isa(static_cast<simd::isa>(k))) continue;
+        tanh_float[k](x.data(), got.data(), static_cast<int>(x.size()));
+        for (std::size_t i = 0; i < x.size(); i += 2) {
+            if (got[i] != -got[i + 1] || got[i] > 1)
+                FAIL_CHECK("tanh of ", x[i], " is ", got[i], ", of ", x[i + 1], " ", got[i + 1]);
+        }
+        if (static_cast<simd::isa>(k) == simd::isa::avx512) CHECK(got == narrower);
+        narrower = got;
+    }
+}
+
 TEST_CASE("double functions keep to their bounds, special values as in C") {
     if (std::numeric_limits<long double>::digits <= std::numeric_limits<double>::digits) {
         MESSAGE("skipped: long double has no more digits than double here");

@@ -68,25 +68,36 @@ template <class Combine, int Packs, class T> TENON_SIMD_INLINE pack<T> combine_a
     }
 }
 
-/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
-/// less than e^-87 is zero: beside the largest term, which is 1, it does not count, and denormal numbers take a hundred times as long.
-TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
-    const f32 x = native_max(fill<f32>(-87.0F), a.v[0]);
+#if TENON_SIMD_LEVEL == 0
+/// 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding.
+TENON_SIMD_INLINE f32 exp_of_normal(f32 x) {
     const f32 n = native_round<0>(x * 0x1.715476p0F);
     f32 r = native_fma(n, fill<f32>(-0x1.62e4p-1F), x); // 15 bits times at most 8: exact also without fma
     r = native_fma(n, fill<f32>(-0x1.7f7d1cp-20F), r);
-    f32 p = fill<f32>(0x1.6d10fcp-10F);
-    p = native_fma(p, r, fill<f32>(0x1.120b62p-7F));
-    p = native_fma(p, r, fill<f32>(0x1.55551ap-5F));
-    p = native_fma(p, r, fill<f32>(0x1.5554dep-3F));
-    p = native_fma(p, r, fill<f32>(0.5F));
+    const f32 p = polynomial(r, 0.5F, 0x1.5554dep-3F, 0x1.55551ap-5F, 0x1.120b62p-7F, 0x1.6d10fcp-10F);
     const f32 y = native_fma(p, r * r, r) + 1.0F;
-#if TENON_SIMD_LEVEL == 2
-    const f32 scaled = __builtin_ia32_scalefps512_mask(y, n, y, static_cast<unsigned short>(-1), 4);
+    return y * bits_as<f32>((__builtin_convertvector(n, i32) + 127) << 23);
+}
 #else
-    const f32 scaled = y * bits_as<f32>((__builtin_convertvector(n, i32) + 127) << 23);
+/// 2^n e^r with n = round(8 x / ln 2) / 8, which stands in the last bits of `shifted`: those left of the point are added to an
+/// exponent, and the last three say which eighth power of 2 it is of. These have less by what the three bits add.
+TENON_SIMD_INLINE f32 exp_of_normal(f32 x) {
+    const f32 shifted = native_fma(x, fill<f32>(0x1.715476p0F), fill<f32>(0x1.8p20F));
+    const f32 n = shifted - 0x1.8p20F;
+    const u32 bits = bits_as<u32>(shifted);
+    const f32 eighth = one_of_eight(bits_as<i32>(bits), 0x1p0F, 0x1.f72b84p-1F, 0x1.f06fep-1F, 0x1.ebfdaep-1F,
+                                    0x1.ea09e6p-1F, 0x1.eace54p-1F, 0x1.ee89fap-1F, 0x1.f5818ep-1F);
+    const f32 power = bits_as<f32>(bits_as<u32>(eighth) + (bits << 20));
+    f32 r = native_fma(n, fill<f32>(-0x1.62e4p-1F), x);
+    r = native_fma(n, fill<f32>(-0x1.7f7d1cp-20F), r);
+    const f32 p = polynomial(r, 0x1.000874p-1F, 0x1.555656p-3F);
+    return native_fma(power, native_fma(p, r * r, r), power);
+}
 #endif
-    return {{choose(a.v[0] < -87.0F, f32{}, scaled)}};
+/// e^x for x <= 0 and NaN, within 1.2 ulp. What is less than e^-87 is zero: beside the largest term, which is 1, it does not count, and
+/// denormal numbers take a hundred times as long.
+TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
+    return {{choose(a.v[0] < -87.0F, f32{}, exp_of_normal(native_max(fill<f32>(-87.0F), a.v[0])))}};
 }
 /// The same of double, where e^-708 is the least.
 TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) {
