@@ -1,4 +1,4 @@
-"""math_exp.inl: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. Errors are relative ones of e^r = 1 + r + r^2 P(r)."""
+"""math_exp.inl, and rows: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2, or / 16. Errors are relative ones of e^r = 1 + r + r^2 P(r)."""
 
 from minimax import finish, fit, mp, mpf
 
@@ -12,4 +12,7 @@ common = dict(header="math_exp.inl", f=tail, low=-edge, high=edge, weight=lambda
 fit("float", place="f32 exp_tail(f32 r)", count=5, bits=24, bound=2.0**-26, **common)
 fit("double", place="f64 exp_tail(Q, f64 r)", count=10, bits=53, bound=2.0**-56, **common)
 fit("double, for float", place="f64 exp_tail(Q, f64 r)", index=1, count=6, bits=24, bound=2.0**-29, **common)
+rows = dict(f=tail, weight=common["weight"], header="../ops/reduce/row_packs.inl", place="f32 exp_of_normal(f32 x)", bits=24)
+fit("of rows, baseline", low=-edge, high=edge, count=5, bound=2.0**-26, first=0.5, **rows)
+fit("of rows, beside a power of 2^(1/8)", low=-edge / 8, high=edge / 8, index=1, count=2, bound=2.0**-25, together=True, **rows)
 finish()

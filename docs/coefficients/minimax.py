@@ -121,10 +121,10 @@ def report(name, header, error, stated, limit, shown):
 report.failed = False
 
 
-def fit(name, header, place, f, low, high, weight, count, bits, bound, index=0, first=None, argument=lambda x: x):
+def fit(name, header, place, f, low, high, weight, count, bits, bound, index=0, first=None, argument=lambda x: x, together=False):
     """A polynomial of `count` coefficients in argument(x) for f(x), low <= x <= high, whose error counts weight(x) times:
     with the slope of the result in the polynomial over the result, the error is the result's relative one. `first`: the
-    first coefficient, where that is given. `bits`: to which the coefficients are rounded."""
+    first coefficient, where that is given. `bits`: to which the coefficients are rounded; `together`: at once, as doubles are."""
     xs = grid(low, high, 40 * (count + 2))
     z = [argument(x) for x in xs]
     values, w = [f(x) for x in xs], [weight(x) for x in xs]
@@ -133,7 +133,7 @@ def fit(name, header, place, f, low, high, weight, count, bits, bound, index=0, 
     while len(given) < count:
         target = [v - horner(given, t) for v, t in zip(values, z)]
         c, _ = best_combination([[t**j for t in z] for j in range(len(given), count)], target, w)
-        given += [rounded(x, bits) for x in (c if bits == 53 else c[:1])]
+        given += [rounded(x, bits) for x in (c if bits == 53 or together else c[:1])]
     c = given
     in_header = coefficients_after(header, place, index)
     assert len(in_header) == count, f"{name}: {len(in_header)} coefficients in {header}"
