@@ -4,7 +4,7 @@
 #include <string>
 
 /// Steps of a few threads on a task, beside who stops them, closes their session, or resets their container: what the reference
-/// of overlapping steps (reference/overlap.hpp) knows nothing of.
+/// of overlapping steps (reference/overlap/overlap.hpp) knows nothing of.
 
 namespace interleavings {
 

@@ -5,7 +5,7 @@
 
 #include "random_queues/program.hpp"
 
-/// A program's steps, compared with all that may happen (reference/overlap.hpp).
+/// A program's steps, compared with all that may happen (reference/overlap/overlap.hpp).
 
 namespace random_queues {
 

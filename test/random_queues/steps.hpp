@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "random_queues/program.hpp"
-#include "reference/overlap.hpp"
+#include "reference/overlap/overlap.hpp"
 
 /// How steps are run in a session.
 

@@ -2,6 +2,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "reference/evaluator.hpp"
 
 // The evaluator on graphs whose results are written in SEMANTICS, or follow from it in the head.
@@ -41,8 +42,7 @@ using codes = std::set<tn::error_code>;
 } // namespace
 
 TEST_CASE("SEMANTICS 20: reads give the value from before the step's updates, an update the value after it") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 1.0f);
     const auto up = v.assign_add(1.0f);
     const auto together = (v * 2.0f + up).materialize();
@@ -60,8 +60,7 @@ TEST_CASE("SEMANTICS 20: reads give the value from before the step's updates, an
 }
 
 TEST_CASE("SEMANTICS 15: what is made to run after an update reads what it left, by control and then by data too") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 1.0f);
     const auto up = v.assign_add(1.0f);
     const auto old = tn::identity(v);
@@ -77,8 +76,7 @@ TEST_CASE("SEMANTICS 15: what is made to run after an update reads what it left,
 }
 
 TEST_CASE("SEMANTICS 20: updates go one after another as they were made; each is applied once") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::zeros());
     const auto first = v.scatter_add(tn::constant({0}), 1.0f);
     const auto second = v.scatter_add(tn::constant({0}), 2.0f);
@@ -94,8 +92,7 @@ TEST_CASE("SEMANTICS 20: updates go one after another as they were made; each is
 
 TEST_CASE("SEMANTICS 20: assign_add and optimisers change what the updates before left; a program's own arithmetic "
           "does not") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 1.0f);
     const auto a = v.assign_add(1.0f);
     const auto b = v.assign_add(v * 10.0f);
@@ -122,8 +119,7 @@ TEST_CASE("SEMANTICS 20: assign_add and optimisers change what the updates befor
 }
 
 TEST_CASE("SEMANTICS 16: what is fed does not run, and what waits for it does not wait") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 1.0f);
     const auto up = v.assign_add(1.0f);
     const auto after_up = [&] {
@@ -150,8 +146,7 @@ TEST_CASE("SEMANTICS 16: what is fed does not run, and what waits for it does no
 }
 
 TEST_CASE("SEMANTICS 16: an op of several outputs runs if one is needed that is not fed") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::variable("x", tn::constant({1.0f, 2.0f}));
     const auto parts = tn::untyped::unstack(x, 2);
     one_step s;
@@ -170,8 +165,7 @@ TEST_CASE("SEMANTICS 16: an op of several outputs runs if one is needed that is 
 }
 
 TEST_CASE("SEMANTICS 16, 18: a placeholder that is not fed, a size of two values, a variable that has no value") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto p = tn::placeholder<float>("p");
     const auto v = tn::variable("v", 1.0f);
     one_step s;
@@ -187,8 +181,7 @@ TEST_CASE("SEMANTICS 16, 18: a placeholder that is not fed, a size of two values
 }
 
 TEST_CASE("SEMANTICS 21: a node draws new numbers in each step, and the same from the same count of runs") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::random_uniform<float, tn::shape<>>(0, 1, 3);
     one_step s;
     const outcome first = s.fetch(x);
@@ -201,8 +194,7 @@ TEST_CASE("SEMANTICS 21: a node draws new numbers in each step, and the same fro
 }
 
 TEST_CASE("noise moves what is added up, and nothing else") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::constant({1.0f, 2.0f, 4.0f});
     const auto exact = (x + x * x).materialize();
     const auto added = tn::sum(exact);
@@ -219,8 +211,7 @@ TEST_CASE("noise moves what is added up, and nothing else") {
 
 TEST_CASE("sizes that values tell: what comes after them is settled as they come, and one who asks for sizes alone has "
           "them told") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::constant({1.0f, -2.0f, 3.0f, -4.0f});
     const auto kept = tn::boolean_mask(x, (x > 0.0f).materialize());
     const auto twice = (kept + kept).materialize();
@@ -239,8 +230,7 @@ TEST_CASE("sizes that values tell: what comes after them is settled as they come
 }
 
 TEST_CASE("SEMANTICS 15: a variable in parts that is read as a whole after updates is joined of what they left") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto t = tn::variable<float, tn::shape<3>>("t", tn::zeros(), {.partition = {.parts = 2}});
     const auto up = t.scatter_add(tn::constant({0, 2, 2}), 1.0f);
     const auto old = (t * 10.0f).materialize();
@@ -259,8 +249,7 @@ TEST_CASE("SEMANTICS 15: a variable in parts that is read as a whole after updat
 }
 
 TEST_CASE("a step that fails: what its updates would leave, which of them fail, and whether some may have been made") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 1.0f), w = tn::variable("w", 1.0f), empty = tn::variable("empty", 1.0f);
     const auto good = v.assign_add(1.0f), bad = w.assign(empty + 0.0f);
     one_step s;

@@ -4,7 +4,8 @@
 
 #include <tenon/tenon.hpp>
 
-#include "reference/overlap.hpp"
+#include "own_graph.hpp"
+#include "reference/overlap/overlap.hpp"
 
 // What may happen, where it is counted in the head.
 
@@ -31,8 +32,7 @@ std::vector<std::int64_t> variables(const exploration& e, const values& v) {
 } // namespace
 
 TEST_CASE("what two threads add is not lost, what they compute of what they read may be") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::variable("x", std::int64_t{0});
     request add, set;
     add.fetches = {x.assign_add(1)};
@@ -47,8 +47,7 @@ TEST_CASE("what two threads add is not lost, what they compute of what they read
 }
 
 TEST_CASE("an element goes to one of two, and the other waits for ever") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::fifo_queue<std::int64_t> q(2);
     request put, take;
     put.targets = {q.enqueue(1)};
@@ -65,8 +64,7 @@ TEST_CASE("an element goes to one of two, and the other waits for ever") {
 
 TEST_CASE(
     "SEMANTICS 17: a step that is late or stopped has changed no variable, and what it did not use is in its queue") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::variable("x", std::int64_t{0});
     const tn::fifo_queue<std::int64_t> q(4);
     request put, first, second, two, add;
