@@ -1,19 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <map>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <messages.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
+
 // Steps that carry something from element to element: scan, scan_host, group_by_window.
 
-namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;
 
 namespace {

@@ -1,19 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include <messages.hpp>
-#include <tenon/core/array/array.hpp>
 #include <tenon/data/classes.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/minibatches.hpp>
 #include <tenon/data/take_while.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("a stratified split keeps the share of every class, and is all of them") {
     std::vector<std::int32_t> labels;

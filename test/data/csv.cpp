@@ -1,18 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <vector>
-
 #include <tenon/data/csv.hpp>
 #include <tenon/input.hpp>
 
-#include <messages.hpp>
-
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

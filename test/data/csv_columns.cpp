@@ -1,19 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
 #include <fstream>
-#include <string>
-#include <vector>
 
-#include <messages.hpp>
 #include <tenon/input.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Columns of CSV without a struct: by name and type, and with types that are found by looking.
-
-namespace tn = tenon;
 
 namespace {
 

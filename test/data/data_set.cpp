@@ -1,16 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <set>
 #include <stdexcept>
-#include <vector>
 
 #include <tenon/input.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
-namespace tn = tenon;
 using tn::dyn;
 using numbers = std::vector<std::int64_t>;
 

@@ -1,12 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <vector>
-
 #include <tenon/input.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
-namespace tn = tenon;
 using tn::dyn;
 using numbers = std::vector<std::int64_t>;
 

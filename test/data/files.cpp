@@ -1,22 +1,12 @@
-#include <doctest/doctest.h>
-
 #include <chrono>
-#include <tuple>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/input.hpp>
-#include <tenon/tenon.hpp>
 
-#include <messages.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "data/silent_pipe.hpp"
-#include "temporary_folder.hpp"
 
 // What data sets do with files: those that change, pipes that give nothing, batches of more rows than there are.
-
-namespace tn = tenon;
 
 TEST_CASE(
     "a state is refused where the file that it goes on in has changed: its size, its time, what had been read of it") {

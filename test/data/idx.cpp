@@ -1,16 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
 #include <span>
-#include <string>
 
-#include <tenon/core/array/print.hpp>
-#include <tenon/data/idx.hpp>
+#include "tests.hpp"
 
-#include <messages.hpp>
-#include <temporary_folder.hpp>
-
-namespace tn = tenon;
 using namespace std::string_literals;
 using tn::any_array, tn::array, tn::extents;
 

@@ -1,24 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
 #include <deque>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <vector>
 
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/every_session.hpp"
 
 // Iterators of data sets in steps: SEMANTICS 38. That they are saved with variables is in train/checkpoint/saver_iterators.cpp.
 
-namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;
 
 namespace {

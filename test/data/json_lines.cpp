@@ -1,18 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
 #include <fstream>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <messages.hpp>
 #include <nlohmann/json.hpp>
+
 #include <tenon/input.hpp>
 
-#include "temporary_folder.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

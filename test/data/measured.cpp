@@ -1,13 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <random>
-
 #include <tenon/data/steps/measured.hpp>
 
-// How steps of data sets find out what elements take.
+#include "tests.hpp"
 
-namespace tn = tenon;
+// How steps of data sets find out what elements take.
 
 TEST_CASE("the calls that are measured stand for all") {
     tn::detail::call_sampler sampler;

@@ -1,16 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <set>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include <tenon/core/array/print.hpp>
-#include <tenon/data/minibatches.hpp>
-
-namespace tn = tenon;
 using tn::array, tn::extents, tn::minibatches, tn::shape;
 
 namespace {

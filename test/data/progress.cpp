@@ -1,15 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <string>
-#include <vector>
-
-#include <tenon/data/progress.hpp>
-
-#include <temporary_folder.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

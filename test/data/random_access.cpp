@@ -1,25 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cmath>
-#include <cstdint>
 #include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <messages.hpp>
 #include <tenon/data/classes.hpp>
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/input.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Elements by their numbers. random_pipelines.cpp asks random chains for each of theirs.
-
-namespace tn = tenon;
 
 namespace {
 

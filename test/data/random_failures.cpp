@@ -1,17 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <optional>
-#include <random>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include <tenon/data/from.hpp>
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
+
 // Users' functions that throw, in random chains of steps.
 
-namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;
 
 namespace {

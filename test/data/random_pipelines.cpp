@@ -1,16 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <string>
-#include <vector>
-
 #include <tenon/data/from.hpp>
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
+
 // Chains of steps, made at random, against the same steps on a plain vector of numbers.
 
-namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;
 using number_set = tn::data_set<std::int64_t>;
 

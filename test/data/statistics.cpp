@@ -1,17 +1,8 @@
 // Statistics of data sets against the textbook's two passes over the same numbers in float64.
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <random>
-#include <string>
-#include <type_traits>
-#include <vector>
-
 #include <tenon/input.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using tn::dyn;
 
 namespace {

@@ -1,15 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstdio>
-#include <string>
-#include <tuple>
-#include <vector>
-
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 #include <tenon/data/tar.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

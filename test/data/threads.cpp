@@ -1,23 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <mutex>
-#include <random>
-#include <set>
-#include <thread>
-#include <vector>
-
 #include <tenon/data/from.hpp>
 #include <tenon/data/steps/element_queue.hpp>
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
 #include "data/silent_pipe.hpp"
-#include "temporary_folder.hpp"
 
 // How elements go from the threads of a data set to who asks for them: read ahead, taken here, and back.
 
-namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;
 
 namespace {

@@ -1,14 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cmath>
-#include <functional>
-#include <string>
-#include <thread>
-
 #include <tenon/input.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 // What steps say of themselves, and how many threads and elements they then take.
 

@@ -1,22 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // The untyped escape, and the checked way back.
-
-namespace tn = tenon;
 
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

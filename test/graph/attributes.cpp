@@ -1,12 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
 #include <tenon/op/attribute.hpp>
-#include <tenon/op/attributes.hpp>
 
-#include "messages.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

@@ -1,18 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <tuple>
-
 #include <tenon/input.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // A node knows the line of the program that made it, and what goes wrong in a step says it.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,18 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <thread>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/state/state.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // How graphs are made: nodes, names, scopes, collections, seeds.
 
-namespace tn = tenon;
 using namespace tn::literals;
 
 namespace {
@@ -67,8 +56,7 @@ TEST_CASE_FIXTURE(in_graph, "a scope belongs to its thread") {
     std::string name;
     std::thread([&] {
         same = tn::graph::current() == g;
-        const tn::graph there;
-        const tn::graph_scope other(there);
+        const own_graph there;
         name = tn::placeholder<float>("x").name();
     }).join();
     CHECK_FALSE(same);
@@ -79,8 +67,7 @@ TEST_CASE("a graph lives as long as a handle on one of its nodes") {
     tn::any_tensor kept;
     tn::operation op;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         kept = tn::placeholder<float, tn::shape<2>>("kept");
         op = kept.operation();
     }
@@ -222,8 +209,7 @@ TEST_CASE_FIXTURE(in_graph, "find and tensor look nodes up by name; not_found_er
 }
 
 TEST_CASE("collections keep their members in order") {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     CHECK(g.collection("losses").empty());
     CHECK(g.collections().empty());
     const auto a = tn::placeholder<float>("a"), b = tn::placeholder<float>("b");

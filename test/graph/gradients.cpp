@@ -1,21 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Gradients are graph code: which nodes they are, what shapes they have, where they end.
-
-namespace tn = tenon;
 
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

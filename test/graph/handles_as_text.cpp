@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
 #include <sstream>
 
-#include <tenon/tenon.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 
@@ -19,8 +15,7 @@ template <class X> std::string text_of(const X& x) {
 } // namespace
 
 TEST_CASE("a tensor, a variable and an operation are printed as what they are") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     CHECK(text_of(x) == "x: float[batch, 784]");
     CHECK(text_of(tn::any_tensor(x)) == "x: float[batch, 784]");
@@ -34,8 +29,7 @@ TEST_CASE("a tensor, a variable and an operation are printed as what they are") 
 }
 
 TEST_CASE("an expression is printed by its type, and becomes no node by that") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const std::int64_t nodes = g.size();
     CHECK(text_of(exp(x) > 1.0f) == "expression: bool[batch, 784]");

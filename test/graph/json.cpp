@@ -1,28 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <limits>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/core/error.hpp>
 #include <tenon/core/sizes/size_name.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // A graph as text, and back.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -30,8 +12,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 // A small model with everything a graph can hold.
 tn::graph model() {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     g.set_seed(0xfedcba9876543210ULL);
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto w = tn::variable<float, tn::shape<3, 2>>("w", tn::glorot_uniform());
@@ -128,8 +109,7 @@ TEST_CASE("a graph that was read runs and gives the same numbers") {
     const tn::graph g = model(), back = tn::graph_from_json(tn::to_json(g));
     const auto run = [](const tn::graph& which) {
         const tn::graph_scope in(which);
-        tn::session s(which);
-        s.run(tn::initialize_variables());
+        initialized_session s(which);
         tn::array<float> x{{1, 2, 3}, {4, 5, 6}};
         std::vector<tn::fed_value> feeds;
         feeds.push_back(tn::feed(which.tensor("x"), x.untyped().share()));

@@ -1,27 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/graph/json.hpp>
 #include <tenon/ops/text/strings.hpp>
-#include <tenon/tenon.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Graph files that earlier versions wrote are read, run, and written as today's are. test/graph/files has one for each change of the
 // format; they are never made anew.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,18 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // An op of a program refuses its operands in its own words, which are the same wherever it is judged.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -66,8 +54,7 @@ TEST_CASE_FIXTURE(in_graph, "an op's own words are said in a step's sizes, and n
 TEST_CASE("an op's own words are said of a graph that is read") {
     std::string text;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<4>>("x");
         (void)spline(x, x);
         text = tn::to_json(g);

@@ -1,25 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/state/state.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Scopes for devices, and which scopes a node is made in; test/graph/construction.cpp has names, containers and graphs.
 
-namespace tn = tenon;
 using namespace tn::literals;
 
 namespace {
@@ -323,8 +307,7 @@ TEST_CASE_FIXTURE(in_graph, "a placement function outlives its scope for the exp
 
 TEST_CASE("scopes may end in any order, and in other threads: what was opened last of those that live is in force") {
     struct model {
-        tn::graph graph;
-        tn::graph_scope scope{graph};
+        own_graph graph;
     };
     auto a = std::make_unique<model>(), b = std::make_unique<model>();
     const auto made_in = [](const tn::graph& g) {
@@ -341,8 +324,7 @@ TEST_CASE("scopes may end in any order, and in other threads: what was opened la
     c.reset();
     CHECK(made_in(tn::graph::current()));
 
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto job = std::make_unique<tn::device_scope>(tn::device_name("/job:worker"));
     auto task = std::make_unique<tn::device_scope>(tn::device_name("/task:1"));
     auto names = std::make_unique<tn::name_scope>("layer");

@@ -1,17 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <limits>
-
-#include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // A name is a node, a temporary is fused; equal nodes are one.
-
-namespace tn = tenon;
 
 namespace {
 int fused_nodes(const tn::graph& g) {

@@ -1,20 +1,11 @@
 // JSON that is written, beside what nlohmann's library writes, and numbers that are read.
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <limits>
-#include <random>
-#include <string>
-
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <tenon/core/error.hpp>
-#include <tenon/core/text/number_text.hpp>
 #include <tenon/io/json/json_parse.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using tn::detail::json_text;
 using tn::detail::json_value;
 

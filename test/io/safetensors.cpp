@@ -1,17 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <utility>
-
-#include <tenon/core/array/print.hpp>
-#include <tenon/io/safetensors/safetensors.hpp>
-
-#include <messages.hpp>
-#include <temporary_folder.hpp>
-
-namespace tn = tenon;
 using namespace std::string_literals;
 using tn::any_array, tn::array, tn::extents;
 

@@ -1,18 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/attention.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "ops/check_gradients.hpp"
 
-namespace tn = tenon;
 namespace nn = tenon::nn;
 using tenon::test::check_gradients;
 using tenon::test::input;
@@ -74,8 +62,7 @@ matrix attended(const matrix& q, const matrix& k, const matrix& v, std::size_t h
 TEST_CASE("multi_head_attention is, head by head, softmax(q k^T / sqrt(d)) v of projections, projected") {
     for (const bool causal : {false, true})
         for (const bool other_source : {false, true}) {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto x = tn::placeholder<double, tn::shape<batch, steps, 12>>("x");
             const auto source = tn::placeholder<double, tn::shape<batch, tn::dyn, 5>>("source");
             const auto layer = nn::multi_head_attention<3>({.causal = causal, .bias = tn::uniform(-1, 1, 9)});
@@ -86,8 +73,7 @@ TEST_CASE("multi_head_attention is, head by head, softmax(q k^T / sqrt(d)) v of 
                                                     "attention/key/kernel", "attention/key/bias",
                                                     "attention/value/kernel", "attention/value/bias",
                                                     "attention/output/kernel", "attention/output/bias"});
-            tn::session s;
-            s.run(tn::initialize_variables());
+            initialized_session s;
             const tn::any_array xs = numbers({2, 4, 12}, 1), ss = numbers({2, 6, 5}, 2);
             std::vector<tn::fed_value> fed;
             fed.push_back({x, xs.copy()});
@@ -108,8 +94,7 @@ TEST_CASE("multi_head_attention is, head by head, softmax(q k^T / sqrt(d)) v of 
 }
 
 TEST_CASE("multi_head_attention with fewer heads of keys, and sequences of several lengths") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, steps, 12>>("x");
     const auto source = tn::placeholder<double, tn::shape<batch, tn::dyn, 5>>("source");
     const auto lengths = tn::placeholder<std::int32_t, tn::shape<batch>>("lengths");
@@ -117,8 +102,7 @@ TEST_CASE("multi_head_attention with fewer heads of keys, and sequences of sever
     const tn::tensor<double, tn::shape<batch, steps, 12>> y = layer(x, source, lengths);
     const auto variables = g.collection(tn::trainable_variables);
     CHECK(variables[2].extents() == tn::extents(5, 4));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::any_array xs = numbers({2, 4, 12}, 1), ss = numbers({2, 6, 5}, 2);
     tn::any_array counts(tn::element_type::int32, {2});
     counts.data<std::int32_t>()[0] = 6;
@@ -157,13 +141,11 @@ TEST_CASE("gradients of attention are those of differences, whatever is known of
 }
 
 TEST_CASE("causal attention: what comes later changes nothing before it, and no weight is NaN") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<steps, 8>>("x");
     const auto y = nn::multi_head_attention<2>({.causal = true, .use_bias = false})(x);
     CHECK(g.collection(tn::trainable_variables).size() == 4);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<float, tn::shape<tn::dyn, 8>> a(5);
     for (int i = 0; i < 40; ++i) a.data()[i] = std::sin(static_cast<float>(i));
     auto b = a.copy();

@@ -1,19 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <random>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
 #include <tenon/nn/ensemble.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/runtime/session/session.hpp>
+
+#include "tests.hpp"
 
 // Ensembles in one graph (SEMANTICS 45), held against what is computed by hand in double.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -155,8 +144,7 @@ TEST_CASE("networks are a layer: of several types, of a list, in braces, or of t
     for (int i = 0; i < 21; ++i) xs.data()[i] = static_cast<float>(std::sin(i));
     tn::array<std::int32_t> ys(tn::extents{7});
     for (int i = 0; i < 7; ++i) ys(i) = i % 4;
-    tn::session sess;
-    sess.run(tn::initialize_variables());
+    initialized_session sess;
     const auto [two, three, m, l, br, t, u, pr] =
         sess.run(tn::feed(x, xs), by_hand, with_c, mixed(x), list(x), braces(x), tensors.probabilities(),
                  loose.probabilities(), given.probabilities());

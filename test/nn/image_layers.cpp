@@ -1,20 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/convolution.hpp>
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/dropout.hpp>
-#include <tenon/nn/flatten.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/nn/pooling.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
@@ -30,8 +15,7 @@ TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
         nn::conv2d<3, 3, strided>(nn::tanh, {.kernel = tn::uniform(-1, 1, 3), .bias = tn::uniform(-1, 1, 4)});
     auto y = layer(x);
     static_assert(std::is_same_v<decltype(y), tn::tensor<double, tn::shape<batch, 3, 2, 3>>>);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<double, tn::shape<batch, 5, 4, 2>> fed(2);
     for (std::int64_t i = 0; i < fed.size(); ++i) fed[i] = std::sin(static_cast<double>(i));
     const auto out = s.run(tn::feed(x, fed), y);
@@ -56,8 +40,7 @@ TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
 }
 
 TEST_CASE("a convolutional layer names its variables, and needs no bias") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     auto x = tn::placeholder<float, tn::shape<batch, 8, 8, 4>>("x");
     nn::conv2d<6, tn::height_width{1, 3}, tn::conv2d_options{.groups = 2}>({.use_bias = false, .name = "grouped"})(x);
     const auto variables = g.collection(tn::trainable_variables);
@@ -133,8 +116,7 @@ TEST_CASE("a small convolutional network learns to tell upright bars from lying 
     auto loss = nn::cross_entropy(model(x, nn::training), y);
     auto right = nn::accuracy(model(x), y);
     const tn::operation train = tn::adam(0.01).minimize(loss);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<float, tn::shape<batch, 8, 8>> images(16);
     tn::array<std::int32_t, tn::shape<batch>> labels(16);
     for (int i = 0; i < 16; ++i) {

@@ -1,19 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/flatten.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
@@ -34,8 +20,7 @@ TEST_CASE("a dense layer is activation(x kernel + bias)") {
     const auto layer = nn::dense<2>(nn::relu, {.kernel = tn::uniform(-1, 1, 7), .bias = tn::uniform(-1, 1, 8)});
     auto y = layer(x);
     static_assert(std::is_same_v<decltype(y), tn::tensor<double, tn::shape<batch, 2>>>);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::array<double, tn::shape<tn::dyn, 3>> fed{{1, 2, 3}, {-1, 0.5, 2}, {0, -2, 1}, {3, 3, -3}};
     const auto [out] = s.callable(tn::feeds(x), tn::fetches(y))(fed);
     const std::vector<tn::any_array> v = s.run_untyped({}, {layer.kernel(), layer.bias()});
@@ -54,8 +39,7 @@ TEST_CASE("a dense layer's product is of 8 bits where that is asked for") {
     const auto y = layer(x);
     const auto wanted =
         tn::untyped::relu(tn::untyped::add(tn::untyped::matmul_float8(x, layer.kernel()), layer.bias()));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<tn::bfloat16, tn::shape<tn::dyn, 3>> fed(4);
     for (std::int64_t i = 0; i < fed.size(); ++i) fed[i] = static_cast<tn::bfloat16>(0.37F * static_cast<float>(i) - 1);
     const auto [got, expected] =
@@ -77,8 +61,7 @@ TEST_CASE("a dense layer works along the last dimension of any tensor, and witho
     auto y = layer(x);
     static_assert(std::is_same_v<decltype(y), tn::tensor<float, tn::shape<batch, 4, 2>>>);
     CHECK(layer.bias().node() == nullptr);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<float, tn::shape<batch, 4, 3>> fed(5);
     for (std::int64_t i = 0; i < fed.size(); ++i) fed[i] = static_cast<float>(i);
     const auto out = s.run(tn::feed(x, fed), y);
@@ -88,8 +71,7 @@ TEST_CASE("a dense layer works along the last dimension of any tensor, and witho
 }
 
 TEST_CASE("a layer makes its variables in its first call, and uses them again") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     auto z = tn::placeholder<float, tn::shape<7, 3>>("z");
     const auto layer = nn::dense<2>(nn::tanh);
@@ -119,8 +101,7 @@ TEST_CASE("a layer that is called with other sizes, or in another graph, says so
                                                "would be float[4, 2]"),
                              tn::invalid_argument_error);
     }
-    const tn::graph other;
-    const tn::graph_scope scope(other);
+    const own_graph other;
     auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     CHECK_THROWS_WITH_AS(layer(x), doctest::Contains("belongs to another graph"), tn::invalid_argument_error);
 }
@@ -142,8 +123,7 @@ TEST_CASE("flatten joins all dimensions but the first; reshaped_to splits them a
 }
 
 TEST_CASE("sequential calls layers one after another, and tells those that ask whether they are trained") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
     const auto only_in_training = [](const auto& t, nn::phase p) {
         return tn::detail::as_tensor(p == nn::training ? t * 100.0f : t * 1.0f);
@@ -157,8 +137,7 @@ TEST_CASE("sequential calls layers one after another, and tells those that ask w
     static_assert(model.size() == 4);
     CHECK(model.layer<0>().kernel().type() == tn::tensor_type{tn::element_type::float32, {4, 3}});
     CHECK(g.collection(tn::trainable_variables).size() == 4);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::array<float, tn::shape<tn::dyn, 4>> fed{{1, 2, 3, 4}};
     const auto [t, p] = s.run(tn::feed(x, fed), trained, predicted);
     CHECK(t(0, 1) == 3 * (10 * 100 + 1));
@@ -166,8 +145,7 @@ TEST_CASE("sequential calls layers one after another, and tells those that ask w
 }
 
 TEST_CASE("a sequential of sequentials is one model") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     auto x = tn::placeholder<float, tn::shape<batch, 2, 2>>("x");
     const auto encoder = nn::sequential(nn::flatten(), nn::dense<3>(nn::relu));
     const auto model = nn::sequential(encoder, nn::dense<4>());
@@ -235,8 +213,7 @@ TEST_CASE("activations are layers with the formulas of ops/elementwise/elementwi
 }
 
 TEST_CASE("a small network learns a function that no line fits") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     g.state(); // the graph's own seed makes this the same every time
     tn::graph::current().set_seed(5);
     auto x = tn::placeholder<float, tn::shape<4, 2>>("x");
@@ -245,8 +222,7 @@ TEST_CASE("a small network learns a function that no line fits") {
     auto logits = model(x);
     auto loss = nn::cross_entropy(logits, y);
     const tn::operation train = tn::adam(0.05).minimize(loss);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::array<float, tn::shape<4, 2>> points{{0, 0}, {0, 1}, {1, 0}, {1, 1}};
     const tn::array<std::int32_t, tn::shape<4>> exclusive_or{0, 1, 1, 0};
     auto step = s.callable(tn::feeds(x, y), tn::fetches(train));

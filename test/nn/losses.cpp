@@ -1,17 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-
-#include <tenon/nn/confusion_matrix.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "ops/check_gradients.hpp"
 
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {

@@ -1,17 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // Models that compute in 16 bits of float variables, beside the same in float.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -50,8 +39,7 @@ TEST_CASE_TEMPLATE(
     const auto slopes = tn::untyped::gradients(tn::sum(tn::square(mixed)), variables),
                plain_slopes = tn::untyped::gradients(tn::sum(tn::square(plain)), variables);
 
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const auto values = some_images(7);
     const auto [a, b] = s.run(tn::feed(x, values), mixed, plain);
     const double unit = std::is_same_v<T, tn::half> ? 1.0 / 1024 : 1.0 / 128;
@@ -83,8 +71,7 @@ TEST_CASE("a mixed model learns as its float twin does: steps smaller than a bit
         const auto y = tn::placeholder<float, tn::shape<batch, 1>>("y");
         const auto loss = tn::mean(tn::square(how(tn::nn::dense<1>())(x) - y));
         const auto step = tn::gradient_descent(2e-3f).minimize(loss);
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         const auto values = some_images(32);
         tn::array<float, tn::shape<batch, 1>> wanted(32);
         for (std::int64_t i = 0; i < 32; ++i) wanted(i, 0) = values(i, 0) - 2 * values(i, 3) + 0.5f;

@@ -1,19 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <memory>
 #include <sstream>
-#include <string>
-#include <vector>
 
-#include <tenon/nn/dropout.hpp>
-#include <tenon/nn/model/model.hpp>
-#include <tenon/nn/recurrent/recurrent.hpp>
-#include <tenon/nn/residual.hpp>
-#include <tenon/nn/transformer.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace model_of_ones_own {
@@ -101,8 +89,7 @@ TEST_CASE("a clone has variables of its own, which begin as the model's; assign 
         CHECK(of_model[i].variable.node() != of_other[i].variable.node());
     }
     const auto follow = nn::assign(other, model, 0.25), become = nn::assign(other, model);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::array<float> in{{1, 2, 3}, {-1, 0.5f, 2}};
     const auto differ = [&] {
         const auto [a, b] = s.run(tn::feed(x, in), y, z);

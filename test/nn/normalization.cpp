@@ -1,18 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // Layers that normalise, beside their formulas in double.
 
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {

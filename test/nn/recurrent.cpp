@@ -1,18 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/recurrent/recurrent.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
@@ -172,7 +159,8 @@ TEST_CASE(
         const tn::graph_scope scope{tn::graph()};
         auto x = tn::placeholder<double, sequences>("x");
         auto later = tn::placeholder<double, tn::shape<batch, tn::dyn, features>>("later");
-        const auto one = layer(x), other = layer(later);
+        const auto one = layer(x);
+        const auto other = layer(later);
         static_assert(std::is_same_v<std::remove_cvref_t<decltype(other.sequence)>,
                                      tn::tensor<double, tn::shape<batch, tn::dyn, hidden>>>);
         const std::vector<tn::any_tensor> weights = tn::graph::current().collection(tn::trainable_variables);
@@ -182,8 +170,7 @@ TEST_CASE(
         const std::vector<tn::any_tensor> slopes = tn::gradients(tn::any_tensor(tn::sum(tn::square(one.sequence))), of),
                                           others = tn::gradients(tn::any_tensor(tn::sum(tn::square(other.sequence))),
                                                                  of_other);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         tn::array<double, tn::shape<tn::dyn, steps, features>> values(3);
         double value = reversed ? 0.3 : -0.2;
         for (double& v : values) v = value = std::sin(3 * value + 1);
@@ -216,8 +203,7 @@ TEST_CASE("recurrent layers among others: all steps, or the last") {
     const auto y = model(x);
     static_assert(std::is_same_v<decltype(y), const tn::tensor<float, tn::shape<batch, 3>>>);
     const auto again = model(x);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<float> given(tn::extents{2, steps, features});
     for (std::int64_t i = 0; i < 2 * steps * features; ++i) given[i] = static_cast<float>(i % 7) - 3;
     const auto [a, b] = s.run(tn::feed(x, given), y, again);

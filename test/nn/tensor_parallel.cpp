@@ -1,27 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/losses.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/nn/tensor_parallel.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // Layers whose weights are split over devices (SEMANTICS 43).
 
-namespace tn = tenon;
 namespace nn = tenon::nn;
-using probe::has;
-using probe::words_of;
 
 namespace {
 
@@ -45,8 +27,7 @@ struct outcome {
 // A model's output, its gradients and three steps of momentum, with the same numbers whatever its layers are.
 template <int In, class Model>
 outcome outcome_of(const Model& model, const tn::extents& sizes, const tn::session_options& o) {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     g.set_seed(5);
     tn::any_tensor fed;
     const auto y = [&] {
@@ -63,8 +44,7 @@ outcome outcome_of(const Model& model, const tn::extents& sizes, const tn::sessi
     const auto loss = tn::mean(square(y - 0.3));
     const auto gradients = tn::optimizer::compute_gradients(loss);
     const tn::operation train = tn::momentum(0.1, 0.9).apply_gradients(gradients);
-    tn::session s(o);
-    s.run(tn::initialize_variables());
+    initialized_session s(o);
     outcome result;
     const auto feeds = [&](int seed) {
         std::vector<tn::fed_value> all;
@@ -192,8 +172,7 @@ TEST_CASE("S43: attention split by heads has the numbers of attention in one pie
 }
 
 TEST_CASE("S43: split weights lie on their devices; nothing of the hidden values crosses") {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     const auto x = tn::placeholder<float, tn::shape<32, 20>>("x");
     const auto layer = nn::parallel_mlp<64, 10>({"/gpu:0", "/gpu:1"});
     const auto y = layer(x);
@@ -204,8 +183,8 @@ TEST_CASE("S43: split weights lie on their devices; nothing of the hidden values
     for (const auto& n : e.nodes) device[n.name] = tn::to_string(n.device);
     for (const auto* parts : {&layer.columns().kernel(), &layer.columns().bias(), &layer.rows().kernel()}) {
         REQUIRE(parts->size() == 2);
-        CHECK(has(device.at((*parts)[0].name()), "GPU:0"));
-        CHECK(has(device.at((*parts)[1].name()), "GPU:1"));
+        CHECK(contains(device.at((*parts)[0].name()), "GPU:0"));
+        CHECK(contains(device.at((*parts)[1].name()), "GPU:1"));
     }
     // x to both, the second's product to the first, the gradient of that back; of x's none is asked.
     std::int64_t bytes = 0;
@@ -217,8 +196,7 @@ TEST_CASE("S43: split weights lie on their devices; nothing of the hidden values
 }
 
 TEST_CASE("S43: a split layer in a sequence; what does not fit is refused, with names") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 8>>("x");
     const auto model = nn::sequential(nn::column_parallel_dense<4>({"/cpu:0", "/cpu:1"}, nn::relu).gathering(),
                                       nn::row_parallel_dense<2>({"/cpu:0", "/cpu:1"}));
@@ -226,12 +204,12 @@ TEST_CASE("S43: a split layer in a sequence; what does not fit is refused, with 
     static_assert(std::is_same_v<decltype(y), const tn::tensor<double, tn::shape<batch, 2>>>);
     const auto again = model(x); // the same weights
     CHECK(g.collection(tn::trainable_variables).size() == 2 + 2 + 2 + 1);
-    CHECK(has(words_of<tn::invalid_argument_error>([&] {
-                  (void)nn::parallel_mlp<4, 2>({"/cpu:0", tn::device_name()});
-              }),
-              "the name of device 1 of 2 is empty"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       (void)nn::parallel_mlp<4, 2>({"/cpu:0", tn::device_name()});
+                   }),
+                   "the name of device 1 of 2 is empty"));
     const auto layer = nn::column_parallel_dense<4>({"/cpu:0", "/cpu:1"});
     (void)layer(x);
     const auto wider = tn::placeholder<double, tn::shape<batch, 9>>("wider");
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)layer(wider); }), "make another layer for it"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)layer(wider); }), "make another layer for it"));
 }

@@ -1,26 +1,13 @@
 // Results that are stored past the caches are, bit for bit, those that are not: rows and columns of a large tensor are what a tensor of them
 // alone gives, wherever it begins in memory, on one thread and on several, and in place.
-#include <cstdint>
-#include <cstring>
-#include <functional>
-#include <numeric>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/op/streamed.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/rows/rows.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/simd/isa.hpp>
 
-#include "each_isa.hpp"
+#include "tests.hpp"
 #include "random/random_arrays.hpp"
 
-namespace tn = tenon;
 namespace td = tenon::detail;
 
 namespace {
@@ -143,8 +130,7 @@ TEST_CASE_TEMPLATE(
         const std::int64_t rows = 2051, cols = 2053 * 4 / static_cast<std::int64_t>(sizeof(T));
         const tn::any_array values = tn::test::random_array<T>({rows, cols}, 1);
         for (const int threads : {1, 3}) {
-            const tn::graph g;
-            const tn::graph_scope scope(g);
+            const own_graph g;
             const tn::any_tensor x = tn::untyped::placeholder(tn::element_type_of<T>, {rows, cols});
             const tn::any_tensor twice = tn::untyped::add(x, x), squares = tn::untyped::multiply(x, x);
             const auto part = [&](std::int64_t first) {

@@ -1,18 +1,9 @@
 // No kernel computes on what it was not given: lanes beyond the end of an array hold neither what lies in memory behind
 // it nor what was left in working memory, and raise no flag that the elements themselves do not raise.
-#include <cstdint>
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <cfenv>
-#include <doctest/doctest.h>
 
-#include <tenon/tenon.hpp>
+#include "tests.hpp"
 
-namespace tn = tenon;
 namespace un = tenon::untyped;
 using tn::any_tensor;
 using tn::element_type;
@@ -115,8 +106,7 @@ using maker = std::function<any_tensor(std::int64_t n, element_type e)>;
 // 128 elements, and 8 in the registers that small nodes use, are whole packs: their flags are those of the elements.
 void check(const std::string& name, const maker& make, double value) {
     for (const element_type e : {element_type::float32, element_type::float64}) {
-        tn::graph g;
-        const tn::graph_scope scope(g);
+        own_graph g;
         const unsigned own = run_node(make(128, e), value, true).raised | run_node(make(8, e), value, true).raised;
         for (std::int64_t n = 1; n <= 70; ++n) {
             INFO(name, " of ", n, " elements ", tn::name_of(e), ", each ", value);

@@ -1,23 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/linear/pooling.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/softmax.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "../messages.hpp"
+#include "tests.hpp"
 
 // Tensors whose types are known at run time only: what numbers beside them are, and what is refused. test/op_table/twins*.cpp
 // compare what is computed.

@@ -16,6 +16,8 @@
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/kernel.hpp>
 
+#include "messages.hpp"
+
 /// Ops that tests watch: written here as any program may write its own.
 
 namespace probe {
@@ -160,20 +162,6 @@ template <tn::Operand X> auto watched(const X& x, const std::string& name, deed 
     const auto t = tn::detail::as_tensor(x);
     return std::remove_cvref_t<decltype(t)>::unchecked(tn::add<watched_op>({what}, {t}, name));
 }
-
-/// What f throws, which must be an Error, as text.
-template <class Error, class F> std::string words_of(F&& f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    } catch (const std::exception& e) {
-        return std::string("another error: ") + e.what();
-    }
-    return "nothing was thrown";
-}
-
-inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 inline int position(const std::vector<std::string>& lines, const std::string& line) {
     for (std::size_t i = 0; i < lines.size(); ++i)

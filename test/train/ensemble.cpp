@@ -1,25 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <memory>
-#include <random>
-#include <string>
-#include <thread>
-#include <tuple>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/control/control.hpp>
 #include <tenon/train/ensemble.hpp>
-#include <tenon/train/session/coordinator.hpp>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // Ensembles through queues (SEMANTICS 45), whose members are sessions of one task here. Processes that are killed and stopped:
 // test/processes/programs/ensemble.cpp.
-
-namespace tn = tenon;
 
 namespace {
 

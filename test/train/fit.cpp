@@ -1,18 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-#include <tuple>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // tn::fit: a loop over epochs.
-
-namespace tn = tenon;
 
 namespace fitting {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

@@ -1,23 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/cluster/replica_device_setter.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // Where training's own nodes ask to be: SEMANTICS 4, 9, 40.
 
-namespace tn = tenon;
 using namespace tn::literals;
 
 TEST_CASE("SEMANTICS 9: the global step and an optimiser's count are variables like others: on a parameter server") {

@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
 #include <span>
-#include <string>
 
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 #include <tenon/io/audio/wav.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

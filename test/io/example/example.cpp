@@ -1,16 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <bit>
-#include <random>
 
-#include <tenon/core/array/array.hpp>
 #include <tenon/io/example/example.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // tf.Example and tf.SequenceExample, against bytes that others wrote and a writer that takes every freedom of the format.
 
-namespace tn = tenon;
 using namespace std::string_literals;
 
 namespace {

@@ -1,16 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/io/files/compressed.hpp>
-
 #include <io/files/packing.hpp>
 #include <io/sources.hpp>
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace std::string_literals;
 using strings = std::vector<std::string>;
 using tn::compression;

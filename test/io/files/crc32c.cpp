@@ -1,10 +1,8 @@
-#include <cstring>
 #include <string_view>
-#include <vector>
-
-#include <doctest/doctest.h>
 
 #include <tenon/io/files/crc32c.hpp>
+
+#include "tests.hpp"
 
 using tenon::crc32c;
 namespace detail = tenon::detail;

@@ -1,22 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <map>
-#include <mutex>
-#include <string>
-#include <vector>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tenon/io/files/file_system.hpp>
-
 #include <io/sources.hpp>
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using strings = std::vector<std::string>;
 
 namespace {

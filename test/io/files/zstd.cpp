@@ -1,21 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <tenon/io/files/compressed.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/records/record_writer.hpp>
 #include <tenon/io/records/tar.hpp>
-
 #include <io/files/packing.hpp>
 #include <io/sources.hpp>
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace std::string_literals;
 using strings = std::vector<std::string>;
 using tn::compression;

@@ -1,11 +1,8 @@
-#include <doctest/doctest.h>
-
+#include "tests.hpp"
 #include "image_support.hpp"
-#include "messages.hpp"
 
 // PNM images, and what all formats have in common.
 
-namespace tn = tenon;
 using namespace images;
 using namespace std::string_literals;
 using tn::element_type;

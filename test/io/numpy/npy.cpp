@@ -1,17 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <random>
 #include <span>
-#include <string>
 
-#include <tenon/core/array/print.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/numpy/npz.hpp>
 
-#include <messages.hpp>
-#include <temporary_folder.hpp>
+#include "tests.hpp"
 
-namespace tn = tenon;
 using namespace std::string_literals;
 using tn::any_array, tn::array, tn::extents;
 

@@ -1,18 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <tenon/io/numpy/npy.hpp>
-
-#include <messages.hpp>
-#include <temporary_folder.hpp>
-
 #include <io/sources.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace std::string_literals;
 using tn::record_kind;
 using strings = std::vector<std::string>;

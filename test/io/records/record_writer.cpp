@@ -1,19 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <charconv>
-#include <random>
-#include <string>
-#include <vector>
 
-#include <tenon/core/array/array.hpp>
 #include <tenon/io/records/record_source.hpp>
 #include <tenon/io/records/record_writer.hpp>
-
 #include <io/sources.hpp>
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace std::string_literals;
 using strings = std::vector<std::string>;
 

@@ -1,14 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <string>
-#include <vector>
-
 #include <io/sources.hpp>
-#include <messages.hpp>
-#include <temporary_folder.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace std::string_literals;
 using strings = std::vector<std::string>;
 using tn::record_kind;

@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <string>
-#include <vector>
-
 #include <tenon/io/records/tfrecord.hpp>
-
 #include <io/sources.hpp>
-#include <messages.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace std::string_literals;
 using strings = std::vector<std::string>;
 

@@ -1,14 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <cstdlib>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <messages.hpp>
-
 #include <tenon/io/text/csv.hpp>
+
+#include "tests.hpp"
 
 using namespace tenon;
 

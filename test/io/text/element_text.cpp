@@ -1,16 +1,9 @@
-#include <doctest/doctest.h>
-
 #include <bit>
 #include <charconv>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <limits>
-#include <random>
-#include <string>
 
 #include <tenon/io/text/element_text.hpp>
+
+#include "tests.hpp"
 
 using namespace tenon;
 using detail::text_fault;

@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <messages.hpp>
 #include <nlohmann/json.hpp>
 
 #include <tenon/io/text/json_lines.hpp>
+
+#include "tests.hpp"
 
 using namespace tenon;
 

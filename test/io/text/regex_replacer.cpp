@@ -1,13 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <messages.hpp>
-
-#include <tenon/core/error.hpp>
 #include <tenon/io/text/regex_replacer.hpp>
+
+#include "tests.hpp"
 
 using namespace tenon;
 

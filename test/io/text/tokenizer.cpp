@@ -1,16 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <messages.hpp>
-#include <temporary_folder.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/io/text/tokenizer.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using ids = std::vector<std::int32_t>;
 
 TEST_CASE("a vocabulary numbers words by how often they occur; others are its first word") {

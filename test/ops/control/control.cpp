@@ -1,21 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cstdio>
-
 #include <unistd.h>
 
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
-#include "temporary_folder.hpp"
-#include "messages.hpp"
-
-namespace tn = tenon;
 
 namespace {
 
@@ -157,8 +143,7 @@ TEST_CASE("group: an operation that has run when all its members have; no_op doe
     const tn::operation list = tn::group({both, tn::no_op()}, "list");
     CHECK(list.name() == "list");
     CHECK(list.node()->outputs.empty());
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(list);
     const auto [x, y] = s.run(a, b);
     CHECK(x.item() == 1);

@@ -1,15 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <type_traits>
-
-#include <tenon/ops/control/sized.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/diagonal.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 using namespace tenon;
 

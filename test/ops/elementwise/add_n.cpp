@@ -1,16 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <array>
-#include <cstdint>
 #include <span>
-#include <vector>
 
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/add_n.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 
@@ -97,8 +87,7 @@ TEST_CASE("add_n: sizes that are known in the step only are compared there") {
 TEST_CASE("add_n: the gradient of the sum is that of each, also of one that occurs twice") {
     CHECK(check_gradients([](auto a, auto b, auto c) { return sum(add_n(a, b * b, c, a) * c); }, input<shape<2, 3>>(),
                           input<shape<2, 3>>(), input<shape<dyn, 3>>(2, 3)) == "");
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     const auto a = constant({1.0, 2.0}), b = constant({3.0, 4.0});
     const auto total = sum(add_n(a, b));
     const std::int64_t before = g.size();

@@ -1,13 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
-#include <tenon/ops/elementwise/activations.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "elementwise_support.hpp"
 
@@ -299,8 +290,7 @@ TEST_CASE("half and bfloat16 are computed in float and rounded once") {
 }
 
 TEST_CASE("a temporary is fused, a name is a node, once") {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     auto x = placeholder<float, shape<batch, 4>>();
     auto y = placeholder<float, shape<4>>();
     const std::int64_t before = g.size();
@@ -335,8 +325,7 @@ TEST_CASE("second derivatives of fused expressions") {
 }
 
 TEST_CASE("the gradient of an operand that occurs twice is one tensor") {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     auto x = placeholder<double, shape<2>>();
     const auto y = detail::as_tensor(x * x);
     const std::int64_t before = g.size();

@@ -1,13 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
-#include <tenon/ops/elementwise/activations.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "elementwise_support.hpp"
 

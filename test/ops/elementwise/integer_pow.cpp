@@ -1,11 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <random>
-#include <type_traits>
-
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/tenon.hpp>
+#include "tests.hpp"
 
 using namespace tenon;
 

@@ -1,15 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/activations.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
 using namespace tenon;
 

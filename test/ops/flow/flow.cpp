@@ -1,31 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <type_traits>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/nn/dense.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/flow/cond.hpp>
-#include <tenon/ops/flow/scan_slices.hpp>
-#include <tenon/ops/flow/while_loop.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/shape/selection.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
@@ -251,13 +224,12 @@ TEST_CASE("control flow: bodies in bodies, from what is around all of them") {
                 while_loop([&](const auto&, const auto& u) { return u > w; },
                            [](const auto& k, const auto& u) { return std::tuple(k + 1, u * 0.5); }, constant(0), v);
             const auto kept = cond(
-                n > 1, [&] { return small * w; }, [&] { return small; });
+                n > 1, [&, small = small] { return small * w; }, [small = small] { return small; });
             return std::pair(sum_so_far + kept, n);
         },
         constant(0.0), x);
     const auto [dx, dw] = gradients(total, x, w);
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     const auto [t, c, d, dv] = s.run(total, counts, dx, dw, feed(x, array<double, shape<4>>{1.0, 3.0, 7.0, 16.0}));
     CHECK(c == array<int, shape<4>>{0, 1, 2, 3});
     CHECK(t() == doctest::Approx(1 + 1.5 + 2 * 1.75 + 2 * 2));
@@ -267,8 +239,7 @@ TEST_CASE("control flow: bodies in bodies, from what is around all of them") {
 
 TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and nothing of a step crosses") {
     const auto losses = [](const char* device) {
-        const graph g;
-        const graph_scope scope(g);
+        const own_graph g;
         const device_scope there{device_name(std::string(device))};
         const auto x = variable<double, shape<5, 4>>("x", constant_value(0.75));
         const auto w = variable<double, shape<4>>("w", constant_value(1.5));
@@ -278,7 +249,8 @@ TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and
                     [&](const auto& k, const auto&) { return k < 3; },
                     [&](const auto& k, const auto& u) { return std::tuple(k + 1, u * w + 0.25); }, constant(0), v);
                 const auto kept = cond(
-                    sum(small) > 20.0, [&] { return small * 0.5; }, [&] { return small + c; });
+                    sum(small) > 20.0, [small = small] { return small * 0.5; },
+                    [&, small = small] { return small + c; });
                 return std::pair(c + kept, kept);
             },
             w * 0.0, x);
@@ -287,8 +259,7 @@ TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and
         const auto train = w.assign(w - 1e-6 * dw);
         session_options o;
         o.gpus = simulated_gpu(1, std::size_t{1} << 24);
-        session s(g, o);
-        s.run(initialize_variables());
+        initialized_session s(g, o);
         for (const auto& e : s.explain_placement(train).edges) // but that the step's result is fetched
             CHECK_MESSAGE((e.bytes == 0 || e.once || e.to.empty()), e.tensor);
         std::vector<double> values;
@@ -311,8 +282,7 @@ TEST_CASE("control flow: layers are made by the first step, and trained through 
         },
         gather(x, constant(0)), x);
     CHECK(graph::current().collection(trainable_variables).size() == 2);
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     const auto grads = gradients(any_tensor(sum(last)), graph::current().collection(trainable_variables));
     const any_array values = random_array<float>(extents(4, 2, 3));
     CHECK(s.run_untyped(test::fed(x, values), grads).size() == 2);
@@ -323,7 +293,7 @@ TEST_CASE("control flow: a graph with bodies is read as it was written, and runs
     const auto x = placeholder<float, shape<steps, 3>>("x");
     const auto [last, all] = scan(adds, constant({1.0f, 2.0f, 3.0f}), x);
     const auto y = cond(
-        sum(last) > 0.0f, [&] { return last; }, [&] { return -last; });
+        sum(last) > 0.0f, [last = last] { return last; }, [last = last] { return -last; });
     const auto [dx] = gradients(sum(y), x);
     const std::string text = to_json(graph::current());
     const graph again = graph_from_json(text);

@@ -1,21 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/expr/fused.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/flow/scan_slices.hpp>
-#include <tenon/ops/flow/while_loop.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/runtime/session/session.hpp>
+
+#include "tests.hpp"
 
 using namespace tenon;
 using detail::add_instruction;

@@ -1,11 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include <tenon/ops/flow/treeverse.hpp>
+
+#include "tests.hpp"
 
 using tenon::detail::treeverse;
 

@@ -6,6 +6,7 @@
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "ops/untyped_run.hpp"
 
@@ -32,8 +33,7 @@ tn::any_array text(const std::string& t) {
 }
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
     tn::tensor<std::string, tn::shape<>> file = tn::placeholder<std::string, tn::shape<>>("file");
 
     tn::any_array run(const tn::any_tensor& fetched, const std::string& bytes) const {

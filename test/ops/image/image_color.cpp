@@ -1,14 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <set>
-
 #include <tenon/ops/image/image_color.hpp>
 
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "image_arrays.hpp"
 
-namespace tn = tenon;
 using namespace tenon::test;
 using tn::array, tn::dyn, tn::extents, tn::shape;
 

@@ -1,16 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <utility>
-
 #include <tenon/ops/image/image_geometry.hpp>
-#include <tenon/ops/shape/reshape.hpp>
 
+#include "tests.hpp"
 #include "image_arrays.hpp"
 
-namespace tn = tenon;
 using namespace tenon::test;
 using tn::array, tn::dyn, tn::extents, tn::shape;
 

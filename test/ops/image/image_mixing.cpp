@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-
 #include <tenon/ops/image/image_mixing.hpp>
-#include <tenon/ops/shape/fill.hpp>
 
+#include "tests.hpp"
 #include "image_arrays.hpp"
 
-namespace tn = tenon;
 using namespace tenon::test;
 using tn::array, tn::dyn, tn::extents, tn::shape;
 

@@ -1,15 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include <tenon/ops/image/image_geometry.hpp>
 #include <tenon/ops/image/image_resize.hpp>
 #include <tenon/ops/image/image_transform.hpp>
 
+#include "tests.hpp"
 #include "image_arrays.hpp"
 
-namespace tn = tenon;
 using namespace tenon::test;
 using tn::array, tn::dyn, tn::extents, tn::shape;
 

@@ -8,6 +8,7 @@
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 // What records hold, in steps. What records may be is in io/text/csv.cpp and io/text/json_lines.cpp.
@@ -19,8 +20,7 @@ namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
     tn::session s;
 };
 template <class T> std::vector<T> values_of(const tn::any_array& a) {

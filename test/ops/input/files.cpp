@@ -1,16 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include "temporary_folder.hpp"
-
-#include <tenon/io/safetensors/safetensors.hpp>
-#include <tenon/ops/input/files.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

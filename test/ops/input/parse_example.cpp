@@ -9,6 +9,7 @@
 #include <tenon/input.hpp>
 #include <tenon/io/example/example.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "ops/untyped_run.hpp"
 
@@ -51,8 +52,7 @@ std::vector<tn::any_array> run(const tn::any_tensor& placeholder, const tn::any_
 }
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
     tn::tensor<std::string, tn::shape<batch>> in = tn::placeholder<std::string, tn::shape<batch>>("in");
     tn::tensor<std::string, tn::shape<>> one = tn::placeholder<std::string, tn::shape<>>("one");
 

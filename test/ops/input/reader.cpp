@@ -1,28 +1,15 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
 #include <deque>
 #include <filesystem>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <zlib.h>
 
 #include <tenon/input.hpp>
 #include <tenon/io/files/input_path.hpp>
 #include <tenon/io/records/tfrecord.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/waiting.hpp"
 #include "readers.hpp"
-#include "temporary_folder.hpp"
 
-namespace tn = tenon;
 using namespace reader_test;
 using namespace waiting;
 using tn::element_type;

@@ -1,19 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
 #include <tenon/input.hpp>
 #include <tenon/io/files/input_path.hpp>
 #include <tenon/io/records/tfrecord.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/waiting.hpp"
 #include "readers.hpp"
-#include "temporary_folder.hpp"
 
 // Who reads waits for names of files (SEMANTICS 17, 35).
 
-namespace tn = tenon;
 using namespace waiting;
 using tn::element_type;
 using namespace reader_test;

@@ -1,22 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
+#include "tests.hpp"
 #include "../random/random_arrays.hpp"
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "messages.hpp"
 #include "ops/untyped_run.hpp"
 
-namespace tn = tenon;
 using tn::array, tn::any_array, tn::any_tensor, tn::shape, tn::extents, tn::conv2d_options;
 using tn::test::random_array;
 

@@ -1,18 +1,5 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <type_traits>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/diagonal.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
-#include "messages.hpp"
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;

@@ -1,20 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/einsum.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 

@@ -1,14 +1,6 @@
-#include <doctest/doctest.h>
-
 #include <complex>
-#include <type_traits>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/fourier.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 

@@ -1,20 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <bit>
-#include <limits>
-#include <random>
 
-#include <tenon/core/float8.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul_float8.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "float8_products.hpp"
 
-namespace tn = tenon;
 using namespace float8_test;
 using tn::any_array;
 using tn::any_tensor;

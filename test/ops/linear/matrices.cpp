@@ -1,23 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/decomposition.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/linear/solve.hpp>
-#include <tenon/ops/linear/triangular.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 
@@ -200,7 +181,8 @@ TEST_CASE_TEMPLATE("determinant, slogdet: the sum over minors", T, float, double
 }
 
 TEST_CASE_TEMPLATE("qr, svd: the factors make the matrix, and are orthonormal", T, float, double) {
-    for (const auto& [m, n] : {std::pair{1, 1}, {4, 4}, {7, 3}, {3, 7}, {30, 20}, {20, 30}, {5, 1}, {1, 5}}) {
+    for (const auto& [rows, columns] : {std::pair{1, 1}, {4, 4}, {7, 3}, {3, 7}, {30, 20}, {20, 30}, {5, 1}, {1, 5}}) {
+        const int m = rows, n = columns;
         const std::size_t k = static_cast<std::size_t>(std::min(m, n));
         CAPTURE(m);
         CAPTURE(n);

@@ -1,23 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/pooling.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "messages.hpp"
 #include "ops/untyped_run.hpp"
 
-namespace tn = tenon;
 using tn::array, tn::any_array, tn::any_tensor, tn::shape, tn::extents, tn::pool2d_options;
 using tn::test::check_gradients, tn::test::drawn, tn::test::input, tn::test::random_array;
 

@@ -1,18 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <type_traits>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/pool_places.hpp>
-#include <tenon/ops/linear/windows.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 
@@ -236,7 +222,7 @@ TEST_CASE("ceil_mode: what is left over has a window of its own, which begins in
                 }
     }
     const auto image = placeholder<float, shape<batch, 5, 5, 2>>("image");
-    constexpr pool2d_options two{.window = 2, .ceil_mode = true};
+    static constexpr pool2d_options two{.window = 2, .ceil_mode = true};
     static_assert(std::is_same_v<decltype(max_pool2d<two>(image)), tensor<float, shape<batch, 3, 3, 2>>>);
     static_assert(std::is_same_v<decltype(max_pool3d<pool3d_options{.ceil_mode = true}>(
                                      placeholder<float, shape<batch, 3, 5, 5, 2>>())),

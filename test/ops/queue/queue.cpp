@@ -1,20 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "ops/waiting.hpp"
 
 // The ops of queues: their graphs, rules and kernels, driven by hand. Steps that run them are in queue_steps.cpp; what
 // queues themselves do is in resources/queue.cpp.
 
-namespace tn = tenon;
 using namespace waiting;
 using tn::element_type;
 

@@ -1,22 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cmath>
-#include <cstdint>
-#include <memory>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/queue/queue_steps.hpp"
 #include "runtime/every_session.hpp"
 
 // Queues between steps, sessions, devices and threads: SEMANTICS 4, 15, 17, 21, 25 and 26.
 
-namespace tn = tenon;
 using namespace queue_steps;
 
 namespace {
@@ -52,8 +39,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and leaves ev
     const auto v = tn::variable("v", std::int64_t{0});
     const auto keep = v.assign(q.next);
     SUBCASE("by the run's limit") {
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { s.run_for(soon, output); }),
                        "queue \"jobs\" to have 1 element; it has 0"));
         q.fill(s, {1});

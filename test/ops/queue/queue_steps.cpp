@@ -1,22 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <numeric>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/queue/queue_steps.hpp"
 #include "runtime/every_session.hpp"
 
 // Queues in steps: what SEMANTICS 16 and 30 to 34 say, through sessions. What several sessions, threads and time limits do to
 // them is in queue_sharing_steps.cpp.
 
-namespace tn = tenon;
 using namespace queue_steps;
 
 namespace {

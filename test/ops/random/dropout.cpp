@@ -1,18 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/random/dropout.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;
 
 namespace {

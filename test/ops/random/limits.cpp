@@ -1,25 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/linear/pooling.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "../../messages.hpp"
+#include "tests.hpp"
 #include "../untyped_run.hpp"
 
 // Sizes, axes, steps and numbers at their limits: refused with the rule's words, never wrapped.
@@ -268,8 +247,7 @@ TEST_CASE("arange of integers is exact, or refused") {
 }
 
 TEST_CASE("numbers are the same in a file and back") {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     constexpr std::int64_t odd = 9007199254740993;
     constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
     u::identity(u::add(one<std::int64_t>(0), odd), "a");

@@ -1,23 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "messages.hpp"
-
-namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;
 
 namespace {

@@ -1,19 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/simd/isa.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 #include "../untyped_run.hpp"
@@ -234,10 +219,7 @@ TEST_CASE_TEMPLATE("logsumexp, variance: over any axes", T, float, double, half,
 }
 
 TEST_CASE("reductions: every instruction set gives the same") {
-    const simd::isa best = simd::best_isa();
-    for (const simd::isa which : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
-        if (!simd::has_isa(which)) continue;
-        simd::set_isa_for_testing(which);
+    for_each_isa([&] {
         const auto untyped_sum = [](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); };
         check_values<float, float>(untyped_sum, sum_of, 6e-5);
         check_values<double, double>(untyped_sum, sum_of, 1e-12);
@@ -252,8 +234,7 @@ TEST_CASE("reductions: every instruction set gives the same") {
                 for (const double x : v) s += x * x;
                 return std::sqrt(s);
             });
-    }
-    simd::set_isa_for_testing(best);
+    });
 }
 
 TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few roundings") {
@@ -281,8 +262,7 @@ TEST_CASE("reductions: the result does not depend on the number of threads") {
     for (const index_list& axes : {index_list{}, index_list{0}, index_list{1}, index_list{2}, index_list{0, 2}}) {
         any_array first;
         for (const int threads : {1, 2, 3, 5}) {
-            const graph g;
-            const graph_scope scope(g);
+            const own_graph g;
             const any_tensor in = unknown_placeholder(x);
             const any_tensor y = untyped::sum(in, axes);
             session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
@@ -345,11 +325,7 @@ TEST_CASE_TEMPLATE("logsumexp of rows: wherever the largest element is, and howe
         add([&](std::int64_t i) { return i == 3 ? not_a_number : static_cast<double>(i); });
         return rows;
     };
-    const simd::isa best = simd::best_isa();
-    for (const auto isa : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
-        if (!simd::has_isa(isa)) continue;
-        simd::set_isa_for_testing(isa);
-        CAPTURE(simd::name_of(isa));
+    for_each_isa([&] {
         for (const std::int64_t n : {63, 64, 100, 128, 1000, 4096, 20000}) {
             CAPTURE(n);
             const auto rows = rows_of(n);
@@ -374,8 +350,7 @@ TEST_CASE_TEMPLATE("logsumexp of rows: wherever the largest element is, and howe
                 else CHECK(std::fabs(value - wanted) <= 2 * rounding<T>() * (std::fabs(wanted) + 1));
             }
         }
-    }
-    simd::set_isa_for_testing(best);
+    });
 }
 
 TEST_CASE("argmax: the first of equal elements, also in another block and on another thread") {

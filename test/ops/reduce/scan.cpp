@@ -1,16 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/scan.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"

@@ -1,30 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
 
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/hints.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/reduce/sort.hpp>
-#include <tenon/ops/reduce/top_k.hpp>
-#include <tenon/ops/shape/indexed.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
-#include "messages.hpp"
 #include "ops/untyped_run.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,23 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/attention.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/simd/isa.hpp>
+#include "tests.hpp"
 #include "attention_formula.hpp"
 #include "ops/check_gradients.hpp"
 #include "ops/untyped_run.hpp"
 
-namespace tn = tenon;
 using tn::any_array, tn::any_tensor, tn::shape, tn::extents;
 using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
@@ -94,14 +79,9 @@ const problem problems[] = {
 } // namespace
 
 TEST_CASE_TEMPLATE("attention and its gradients are the formulas", T, float, double, tn::half, tn::bfloat16) {
-    const tn::simd::isa best = tn::simd::best_isa();
-    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
-        if (!tn::simd::has_isa(isa)) continue;
-        tn::simd::set_isa_for_testing(isa);
-        CAPTURE(tn::simd::name_of(isa));
+    for_each_isa([&] {
         for (const problem& p : problems) check<T>(p);
-    }
-    tn::simd::set_isa_for_testing(best);
+    });
 }
 
 TEST_CASE("what is empty gives what there is: zeros where there are no keys, the mean where keys have no size") {

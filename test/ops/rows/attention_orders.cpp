@@ -1,12 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "attention_orders.hpp"
 
 // Attention reads and writes heads where they lie: transposes beside it are no copies.
@@ -17,8 +9,7 @@ using test::attention_operands, test::attention_orders, test::attention_problem;
 namespace {
 
 struct placed {
-    graph g;
-    graph_scope scope{g};
+    own_graph g;
     std::vector<any_tensor> in;
     std::vector<const any_array*> values;
     explicit placed(std::vector<const any_array*> of) : values(std::move(of)) {

@@ -1,21 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
+#include "tests.hpp"
 #include "../random/random_arrays.hpp"
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/rows/normalization.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/simd/isa.hpp>
 #include "ops/untyped_run.hpp"
 
-namespace tn = tenon;
 using tn::any_array, tn::any_tensor, tn::shape, tn::extents;
 using tn::test::random_array;
 
@@ -82,16 +68,11 @@ template <class T> void check_layer_norm(const extents& sizes, double offset) {
 } // namespace
 
 TEST_CASE_TEMPLATE("layer_norm and its gradients are the formulas", T, float, double, tn::half, tn::bfloat16) {
-    const tn::simd::isa best = tn::simd::best_isa();
-    for (const auto isa : {tn::simd::isa::baseline, tn::simd::isa::avx2, tn::simd::isa::avx512}) {
-        if (!tn::simd::has_isa(isa)) continue;
-        tn::simd::set_isa_for_testing(isa);
-        CAPTURE(tn::simd::name_of(isa));
+    for_each_isa([&] {
         for (const extents& sizes :
              {extents{5}, extents{3, 16}, extents{70, 17}, extents{2, 3, 100}, extents{600, 3}, extents{0, 4}})
             check_layer_norm<T>(sizes, 0);
-    }
-    tn::simd::set_isa_for_testing(best);
+    });
     check_layer_norm<T>({4, 33}, sizeof(T) == 2 ? 4 : 1000); // the mean is taken away before squares are
 }
 

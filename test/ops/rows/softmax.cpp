@@ -1,24 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "../check_gradients.hpp"
-#include "../random/random_arrays.hpp"
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/rows/softmax.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/simd/isa.hpp>
 
-#include "each_isa.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
+#include "../check_gradients.hpp"
+#include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
 
-namespace tn = tenon;
 using tn::array, tn::any_array, tn::any_tensor, tn::shape, tn::extents, tn::half, tn::bfloat16;
 using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 

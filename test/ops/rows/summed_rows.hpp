@@ -12,6 +12,7 @@
 #include <tenon/ops/rows/normalization.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "own_graph.hpp"
 #include "ops/random/random_arrays.hpp"
 
 /// Sums that are normalised, as before the parts of a transformer's blocks: steps in which the planner joins what it can, beside the same
@@ -43,8 +44,7 @@ struct summed_rows_step {
 
 template <class T>
 summed_rows_step run_summed_rows(const summed_rows& of, const char* device, bool fuse, std::uint64_t seed) {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     std::vector<fed_value> feeds;
     const extents along{of.sizes[of.sizes.rank() - 1]};
     const auto fed = [&](const extents& s) {

@@ -1,16 +1,5 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <type_traits>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/shape/continued.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
-#include "messages.hpp"
 
 using namespace tenon;
 

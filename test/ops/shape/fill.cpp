@@ -1,12 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <type_traits>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
 using namespace tenon;
 
@@ -27,8 +19,7 @@ TEST_CASE_TEMPLATE("zeros, ones and full: one value everywhere", T, float, doubl
 TEST_CASE("zeros() and ones() without template arguments are initialisers") {
     const graph_scope scope{graph()};
     const auto v = variable<float, shape<2>>("v", zeros()), w = variable<float, shape<2>>("w", ones());
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     CHECK(s.run(v + w)[1] == 1);
 }
 

@@ -1,15 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
@@ -73,8 +62,7 @@ TEST_CASE_TEMPLATE("gather: along any axis of any element type", T, float, doubl
 
 TEST_CASE("gather: the gradient of many equal indices is their sum, with any number of threads") {
     for (const int threads : {1, 3}) {
-        const graph g;
-        const graph_scope scope(g);
+        const own_graph g;
         const auto x = placeholder<float, shape<100, 64>>("x");
         const auto indices = placeholder<int, shape<dyn>>("indices");
         const auto [dx] = gradients(sum(gather(x, indices)), x);
@@ -97,8 +85,7 @@ TEST_CASE_TEMPLATE("sum_equal_rows: rows of equal indices are added up, everywhe
                    half, bfloat16) {
     for (const int threads : {1, 3})
         for (const bool once : {false, true}) {
-            const graph g;
-            const graph_scope scope(g);
+            const own_graph g;
             const any_tensor rows = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, 300));
             const any_tensor indices = untyped::placeholder(element_type::int64, extents(extent{}, extent{}));
             const any_tensor sums = add<sum_equal_rows_op>({once}, {rows, indices});

@@ -1,22 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/control/sized.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/indexed.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
-#include "messages.hpp"
 #include "ops/untyped_run.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,15 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"

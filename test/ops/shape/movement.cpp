@@ -1,16 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/simd/isa.hpp>
-
+#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
 #include "../untyped_run.hpp"
@@ -62,18 +50,14 @@ TEST_CASE_TEMPLATE("transpose: any permutation of any rank", T, float, double, s
 }
 
 TEST_CASE("transpose: every instruction set gives the same") {
-    const simd::isa best = simd::best_isa();
-    for (const simd::isa which : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
-        if (!simd::has_isa(which)) continue;
-        simd::set_isa_for_testing(which);
+    for_each_isa([&] {
         for (const extents& shape : {extents(70, 90), extents(3, 40, 50), extents(33, 17)}) {
             check_transposes<std::uint8_t>(shape);
             check_transposes<half>(shape);
             check_transposes<float>(shape);
             check_transposes<double>(shape);
         }
-    }
-    simd::set_isa_for_testing(best);
+    });
 }
 
 TEST_CASE("transpose: large, on several threads") { check_transposes<float>(extents(700, 801)); }

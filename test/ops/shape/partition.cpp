@@ -1,22 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "ops/check_gradients.hpp"
 #include "runtime/every_session.hpp"
 #include "ops/untyped_run.hpp"
 
 // Variables in parts: what is computed with one is what is computed with the same variable in one piece.
 
-namespace tn = tenon;
 namespace u = tenon::untyped;
 
 namespace {
@@ -154,8 +142,7 @@ TEST_CASE("initialisers give the parts the numbers that the whole has") {
                     g.state();
                     tn::graph(g).set_seed(11);
                     const tn::any_tensor v = u::variable("w", {e, sizes}, how, {.partition = {.parts = parts}});
-                    tn::session s;
-                    s.run(tn::initialize_variables());
+                    initialized_session s;
                     s.run(tn::initialize_variables()); // the second run's numbers
                     return std::move(s.run_untyped({}, {v})[0]);
                 };
@@ -216,8 +203,7 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
         const tn::any_tensor rows_of = u::gather(table, ids), rows_of_plain = u::gather(plain, ids);
         CHECK(rows_of.extents() == rows_of_plain.extents());
 
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         for (int step = 0; step < 3; ++step) {
             const auto got = s.run_untyped(tn::test::fed(ids, some.copy()),
                                            {rows_of, rows_of_plain, table, plain, after, after_plain});
@@ -262,8 +248,7 @@ TEST_CASE("an index outside of the rows is an error that names it, its place and
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const auto rows = tn::gather(table, ids);
     const auto more = table.scatter_add(ids, 1.0f);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     for (const int wrong : {10, -1}) {
         const std::string said = message_of<tn::invalid_argument_error>([&] {
             s.run(tn::feed(ids, {0, 9, wrong}), rows);
@@ -291,8 +276,7 @@ TEST_CASE("what does not fit a variable in parts is refused in the words for one
     // Rows whose number is known in the step are counted there.
     const auto any = tn::placeholder<float, tn::shape<tn::dyn, 2>>("any");
     const tn::any_tensor after = u::assign(table, any);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto run = [&](std::int64_t rows) {
         return s.run_untyped(tn::test::fed(any, tn::any_array::zeros(tn::element_type::float32, {rows, 2})), {after})[0]
             .extents();
@@ -334,8 +318,7 @@ TEST_CASE("the gradient with respect to a variable in parts agrees with differen
         for (const auto& loss : {rows_only, tn::detail::as_tensor(both)}) {
             const auto [by] = gradients(loss, table);
             static_assert(std::is_same_v<std::remove_cvref_t<decltype(by)>, tn::tensor<double, tn::shape<7, 2>>>);
-            tn::session s;
-            s.run(tn::initialize_variables());
+            initialized_session s;
             const auto slope = s.run(by);
             const auto at = s.run(table);
             const auto fed = tn::placeholder<double, tn::shape<7, 2>>("fed");
@@ -367,8 +350,7 @@ TEST_CASE("a graph that went through JSON knows its variables in parts") {
     const tn::any_tensor again = read.tensor("table");
     CHECK(tn::parts_of(again).size() == 3);
     const tn::any_tensor rows = u::gather(again, tn::constant({9, 0}));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto got = s.run_untyped({}, {rows, again});
     CHECK(got[0].data<float>()[1] == got[1].data<float>()[19]);
     CHECK(got[0].data<float>()[2] == got[1].data<float>()[0]);

@@ -1,19 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cstdint>
-#include <thread>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
 
@@ -60,15 +45,13 @@ TEST_CASE("SEMANTICS 20: scatter updates change the rows that indices name; each
 
 TEST_CASE("SEMANTICS 20: an index that occurs again: add takes all, update the last; with any number of threads") {
     for (const int threads : {1, 3}) {
-        const graph g;
-        const graph_scope scope(g);
+        const own_graph g;
         constexpr int rows = 50, width = 300, many = 4000;
         const auto sums = variable<double, shape<rows, width>>("sums", ones());
         const auto last = variable<double, shape<rows, width>>("last", ones());
         const auto ids = placeholder<std::int64_t, shape<batch>>("ids");
         const auto x = placeholder<double, shape<batch, width>>("x");
-        session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
-        s.run(initialize_variables());
+        initialized_session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
         const any_array values = random_array<double>(extents(many, width));
         any_array names(element_type::int64, extents(many));
         std::vector<double> wanted_sums(rows * width, 1), wanted_last(rows * width, 1);
@@ -95,8 +78,7 @@ TEST_CASE("SEMANTICS 20: an index out of range is named before anything is writt
     const auto v = variable<float, shape<4, 2>>("table", ones());
     const auto ids = placeholder<int, shape<dyn, 2>>("ids");
     const auto update = v.scatter_add(ids, 5.0f);
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     const auto with = [&](int index) { return s.run(feed(ids, array<int>{{0, 1}, {index, 3}}), update); };
     CHECK_THROWS_WITH_AS(
         with(4),
@@ -146,8 +128,7 @@ TEST_CASE("scatter: truth values are updated, not computed with; no rows and no 
     const auto flags = variable<bool, shape<4>>("flags", zeros());
     const auto none = variable<float, shape<0, 3>>("none", zeros());
     const auto ids = placeholder<int, shape<batch>>("ids");
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     CHECK(s.run(feed(ids, array<int>{1, 3}), flags.scatter_update(ids, constant(true))) ==
           array<bool, shape<4>>{false, true, false, true});
     CHECK(s.run(feed(ids, array<int>(extents(0))), flags.scatter_update(ids, constant(false)))(3));
@@ -166,8 +147,7 @@ TEST_CASE("scatter: a step reads what the variable held before it, unless the re
         const control_dependencies then(update);
         after = identity(v * 1.0f);
     }
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     const auto [b, a] = s.run(before, after);
     CHECK(b(1) == 10);
     CHECK(a(1) == 15);
@@ -191,8 +171,7 @@ TEST_CASE("SEMANTICS 20: scatter updates by several threads never tear and none 
     const auto v = variable<float, shape<8, 500>>("v", zeros());
     const auto update = operation(v.scatter_add(constant({1, 6, 1}), 1.0f).node());
     const auto difference = max(v) - 2.0f * sum(slice<range{6, 7}, range{3, 4}>(v));
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     std::vector<std::thread> all;
     std::atomic<int> torn{0};
     for (int t = 0; t < 4; ++t)
@@ -208,8 +187,7 @@ TEST_CASE("SEMANTICS 20: scatter updates by several threads never tear and none 
 }
 
 TEST_CASE("scatter: untyped, with the rule's words, and through JSON") {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     const any_tensor v = variable<float, shape<4, 2>>("v", zeros());
     const any_tensor x = placeholder<float, shape<dyn, 3>>("x"), ids = placeholder<int, shape<dyn>>("ids");
     const any_tensor fits = placeholder<float, shape<dyn, dyn>>("fits");
@@ -220,8 +198,7 @@ TEST_CASE("scatter: untyped, with the rule's words, and through JSON") {
     CHECK_THROWS_WITH_AS(untyped::scatter(way, x, ids, x), doctest::Contains("x is no variable but a placeholder"),
                          bad);
     CHECK(untyped::scatter(way, v, ids, fits).name() == "v/scatter_add");
-    session s;
-    s.run(initialize_variables());
+    initialized_session s;
     const graph copy = graph_from_json(to_json(g));
     session t(copy);
     t.run_untyped({}, {}, {copy.tensor("v/assign").operation()});

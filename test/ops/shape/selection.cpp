@@ -9,6 +9,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 #include "ops/waiting.hpp"
 
@@ -50,8 +51,7 @@ std::vector<tn::any_array> select(const tn::any_tensor& t, std::vector<tn::any_a
 }
 
 struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+    own_graph made;
     template <class T, class S> auto x() { return tn::placeholder<T, S>("x"); }
 };
 

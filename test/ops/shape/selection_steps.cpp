@@ -1,19 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "ops/check_gradients.hpp"
 #include "runtime/every_session.hpp"
 
 // Elements that their values choose, in steps: what comes after them is computed once their sizes are known.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,17 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Accumulators as ops: SEMANTICS 17, 25, 26 and 41. What the resource does by itself is in resources/accumulator.cpp.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -92,8 +81,7 @@ TEST_CASE("S26: one that exists as another is refused, and both are named; a fed
     const tn::task task;
     user a(task);
     CHECK(a.apply(2, 4, 0));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::session s({task}, g);
     const tn::accumulator<float, tn::shape<3>> longer({.shared_name = "sum"});
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(longer.count()); }),

@@ -1,16 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <tuple>
-#include <vector>
-
-#include <tenon/graph/scope.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/lease.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/session/task.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

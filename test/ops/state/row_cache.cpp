@@ -1,20 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
 
 // Caches of rows in graphs, whose tables are on other tasks. What a cache does is in resources/cached_rows.cpp.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -45,8 +32,7 @@ struct problem {
     std::int64_t number(const tn::tensor<std::int64_t, tn::shape<>>& n) { return s->run(n).item(); }
 
     tn::task ps0{{.job = "ps"}}, ps1{{.job = "ps", .index = 1}}, worker{{.job = "worker"}};
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::device_scope placed = tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:0"}));
     tn::tensor<std::int32_t, tn::shape<batch>> ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     tn::tensor<float, tn::shape<rows, width>> table;
@@ -202,8 +188,7 @@ TEST_CASE("a table that fits on no task is trained through a cache that is small
     for (const int parts : {1, 4}) {
         const tn::task ps0({.memory_limit = limit, .job = "ps"}), ps1({.memory_limit = limit, .job = "ps", .index = 1}),
             worker({.memory_limit = limit, .job = "worker"});
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto placed = tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:0"}));
         const auto table = tn::variable<float, tn::shape<many, wide>>("table", tn::constant_value(0.5),
                                                                       {.partition = {.parts = parts}});
@@ -237,8 +222,7 @@ TEST_CASE("two lookups of one cache in a step are of one step; indices may have 
     const auto ids = tn::placeholder<std::int64_t, tn::shape<batch, 2>>("ids");
     const auto first = cache.gather(ids);
     const auto second = cache.gather(ids);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     using some = tn::array<std::int64_t, tn::shape<batch, 2>>;
     for (const some& at : {some{{1, 9}, {1, 0}, {3, 3}}, some(0)}) {
         const auto [a, b, expected] = s.run(tn::feed(ids, at), first, second, tn::gather(table, ids));

@@ -1,20 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <set>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // SEMANTICS 20: variables, their initial values, updates and collections.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -60,15 +46,13 @@ TEST_CASE("a constant of no elements") {
 }
 
 TEST_CASE("SEMANTICS 20: a variable begins with what an array holds, which may be used for something else after that") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::array<double, tn::shape<2, 2>> values{{1, 2}, {3, 4}};
     const auto v = tn::variable("v", values);
     const auto w = tn::variable("w", tn::array<std::int32_t, tn::shape<3>>{7, 8, 9}, {.trainable = false});
     static_assert(std::is_same_v<decltype(v)::shape_type, tn::shape<2, 2>>);
     values(1, 1) = 0;
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [a, b] = s.run(v, w);
     CHECK(a(1, 1) == 4);
     CHECK(b(2) == 9);
@@ -98,12 +82,10 @@ TEST_CASE("SEMANTICS 20: a variable begins with a value, a function of its sizes
 }
 
 TEST_CASE("SEMANTICS 20: a variable begins with an expression of random numbers, other ones each time it begins") {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     g.set_seed(11);
     const auto w = tn::variable("w", tn::random_uniform<float, tn::shape<100>>(0, 1) * 2.0f + 3.0f);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto first = s.run(w), same = s.run(w);
     const moments m = moments_of(first);
     CHECK(m.least >= 3);
@@ -128,8 +110,7 @@ TEST_CASE("SEMANTICS 20: a variable begins with what is fed when its initialiser
 }
 
 TEST_CASE("SEMANTICS 20: a variable begins with what another begins with, in whatever order they are initialised") {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     g.set_seed(3);
     const auto w = tn::variable<float, tn::shape<50>>("w", tn::normal(0, 1));
     const auto twice = tn::variable("twice", w.initialized_value() * 2.0f);
@@ -190,8 +171,7 @@ TEST_CASE("SEMANTICS 20: assign, assign_add and assign_sub, each is the variable
     const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::constant_value(10));
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::array<float> two{1, 2};
     CHECK(s.run(tn::feed(x, two), v.assign_add(x))(1) == 12);
     CHECK(s.run(tn::feed(x, two), v.assign_sub(x * 2.0f))(0) == 9);
@@ -219,8 +199,7 @@ TEST_CASE("assigning gives a variable its first value as well") {
 TEST_CASE("what a run returned of a variable does not change with it") {
     const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto before = s.run(v), updated = s.run(v.assign_add(1.0f));
     s.run(v.assign_add(1.0f));
     CHECK(before(0) == 1);
@@ -231,16 +210,14 @@ TEST_CASE("an update of what is fed for the variable") {
     const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto update = v.assign_add(1.0f);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     // The read is fed; what is written is the variable.
     CHECK(s.run(tn::feed(v, 100.0f), update).item() == 101);
     CHECK(s.run(v).item() == 101);
 }
 
 TEST_CASE("SEMANTICS 20: collections: variables, and the trainable ones; a preloaded data set is in neither") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::zeros());
     const auto counter = tn::variable<std::int64_t, tn::shape<>>("counter", tn::zeros(), {.trainable = false});
     const auto data = tn::variable<float, tn::shape<2>>("data", tn::ones(), {.collected = false});
@@ -251,8 +228,7 @@ TEST_CASE("SEMANTICS 20: collections: variables, and the trainable ones; a prelo
     };
     CHECK(names(tn::global_variables) == std::vector<std::string>{"w", "counter"});
     CHECK(names(tn::trainable_variables) == std::vector<std::string>{"w"});
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK_THROWS_AS(s.run(data), tn::failed_precondition_error);
     s.run(data.initializer());
     CHECK(s.run(data)(0) == 1);
@@ -263,8 +239,7 @@ TEST_CASE("names of variables follow name scopes") {
     const tn::name_scope layer("layer");
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::zeros());
     CHECK(w.name() == "layer/w");
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK(s.run(w)(0) == 0);
 }
 
@@ -274,8 +249,7 @@ TEST_CASE("uniform, normal and truncated initialisers have the moments they name
     const auto u = tn::variable<float, sizes>("u", tn::uniform(-3, 5, 1));
     const auto n = tn::variable<float, sizes>("n", tn::normal(2, 0.5, 2));
     const auto t = tn::variable<double, sizes>("t", tn::truncated_normal(-1, 2, 3));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const moments mu = moments_of(s.run(u)), mn = moments_of(s.run(n)), mt = moments_of(s.run(t));
     CHECK(mu.least >= -3);
     CHECK(mu.most < 5);
@@ -296,8 +270,7 @@ TEST_CASE("Glorot and He initialisers scale with what flows in and out: of matri
     const auto hu = tn::variable<float, tn::shape<300, 100>>("hu", tn::he_uniform(3));
     const auto hn = tn::variable<float, tn::shape<300, 100>>("hn", tn::he_normal(4));
     const auto filter = tn::variable<float, tn::shape<3, 3, 32, 64>>("filter", tn::he_normal(5));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const double glorot = std::sqrt(2.0 / 400), he = std::sqrt(2.0 / 300);
     const moments a = moments_of(s.run(gu));
     CHECK(a.deviation == doctest::Approx(glorot).epsilon(0.02));
@@ -311,12 +284,10 @@ TEST_CASE("Glorot and He initialisers scale with what flows in and out: of matri
 
 TEST_CASE("SEMANTICS 21: the same seeds give the same initial values; other seeds and other variables give others") {
     const auto values = [](std::uint64_t graph_seed, std::uint64_t seed, const char* name) {
-        tn::graph g;
-        const tn::graph_scope in(g);
+        own_graph g;
         g.set_seed(graph_seed);
         const auto v = tn::variable<float, tn::shape<64>>(name, tn::uniform(0, 1, seed));
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         return s.run(v);
     };
     CHECK(values(0, 5, "v") == values(0, 5, "v"));
@@ -326,13 +297,11 @@ TEST_CASE("SEMANTICS 21: the same seeds give the same initial values; other seed
 }
 
 TEST_CASE("two variables of one graph do not begin alike") {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     g.set_seed(3);
     const auto a = tn::variable<float, tn::shape<64>>("a", tn::glorot_uniform());
     const auto b = tn::variable<float, tn::shape<64>>("b", tn::glorot_uniform());
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [x, y] = s.run(a, b);
     CHECK_FALSE(x == y);
 }
@@ -350,8 +319,7 @@ TEST_CASE("untyped variables: made and assigned by types known at run time, with
     const tn::any_tensor loose = tn::placeholder<float, tn::shape<tn::dyn>>("loose");
     CHECK_THROWS_AS(tn::untyped::variable("u", loose), bad);
     const tn::any_tensor update = tn::untyped::assign(v, loose);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK(s.run(tn::feed(loose, tn::any_array(tn::array<float>{5, 6})), update).data<float>()[1] == 6);
     CHECK_THROWS_AS(s.run(tn::feed(loose, tn::any_array(tn::array<float>{5, 6, 7})), update), bad);
     CHECK(s.run(v).data<float>()[1] == 6);
@@ -368,8 +336,7 @@ TEST_CASE("a variable whose memory there is not is a resource_exhausted_error th
 }
 
 TEST_CASE("an initialiser that cannot begin the variable is refused before there is a variable") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     using bad = tn::invalid_argument_error;
     using pair = tn::shape<2>;
     const auto refused = [](const tn::initializer& how) {

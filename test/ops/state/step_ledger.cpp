@@ -1,17 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Step ledgers as ops, in graphs that are not made by sync_replicas (SEMANTICS 41). What the resource does by itself is in
 // resources/step_ledger.cpp.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -67,8 +57,7 @@ TEST_CASE("S41: a step that applies, ends well and has not advanced holds the le
 }
 
 TEST_CASE("numbers that make no sense are refused when a node is made, of a text, too, with op, attribute and value") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::any_tensor step = tn::constant(std::int64_t{0}), why = tn::constant(std::string());
     const tn::any_tensor ledger = tn::add<tn::step_ledger_op>({1, 2, "w", "train"}, {}, "ledger");
     const auto refused = [](const auto& make) { return message_of<tn::invalid_argument_error>(make); };

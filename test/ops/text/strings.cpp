@@ -6,6 +6,7 @@
 
 #include <tenon/input.hpp>
 
+#include "own_graph.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -16,9 +17,8 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 inline constexpr struct words : tn::dim<"words"> {} words;
 
 // A vector of texts, and what a function of it gives in a step.
-struct in_graph {
-    tn::graph made;
-    tn::graph_scope scope{made};
+struct text_graph {
+    own_graph made;
     tn::session s;
     tn::tensor<std::string, tn::shape<batch>> x = tn::placeholder<std::string, tn::shape<batch>>("x");
 
@@ -44,7 +44,7 @@ using counts = std::vector<std::int64_t>;
 } // namespace
 
 TEST_CASE("string_strip, string_lower, string_upper") {
-    in_graph g;
+    text_graph g;
     CHECK(g.values(tn::string_strip(g.x), {" a b\t\r\n", "", " \n ", "c"}) == texts{"a b", "", "", "c"});
     CHECK(g.values(tn::string_lower(g.x), {"AbZ[@", "\u00c9"}) == texts{"abz[@", "\u00c9"});
     CHECK(g.values(tn::string_upper(g.x), {"aBz{`", "\u00e9"}) == texts{"ABZ{`", "\u00e9"});
@@ -52,14 +52,14 @@ TEST_CASE("string_strip, string_lower, string_upper") {
 }
 
 TEST_CASE("string_length counts bytes, or characters of UTF-8") {
-    in_graph g;
+    text_graph g;
     const texts given{"", "abc", "\u00e9t\u00e9", "\U0001F600", std::string("a\0b", 3)};
     CHECK(g.values(tn::string_length(g.x), given) == counts{0, 3, 5, 4, 3});
     CHECK(g.values(tn::string_length(g.x, tn::text_unit::utf8), given) == counts{0, 3, 3, 1, 3});
 }
 
 TEST_CASE("substr: positions from the beginning and from the end, in bytes or characters") {
-    in_graph g;
+    text_graph g;
     CHECK(g.values(tn::substr(g.x, 1, 2), {"abcd", "ab", "a"}) == texts{"bc", "b", ""});
     CHECK(g.values(tn::substr(g.x, -2, 9), {"abcd", "ab"}) == texts{"cd", "ab"});
     CHECK(g.values(tn::substr(g.x, 1, 1, tn::text_unit::utf8), {"\u00e9\u4e2da", "ab"}) == texts{"\u4e2d", "b"});
@@ -74,7 +74,7 @@ TEST_CASE("substr: positions from the beginning and from the end, in bytes or ch
 
 #if TENON_WITH_RE2
 TEST_CASE("regex_replace: each match or the first, with its groups") {
-    in_graph g;
+    text_graph g;
     CHECK(g.values(tn::regex_replace(g.x, "<br */?>", " "), {"a<br />b<br>c", "d"}) == texts{"a b c", "d"});
     CHECK(g.values(tn::regex_replace(g.x, "(\\w+)@(\\w+)", "\\2 at \\1", false), {"a@b c@d"}) == texts{"b at a c@d"});
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::regex_replace(g.x, "(a", ""); }),
@@ -89,7 +89,7 @@ TEST_CASE("regex_replace: each match or the first, with its groups") {
 }
 #else
 TEST_CASE("regex_replace: without RE2 it says what to install") {
-    in_graph g;
+    text_graph g;
     CHECK(contains(message_of<tn::unimplemented_error>([&] { tn::regex_replace(g.x, "a", "b"); }),
                    "regex_replace: this build of Tenon has no RE2, which regular expressions need: install it (Debian: "
                    "libre2-dev)"));
@@ -99,7 +99,7 @@ TEST_CASE("regex_replace: without RE2 it says what to install") {
 #endif
 
 TEST_CASE("to_hash_bucket is XXH64, by its published test values") {
-    in_graph g;
+    text_graph g;
     const std::int64_t large = std::int64_t{1} << 62;
     const auto bucket = [&](std::uint64_t hash) {
         return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(large));
@@ -114,7 +114,7 @@ TEST_CASE("to_hash_bucket is XXH64, by its published test values") {
 }
 
 TEST_CASE("to_number is strict, and names the element") {
-    in_graph g;
+    text_graph g;
     CHECK(g.values(tn::to_number<float>(g.x), {"1.5", " -2e3 ", "+.5"}) == std::vector<float>{1.5f, -2000, 0.5f});
     CHECK(g.values(tn::to_number<std::uint8_t>(g.x), {"0", "255"}) == std::vector<std::uint8_t>{0, 255});
     CHECK(g.values(tn::to_number<bool>(g.x), {"true", "0"}) == std::vector<bool>{true, false});
@@ -126,7 +126,7 @@ TEST_CASE("to_number is strict, and names the element") {
 }
 
 TEST_CASE("string_join: texts of the same sizes, and scalars with each of them") {
-    in_graph g;
+    text_graph g;
     const auto y = tn::string_join("-", tn::constant("id"), g.x, tn::string_upper(g.x));
     CHECK(g.values(y, {"a", ""}) == texts{"id-a-A", "id--"});
     CHECK(g.values(tn::string_join("", g.x), {"a"}) == texts{"a"});
@@ -134,7 +134,7 @@ TEST_CASE("string_join: texts of the same sizes, and scalars with each of them")
 }
 
 TEST_CASE("string_split: as many pieces as the text with most has") {
-    in_graph g;
+    text_graph g;
     const auto by_spaces = tn::string_split(g.x);
     static_assert(std::is_same_v<decltype(by_spaces), const tn::tensor<std::string, tn::shape<batch, tn::dyn>>>);
     CHECK(g.run(by_spaces, {" a  b\tc ", "", "d"}).extents() == tn::extents{3, 3});
@@ -153,7 +153,7 @@ TEST_CASE("string_split: as many pieces as the text with most has") {
 }
 
 TEST_CASE("string_split: to a number of pieces, which no text exceeds") {
-    in_graph g;
+    text_graph g;
     const auto y = tn::string_split<3>(g.x, ",", {.padding = "0"});
     CHECK(g.values(tn::to_number<float>(y), {"1,2", "3,4,5"}) == std::vector<float>{1, 2, 0, 3, 4, 5});
     CHECK(contains(g.complaint(y, {"1", "1,2,3,4"}),

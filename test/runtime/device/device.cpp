@@ -1,17 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <cstring>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/graph/add_node.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("SEMANTICS 12: the physical devices have a name, a type, memory and a description") {
     const auto devices = tn::list_physical_devices();

@@ -1,15 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // SEMANTICS 10-12 on simulated GPUs: which of them a session has, in which order, and as how many devices.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -60,8 +51,7 @@ TEST_CASE("SEMANTICS 11: a simulated GPU is several devices, each with its bytes
     half.gpu_memory.fraction = 0.5;
     CHECK_THROWS_AS(tn::session{half}, tn::invalid_argument_error);
 
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<50'000>>("x");
     const auto y = tn::on("/gpu:1", [&] { return x + 1.0f; });
     tn::session s(g, c.options({.visible = {{0}}, .logical = {{memory / 2, memory / 8}}}));

@@ -1,15 +1,13 @@
-#include <doctest/doctest.h>
-
 #include <chrono>
-#include <numeric>
 #include <stdexcept>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/device/simulated_streams.hpp>
 
+#include "tests.hpp"
+
 // What the streams of a simulated device do: each in its order, at the same time as others, told to wait by events.
 
-namespace tn = tenon;
 using tn::detail::simulated_machine;
 using tn::detail::simulated_streams;
 using streams = tn::device_streams;

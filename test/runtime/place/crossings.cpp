@@ -1,26 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/trace.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/place/crossing_lists.hpp"
 
 // Bytes that cross, by edge, before a step and after it (SEMANTICS 43).
 
-namespace tn = tenon;
 using probe::edges;
 using probe::said_and_seen;
 
@@ -38,8 +20,7 @@ TEST_CASE_FIXTURE(
     const auto h = tn::on("/gpu:0", [&] { return tn::nn::dense<30>(tn::nn::relu)(x); });
     const auto loss = tn::on("/gpu:1", [&] { return tn::nn::mean_squared_error(tn::nn::dense<5>()(h), y); });
     const auto train = tn::gradient_descent(0.1).minimize(loss);
-    tn::session s({.gpus = tn::simulated_gpu(2, std::size_t{64} << 20)});
-    s.run(tn::initialize_variables());
+    initialized_session s({.gpus = tn::simulated_gpu(2, std::size_t{64} << 20)});
     const auto step = [&](const auto&... also) {
         return said_and_seen(s, 3, tn::feed(x, tn::array<float, tn::shape<tn::dyn, 20>>(8)),
                              tn::feed(y, tn::array<float, tn::shape<tn::dyn, 5>>(8)), train, also...);
@@ -72,8 +53,7 @@ TEST_CASE_FIXTURE(
     });
     const auto idle = tn::on("/gpu:1", [&] { return tn::exp(w); }); // nobody asks for it
     (void)idle;
-    tn::session s({.gpus = tn::simulated_gpu(2, std::size_t{64} << 20)});
-    s.run(tn::initialize_variables());
+    initialized_session s({.gpus = tn::simulated_gpu(2, std::size_t{64} << 20)});
     const auto seen = said_and_seen(s, 2, a, b, c);
     CHECK(seen.said == seen.seen);
     CHECK(probe::total(seen.said) == 6 * 4 * 4 + 4 + 4); // the constant product is folded, and handed out as it is
@@ -81,8 +61,7 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE("S43: between tasks of a session bytes are counted where they leave and arrive, rounded where they are") {
     for (const bool rounded : {false, true}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<batch, 20>>("x");
         const auto h = tn::on("/job:a/task:0", [&] { return tn::nn::dense<30>(tn::nn::relu)(x); });
         const auto loss = tn::on("/job:b/task:0/gpu:0", [&] { return tn::mean(tn::square(tn::nn::dense<5>()(h))); });
@@ -90,8 +69,7 @@ TEST_CASE("S43: between tasks of a session bytes are counted where they leave an
         const tn::task first({.job = "a"}), second({.gpus = tn::simulated_gpu(1, std::size_t{64} << 20), .job = "b"});
         tn::session_options o;
         if (rounded) o.wire_type = tn::element_type::bfloat16;
-        tn::session s({first, second}, g, o);
-        s.run(tn::initialize_variables());
+        initialized_session s({first, second}, g, o);
         const auto seen = said_and_seen(s, 2, tn::feed(x, tn::array<float, tn::shape<tn::dyn, 20>>(8)), train);
         std::int64_t by_wire = 0;
         for (const auto& e : seen.said)

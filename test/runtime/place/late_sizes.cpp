@@ -1,22 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
 #include <tenon/ops/text/strings.hpp>
-#include <tenon/tenon.hpp>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
 // What an explanation says of bytes of sizes that only a step tells.
 
-namespace tn = tenon;
-using probe::has;
 using tn::bytes_known;
 
 namespace {
@@ -68,9 +59,9 @@ TEST_CASE_FIXTURE(in_graph,
         CHECK(edge_of(e, t).type.extents[0].is_dynamic());
     }
     CHECK(e.crossing_known() == bytes_known::at_most);
-    CHECK(has(e.to_text(), "at most 40 bytes\n"));
-    CHECK(has(e.to_text(), "in each step at most 80 bytes cross\n"));
-    CHECK(has(e.to_dot(), "at most 40 B"));
+    CHECK(contains(e.to_text(), "at most 40 bytes\n"));
+    CHECK(contains(e.to_text(), "in each step at most 80 bytes cross\n"));
+    CHECK(contains(e.to_dot(), "at most 40 B"));
     CHECK(nlohmann::json::parse(e.to_json()).at("crossing_known") == "at most");
     for (const std::int64_t count : {3, 1, 0}) {
         s.run(tn::feed(from.x, five), tn::feed(from.mask, first_of(5, count)), back);
@@ -81,8 +72,8 @@ TEST_CASE_FIXTURE(in_graph,
         }
         CHECK(e.crossing_bytes() == 2 * count * 2 * 4);
     }
-    CHECK(has(e.to_text(), "0 bytes, as in the last step\n"));
-    CHECK(has(e.to_text(), "in each step 0 bytes cross, where sizes are those of the last step\n"));
+    CHECK(contains(e.to_text(), "0 bytes, as in the last step\n"));
+    CHECK(contains(e.to_text(), "in each step 0 bytes cross, where sizes are those of the last step\n"));
     // Other sizes are another request, of which no step was run.
     const tn::array<float, tn::shape<tn::dyn, 2>> seven(7);
     e = s.explain_placement(tn::feed(from.x, seven), tn::feed(from.mask, first_of(7, 3)), back);
@@ -126,8 +117,8 @@ TEST_CASE_FIXTURE(in_graph, "where nothing is known of a size before the step, t
     auto e = s.explain_placement(tn::feed(text, three), there);
     CHECK(edge_of(e, numbers).known == bytes_known::not_yet);
     CHECK(edge_of(e, numbers).bytes == 0);
-    CHECK(has(e.to_text(), "as many bytes as the step tells\n"));
-    CHECK(has(e.to_text(), "in each step 0 bytes cross, and what only the step tells\n"));
+    CHECK(contains(e.to_text(), "as many bytes as the step tells\n"));
+    CHECK(contains(e.to_text(), "in each step 0 bytes cross, and what only the step tells\n"));
     s.run(tn::feed(text, three), there);
     e = s.explain_placement(tn::feed(text, three), there);
     CHECK(edge_of(e, numbers).known == bytes_known::last_step);
@@ -136,8 +127,7 @@ TEST_CASE_FIXTURE(in_graph, "where nothing is known of a size before the step, t
 
 TEST_CASE("between tasks of a process the last step's sizes are known, whichever task tells them") {
     const tn::task ps({.job = "ps"}), worker({.job = "worker"});
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const chosen from;
     const auto rows = tn::on("/job:worker", [&] { return tn::boolean_mask(from.x, from.mask); });
     const auto sum = tn::on("/job:ps", [&] { return tn::sum(rows); });

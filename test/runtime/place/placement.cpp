@@ -1,24 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/trace.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
 // Where nodes run, and what is said of it (SEMANTICS 3 to 8, 12).
 
-namespace tn = tenon;
 using namespace probe;
 using tn::literals::operator""_dev;
 
@@ -104,13 +91,12 @@ TEST_CASE_FIXTURE(in_graph,
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 4: what an earlier run has placed stays there") {
     const auto v = tn::variable("v", 2.0f);
-    tn::session s(with_gpus(2));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_gpus(2));
     // Made later, tied to v, and asking for another device.
     const auto c = tn::colocate_with(v, [&] { return tn::on("/gpu:1", [&] { return tn::identity(v, "c"); }); });
-    const std::string why = words_of<tn::invalid_argument_error>([&] { s.run(c); });
-    CHECK(has(why, "cannot place 'c' and 'v' on one device"));
-    CHECK(has(why, "v is on /job:localhost/replica:0/task:0/device:GPU:0 since an earlier run"));
+    const std::string why = message_of<tn::invalid_argument_error>([&] { s.run(c); });
+    CHECK(contains(why, "cannot place 'c' and 'v' on one device"));
+    CHECK(contains(why, "v is on /job:localhost/replica:0/task:0/device:GPU:0 since an earlier run"));
     CHECK(s.run(v).item() == 2);
 }
 
@@ -128,10 +114,10 @@ TEST_CASE_FIXTURE(in_graph,
     CHECK(of(e, c).group == "a");
     CHECK(s.run(b).item() == 2);
     tn::session fresh(with_gpus(2));
-    const std::string why = words_of<tn::invalid_argument_error>([&] { fresh.run(bad); });
-    CHECK(has(why, "'bad' and 'a'"));
-    CHECK(has(why, "asked for '/device:CPU:0'"));
-    CHECK(has(why, "asked for '/device:GPU:1'"));
+    const std::string why = message_of<tn::invalid_argument_error>([&] { fresh.run(bad); });
+    CHECK(contains(why, "'bad' and 'a'"));
+    CHECK(contains(why, "asked for '/device:CPU:0'"));
+    CHECK(contains(why, "asked for '/device:GPU:1'"));
     CHECK(fresh.run(a).item() == 1);
     auto soft = with_gpus(2);
     soft.allow_soft_placement = true;
@@ -145,13 +131,14 @@ TEST_CASE_FIXTURE(
     const auto word = tn::constant("no");
     const auto text = tn::on("/gpu:0", [&] { return tn::identity(word, "text"); });
     tn::session s(with_gpus(1));
-    const std::string why = words_of<tn::invalid_argument_error>([&] { s.run(v.initializer()); });
-    CHECK(has(why, "Cannot assign a device for operation 'v': Could not satisfy explicit device specification "
-                   "'/device:GPU:0' because no supported kernel for GPU devices is available"));
-    CHECK(has(why, "\n  v (variable), int32[], asked for '/device:GPU:0'"));
-    CHECK(has(why, "\n  v/assign (assign), int32[], asked for"));
-    CHECK(has(why, "\n  variable: device CPU: all element types; device GPU: float, double, half, bfloat16, int64"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(text); }), "operation 'text'"));
+    const std::string why = message_of<tn::invalid_argument_error>([&] { s.run(v.initializer()); });
+    CHECK(contains(why, "Cannot assign a device for operation 'v': Could not satisfy explicit device specification "
+                        "'/device:GPU:0' because no supported kernel for GPU devices is available"));
+    CHECK(contains(why, "\n  v (variable), int32[], asked for '/device:GPU:0'"));
+    CHECK(contains(why, "\n  v/assign (assign), int32[], asked for"));
+    CHECK(
+        contains(why, "\n  variable: device CPU: all element types; device GPU: float, double, half, bfloat16, int64"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(text); }), "operation 'text'"));
     // Nothing was decided by halves: what can be placed still can.
     CHECK(s.run(tn::constant(1.0f) + 1.0f).item() == 2);
 }
@@ -161,21 +148,21 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 6: a device that is not there: the device
     const auto a = tn::on("/gpu:2", [&] { return tn::identity(one, "a"); });
     const auto far = tn::on("/job:ps/task:1", [&] { return tn::identity(one, "far"); });
     tn::session s(with_gpus(2)), plain;
-    const std::string why = words_of<tn::invalid_argument_error>([&] { s.run(a); });
-    CHECK(has(why, "operation 'a'"));
-    CHECK(has(why, "'/device:GPU:2'"));
-    CHECK(has(why, "/job:localhost/replica:0/task:0/device:CPU:0"));
-    CHECK(has(why, "/job:localhost/replica:0/task:0/device:GPU:1"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { plain.run(a); }),
-              "This program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
-              "session_options::gpus = simulated_gpu(count, bytes)"));
+    const std::string why = message_of<tn::invalid_argument_error>([&] { s.run(a); });
+    CHECK(contains(why, "operation 'a'"));
+    CHECK(contains(why, "'/device:GPU:2'"));
+    CHECK(contains(why, "/job:localhost/replica:0/task:0/device:CPU:0"));
+    CHECK(contains(why, "/job:localhost/replica:0/task:0/device:GPU:1"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { plain.run(a); }),
+                   "This program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
+                   "session_options::gpus = simulated_gpu(count, bytes)"));
     // Soft placement is advised only where it would help: it changes no job.
-    CHECK(has(why, "set session_options::allow_soft_placement"));
-    const std::string why_far = words_of<tn::invalid_argument_error>([&] { s.run(far); });
-    CHECK(has(why_far, "'/job:ps/task:1'"));
-    CHECK_FALSE(has(why_far, "allow_soft_placement"));
+    CHECK(contains(why, "set session_options::allow_soft_placement"));
+    const std::string why_far = message_of<tn::invalid_argument_error>([&] { s.run(far); });
+    CHECK(contains(why_far, "'/job:ps/task:1'"));
+    CHECK_FALSE(contains(why_far, "allow_soft_placement"));
     const auto other_cpu = tn::on("/cpu:3", [&] { return tn::identity(one, "other"); });
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(other_cpu); }), "session_options::cpu_devices"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(other_cpu); }), "session_options::cpu_devices"));
 }
 
 TEST_CASE_FIXTURE(in_graph,
@@ -193,16 +180,17 @@ TEST_CASE_FIXTURE(in_graph,
     CHECK(s.run(a).item() == 1);
     std::string all;
     for (const std::string& l : lines) all += l + "\n";
-    CHECK(has(all, "v: (variable): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for "
-                   "/device:GPU:0)"));
+    CHECK(contains(all, "v: (variable): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for "
+                        "/device:GPU:0)"));
     // GPU 0 has a kernel for this one.
-    CHECK(has(all, "a: (identity): /job:localhost/replica:0/task:0/device:GPU:0 (soft placement: it asked for "
-                   "/device:GPU:7)"));
+    CHECK(contains(all, "a: (identity): /job:localhost/replica:0/task:0/device:GPU:0 (soft placement: it asked for "
+                        "/device:GPU:7)"));
     CHECK_THROWS_AS((void)s.run(far), tn::invalid_argument_error);
     // Nor where two that must share a device ask for different tasks.
     const auto p = tn::on("/task:0", [] { return tn::identity(tn::constant(1.0f), "p"); });
     const auto q = tn::colocate_with(p, [&] { return tn::on("/task:1", [&] { return tn::identity(p, "q"); }); });
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(q); }), "cannot place 'q' and 'p' on one device"));
+    CHECK(
+        contains(message_of<tn::invalid_argument_error>([&] { s.run(q); }), "cannot place 'q' and 'p' on one device"));
 }
 
 TEST_CASE_FIXTURE(
@@ -228,8 +216,8 @@ TEST_CASE_FIXTURE(in_graph,
     o.placement_log = [&](const std::string& line) { lines.push_back(line); };
     tn::session s(o);
     REQUIRE(lines.size() == 2);
-    CHECK(has(lines[0], "/cpu:0 -> device: 0, name: CPU, "));
-    CHECK(has(lines[1], "/gpu:0 -> device: 0, name: simulated GPU"));
+    CHECK(contains(lines[0], "/cpu:0 -> device: 0, name: CPU, "));
+    CHECK(contains(lines[1], "/gpu:0 -> device: 0, name: simulated GPU"));
     lines.clear();
     s.run(tn::initialize_variables());
     CHECK(s.run(c).item() == 12);
@@ -299,7 +287,7 @@ TEST_CASE_FIXTURE(
     REQUIRE(lines.size() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
         CHECK(lines[i] == all[i].name() + ": (" + asked[i] + "): " + to_string(cpu0));
-        CHECK(has(text, all[i].name() + " (" + asked[i] + ")"));
+        CHECK(contains(text, all[i].name() + " (" + asked[i] + ")"));
         CHECK(of(e, all[i]).op == asked[i]);
     }
 }
@@ -315,7 +303,7 @@ TEST_CASE("SEMANTICS 12: the logical devices of a session, with type, memory and
     CHECK(devices[2].name == gpu0);
     CHECK(devices[3].name == gpu1);
     CHECK(devices[3].memory == static_cast<std::int64_t>(memory));
-    CHECK(has(devices[3].description, "simulated GPU"));
+    CHECK(contains(devices[3].description, "simulated GPU"));
 }
 
 TEST_CASE_FIXTURE(in_graph,
@@ -329,22 +317,23 @@ TEST_CASE_FIXTURE(in_graph,
     // a crosses once for two readers; the two results cross to the CPU.
     CHECK(e.crossing_bytes() == 3 * 400);
     const std::string text = e.to_text();
-    CHECK(has(text, "a (variable): /job:localhost/replica:0/task:0/device:GPU:0, requested, asked for /device:GPU:0"));
-    CHECK(has(text, "a float[10, 10] crosses from"));
-    CHECK(has(text, "in each step 1200 bytes cross"));
+    CHECK(contains(text,
+                   "a (variable): /job:localhost/replica:0/task:0/device:GPU:0, requested, asked for /device:GPU:0"));
+    CHECK(contains(text, "a float[10, 10] crosses from"));
+    CHECK(contains(text, "in each step 1200 bytes cross"));
     const auto shifted = tn::on("/gpu:1", [&] { return q + tn::constant(1.0f); });
     const std::string of_shifted = s.explain_placement(shifted).to_text();
-    CHECK(has(of_shifted, " crosses from the host to /job:localhost/replica:0/task:0/device:GPU:1"));
-    CHECK(has(of_shifted, "/job:localhost/replica:0/task:0/device:GPU:1 to the host, fetched: 400 bytes\n"));
-    CHECK(has(of_shifted, "in each step 400 bytes cross, and 400 are fetched"));
+    CHECK(contains(of_shifted, " crosses from the host to /job:localhost/replica:0/task:0/device:GPU:1"));
+    CHECK(contains(of_shifted, "/job:localhost/replica:0/task:0/device:GPU:1 to the host, fetched: 400 bytes\n"));
+    CHECK(contains(of_shifted, "in each step 400 bytes cross, and 400 are fetched"));
     const auto json = nlohmann::json::parse(e.to_json());
     CHECK(json.at("crossing_bytes") == 1200);
     CHECK(json.at("nodes").size() == e.nodes.size());
     CHECK(json.at("nodes")[0].at("rule") == "requested");
     const std::string dot = e.to_dot();
-    CHECK(has(dot, "digraph"));
-    CHECK(has(dot, "cluster_/job:localhost/replica:0/task:0/device:GPU:1"));
-    CHECK(has(dot, "400 B"));
+    CHECK(contains(dot, "digraph"));
+    CHECK(contains(dot, "cluster_/job:localhost/replica:0/task:0/device:GPU:1"));
+    CHECK(contains(dot, "400 B"));
     s.run(tn::initialize_variables());
     CHECK(s.report(r).transfers == 3 + 1 - 1); // and what is fetched is on the CPU already
 }
@@ -353,24 +342,27 @@ TEST_CASE("options of devices that make no sense are refused, by name") {
     const auto refused = [](auto change) {
         tn::session_options o;
         change(o);
-        return words_of<tn::invalid_argument_error>([&] { tn::session s(o); });
+        return message_of<tn::invalid_argument_error>([&] { tn::session s(o); });
     };
-    CHECK(has(refused([](auto& o) { o.cpu_devices = 0; }), "session_options::cpu_devices is 0"));
-    CHECK(has(refused([](auto& o) { o.memory_limit = std::size_t{1} << 62; }), "session_options::memory_limit"));
-    CHECK(has(refused([](auto& o) {
-                  o.gpus = tn::simulated_gpu(1, memory);
-                  o.gpu_memory.limit = memory + 1;
-              }),
-              "limit"));
-    CHECK(has(refused([](auto& o) {
-                  o.gpus = tn::simulated_gpu(1, memory);
-                  o.gpu_memory.fraction = 1.5;
-              }),
-              "fraction"));
-    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(0, memory); }), "a count of 0"));
-    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, 0); }), "a memory of 0 bytes"));
-    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, std::size_t{1} << 62); }),
-              "this machine has"));
-    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, memory, -1); }), "bandwidth"));
-    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, memory, 0, -1); }), "latency"));
+    CHECK(contains(refused([](auto& o) { o.cpu_devices = 0; }), "session_options::cpu_devices is 0"));
+    CHECK(contains(refused([](auto& o) { o.memory_limit = std::size_t{1} << 62; }), "session_options::memory_limit"));
+    CHECK(contains(refused([](auto& o) {
+                       o.gpus = tn::simulated_gpu(1, memory);
+                       o.gpu_memory.limit = memory + 1;
+                   }),
+                   "limit"));
+    CHECK(contains(refused([](auto& o) {
+                       o.gpus = tn::simulated_gpu(1, memory);
+                       o.gpu_memory.fraction = 1.5;
+                   }),
+                   "fraction"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(0, memory); }), "a count of 0"));
+    CHECK(
+        contains(message_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, 0); }), "a memory of 0 bytes"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, std::size_t{1} << 62); }),
+                   "this machine has"));
+    CHECK(
+        contains(message_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, memory, -1); }), "bandwidth"));
+    CHECK(
+        contains(message_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, memory, 0, -1); }), "latency"));
 }

@@ -1,30 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <functional>
-#include <map>
-#include <memory>
-#include <random>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "runtime/place/explained.hpp"
 
 // Networks that costs split over devices as a person would (SEMANTICS 43). Nothing here is timed: which nodes there are is measured,
 // what they take is said.
 
-namespace tn = tenon;
 using probe::of;
 
 namespace {
@@ -75,8 +56,7 @@ network towers(int depth, int width) {
 
 // Every node of a step on a GPU takes 2 us, products 20; on the CPU twenty times that. Links: 10 us, and 10 GB/s.
 std::shared_ptr<tn::cost_measurements> costs_of(const network& n) {
-    tn::session s({.gpus = tn::simulated_gpu(1, std::size_t{256} << 20)});
-    s.run(tn::initialize_variables());
+    initialized_session s({.gpus = tn::simulated_gpu(1, std::size_t{256} << 20)});
     tn::cost_measurements seen;
     s.set_measurements(&seen);
     s.run_untyped(n.fed(), {}, {n.train});
@@ -102,8 +82,7 @@ std::shared_ptr<tn::cost_measurements> costs_of(const network& n) {
 }
 // Bytes that the step takes of one GPU, with the variables.
 std::size_t need_of(const network& n) {
-    tn::session s({.gpus = tn::simulated_gpu(1, std::size_t{256} << 20)});
-    s.run(tn::initialize_variables());
+    initialized_session s({.gpus = tn::simulated_gpu(1, std::size_t{256} << 20)});
     for (const tn::device_report& d : s.report_untyped(n.fed(), {}, {n.train}).devices)
         if (d.device == "/device:GPU:0") return d.peak_bytes + d.variable_bytes;
     return 0;
@@ -133,8 +112,7 @@ TEST_CASE("S43: costs cut a network that is too large for one device once, where
         widths[4] = narrow;
         widths[0] = 32;
         CAPTURE(trial);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const network n = chain(widths);
         tn::session s = on_two_gpus(n, 0.7);
         const auto e = s.explain_placement_untyped(n.fed(), {}, {n.train});
@@ -154,8 +132,7 @@ TEST_CASE("S43: costs cut a network that is too large for one device once, where
 }
 
 TEST_CASE("S43: where the narrowest place leaves one side too large, costs cut at the next one that does not") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     // By far the most of it lies behind layer 2, of which nothing would be left for the first device.
     const network n = chain({256, 256, 8, 256, 256, 64, 256, 256, 256});
     tn::session s = on_two_gpus(n, 0.65);
@@ -170,8 +147,7 @@ TEST_CASE("S43: where the narrowest place leaves one side too large, costs cut a
 
 TEST_CASE("S43: costs put towers that do not need each other on a device each, whether or not they fit on one") {
     for (const double share : {0.7, 4.0}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const network n = towers(4, 192);
         tn::session s = on_two_gpus(n, share);
         const auto e = s.explain_placement_untyped(n.fed(), {}, {n.train});

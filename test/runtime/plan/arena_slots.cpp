@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <vector>
-
 #include <tenon/runtime/plan/arena_slots.hpp>
+
+#include "tests.hpp"
 
 // Places of an arena against a search that looks at each of them.
 

@@ -1,14 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <tenon/ops/elementwise/fused_group.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/grouping.hpp>
 
+#include "tests.hpp"
 #include "runtime/plan/handmade.hpp"
 
 // Which small passes become one item.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 using handmade::maker;
 using tn::opcode;

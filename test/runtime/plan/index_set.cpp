@@ -1,9 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <set>
-
 #include <tenon/runtime/plan/index_set.hpp>
+
+#include "tests.hpp"
 
 using tenon::runtime::detail::index_set;
 

@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <vector>
-
 #include <tenon/runtime/plan/item_order.hpp>
+
+#include "tests.hpp"
 
 // What comes after an item, against a search of all pairs.
 

@@ -1,18 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <vector>
-
-#include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/plan/layout.hpp>
 #include <tenon/runtime/plan/order.hpp>
 
+#include "tests.hpp"
 #include "runtime/plan/handmade.hpp"
 
 // Where values lie.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 using handmade::maker;
 using tn::opcode;

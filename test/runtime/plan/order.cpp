@@ -1,17 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/order.hpp>
 
+#include "tests.hpp"
 #include "runtime/plan/handmade.hpp"
 
 // The order of items, above all of those that read and update variables.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 using handmade::maker;
 using tn::opcode;

@@ -1,19 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // What the planner folds, fuses and shares, and how much memory a step takes, as session::report tells it.
 
-namespace tn = tenon;
 using namespace probe;
 
 namespace {
@@ -141,8 +130,7 @@ TEST_CASE_FIXTURE(in_graph, "the memory of a chain is that of its two largest ne
     const auto w = tn::variable<float, tn::shape<64, 64>>("w", tn::constant_value(0.01));
     tn::tensor<float, tn::shape<batch, 64>> t = x;
     for (int i = 0; i < 20; ++i) t = matmul(t, w);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     tn::array<float, tn::shape<batch, 64>> v(32);
     const auto r = s.report(tn::feed(x, v), sum(t));
     check_memory(r);
@@ -178,8 +166,7 @@ TEST_CASE_FIXTURE(in_graph,
     const tn::operation train = tn::group(w1.assign_sub(d1 * 0.1f), b1.assign_sub(e1 * 0.1f), w2.assign_sub(d2 * 0.1f),
                                           b2.assign_sub(e2 * 0.1f), w3.assign_sub(d3 * 0.1f));
     for (const std::int64_t n : {1, 8, 100, 500}) {
-        tn::session s(in_order);
-        s.run(tn::initialize_variables());
+        initialized_session s(in_order);
         const tn::array<float, tn::shape<batch, 196>> v(n);
         const tn::array<float, tn::shape<batch, 10>> t(n);
         const auto r = s.report(tn::feed(x, v), tn::feed(y, t), train, loss);
@@ -227,21 +214,20 @@ TEST_CASE_FIXTURE(
     const auto x = tn::placeholder<float, tn::shape<batch, 1000>>("x");
     const auto h = tn::identity(x * 2.0f, "huge");
     const auto y = matmul(h, tn::variable<float, tn::shape<1000, 4>>("w", tn::zeros()));
-    tn::session s(tn::session_options{.memory_limit = 1 << 20});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.memory_limit = 1 << 20});
     const tn::array<float, tn::shape<batch, 1000>> small(10), large(1000);
     CHECK(s.run(tn::feed(x, small), y).size() == 40);
-    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), y); });
-    CHECK(has(text, "this step needs "));
-    CHECK(has(text, "1048576 may be used; the largest tensors:"));
-    CHECK(has(text, "4000000 bytes: mul float[1000, 1000]"));
-    CHECK(has(text, "feed smaller batches, fetch less, or raise session_options::memory_limit"));
+    const std::string text = message_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), y); });
+    CHECK(contains(text, "this step needs "));
+    CHECK(contains(text, "1048576 may be used; the largest tensors:"));
+    CHECK(contains(text, "4000000 bytes: mul float[1000, 1000]"));
+    CHECK(contains(text, "feed smaller batches, fetch less, or raise session_options::memory_limit"));
     // What is computed and fetched is counted and named, and so is a variable.
-    const std::string fetched = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), h); });
-    CHECK(has(fetched, "4000000 bytes: huge float[1000, 1000], fetched"));
+    const std::string fetched = message_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), h); });
+    CHECK(contains(fetched, "4000000 bytes: huge float[1000, 1000], fetched"));
     const auto v = tn::variable<float, tn::shape<600, 600>>("big", tn::zeros());
-    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(v); }),
-              "variable \"big\", float[600, 600]: 1440000 bytes are too many: of the 1048576"));
+    CHECK(contains(message_of<tn::resource_exhausted_error>([&] { s.run(v); }),
+                   "variable \"big\", float[600, 600]: 1440000 bytes are too many: of the 1048576"));
     CHECK_THROWS_AS(s.report(tn::feed(x, large), y), tn::resource_exhausted_error);
     CHECK(s.run(tn::feed(x, small), y).size() == 40);
 }
@@ -253,22 +239,22 @@ TEST_CASE_FIXTURE(
     const auto w = tn::variable<float, tn::shape<100, 1000>>("w", tn::zeros()); // 400000 bytes
     const auto y = tn::identity(matmul(x, w), "y");
     const auto total = sum(y);
-    tn::session s(tn::session_options{.memory_limit = 500'000});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.memory_limit = 500'000});
     const auto feed = [](std::int64_t rows) { return tn::array<float, tn::shape<batch, 100>>(rows); };
     const auto report = s.report(tn::feed(x, feed(10)), total);
     CHECK(report.variable_bytes == 400'000);
     CHECK(report.peak_bytes < 100'000);
     CHECK(s.run(tn::feed(x, feed(20)), total).item() == 0);
-    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, feed(30)), total); });
-    CHECK(has(text, " bytes on /device:CPU:0 beside the 400000 of variables, of which 500000 may be used"));
-    CHECK(has(text, "400000 bytes: w float[100, 1000], variable"));
-    CHECK(has(text, "float[30, 1000]"));
+    const std::string text = message_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, feed(30)), total); });
+    CHECK(contains(text, " bytes on /device:CPU:0 beside the 400000 of variables, of which 500000 may be used"));
+    CHECK(contains(text, "400000 bytes: w float[100, 1000], variable"));
+    CHECK(contains(text, "float[30, 1000]"));
     const auto more = tn::variable<float, tn::shape<1000, 100>>("more", tn::zeros());
-    const std::string refused = words_of<tn::resource_exhausted_error>([&] { s.run(more.initializer()); });
-    CHECK(has(refused, "variable \"more\", float[1000, 100]: 400000 bytes are too many: of the 500000 that may be used "
-                       "(session_options::memory_limit), variables hold 400000 and steps 0"));
-    CHECK(has(refused, "400000 bytes: w float[100, 1000], variable"));
+    const std::string refused = message_of<tn::resource_exhausted_error>([&] { s.run(more.initializer()); });
+    CHECK(contains(refused,
+                   "variable \"more\", float[1000, 100]: 400000 bytes are too many: of the 500000 that may be used "
+                   "(session_options::memory_limit), variables hold 400000 and steps 0"));
+    CHECK(contains(refused, "400000 bytes: w float[100, 1000], variable"));
     CHECK(s.statistics().variable_bytes == 400'000);
     CHECK(s.run(tn::feed(x, feed(20)), total).item() == 0);
 }
@@ -296,11 +282,11 @@ TEST_CASE_FIXTURE(
     const auto step = other.callable(tn::feeds(x), tn::fetches(total));
     const tn::array<float, tn::shape<batch>> held(7000);
     step(held);
-    const std::string text = words_of<tn::resource_exhausted_error>(
+    const std::string text = message_of<tn::resource_exhausted_error>(
         [&] { other.run(tn::feed(x, tn::array<float, tn::shape<batch>>(8000)), total); });
-    CHECK(has(text, "no memory for this step: /device:CPU:0: "));
-    CHECK(has(text, "that may be used (session_options::memory_limit), variables hold 0 and steps "));
-    CHECK(has(text, "float[8000]"));
+    CHECK(contains(text, "no memory for this step: /device:CPU:0: "));
+    CHECK(contains(text, "that may be used (session_options::memory_limit), variables hold 0 and steps "));
+    CHECK(contains(text, "float[8000]"));
     CHECK(std::get<0>(step(held)).item() == 0);
 }
 
@@ -316,10 +302,11 @@ TEST_CASE_FIXTURE(
     const tn::array<float, tn::shape<tn::dyn, 1>> c(n);
     const tn::array<float, tn::shape<1, tn::dyn>> r(n);
     const std::string text =
-        words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), outer); });
-    CHECK(has(text, "no memory for what is fetched of outer, float[2000000, 2000000]"));
-    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), total); }),
-              "float[2000000, 2000000]"));
+        message_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), outer); });
+    CHECK(contains(text, "no memory for what is fetched of outer, float[2000000, 2000000]"));
+    CHECK(
+        contains(message_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), total); }),
+                 "float[2000000, 2000000]"));
     const tn::array<float, tn::shape<tn::dyn, 1>> c2(2);
     CHECK(s.run(tn::feed(column, c2), tn::feed(row, tn::array<float>{{1, 2}}), total).item() == 0);
 }
@@ -335,7 +322,7 @@ TEST_CASE_FIXTURE(in_graph, "sizes that overflow in a step are an error, not a s
     const std::int64_t n = 100000; // n^4 = 10^20 elements
     const tn::array<std::int8_t> va(tn::extents{n, 1, 1, 1}), vb(tn::extents{n, 1, 1}), vc(tn::extents{n, 1}),
         vd(tn::extents{n});
-    const std::string text = words_of<tn::resource_exhausted_error>(
+    const std::string text = message_of<tn::resource_exhausted_error>(
         [&] { s.run(tn::feed(a, va), tn::feed(b, vb), tn::feed(c, vc), tn::feed(d, vd), all); });
     CHECK(text.find("more than 2^62 bytes") != std::string::npos);
 }

@@ -1,20 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
 #include <tenon/ops/image/image_resize.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/counted_memory.hpp"
 
-namespace tn = tenon;
 namespace u = tenon::untyped;
 
 // What kernels hold from when they are prepared counts, and is held against the limit before it is made.
@@ -36,8 +24,7 @@ TEST_CASE("a table that is larger than the limit is refused before it is made, b
     constexpr std::size_t limit = std::size_t{64} << 20;
     tn::session_options o;
     o.memory_limit = limit;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::any_tensor x = u::placeholder(tn::element_type::uint8, {1, 2, 1, 1}, "x");
     const tn::any_tensor y = u::resize(x, tn::interpolation::nearest, std::int64_t{1} << 31, 1);
     tn::session s(g, o);
@@ -60,8 +47,7 @@ TEST_CASE("a table that is larger than the limit is refused before it is made, b
 TEST_CASE("lists of matrices of an uneven batch count as well") {
     tn::session_options o;
     o.memory_limit = std::size_t{4} << 20;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::any_tensor a = u::placeholder(tn::element_type::float32, {2000, 1, 1, 1}, "a");
     const tn::any_tensor b = u::placeholder(tn::element_type::float32, {1, 2000, 1, 1}, "b");
     const tn::any_tensor c = u::sum(u::matmul(a, b));

@@ -1,25 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/expr/fused.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/shape/selection.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "runtime/counted_memory.hpp"
 
 // Large graphs: what they take grows as they do, in memory and in work. Counted, never timed.
-
-namespace tn = tenon;
 
 namespace {
 using scalar = tn::tensor<float, tn::shape<>>;
@@ -44,13 +26,11 @@ template <class F> taken taken_by(const F& work) {
 // Scalar variables in one loss, under Adam: built, initialised and trained by one step.
 taken variables_under_adam(int count) {
     return taken_by([&](const auto& look) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         scalar loss = tn::constant(0.0f);
         for (int i = 0; i < count; ++i) loss = loss + tn::square(tn::variable("v" + std::to_string(i), 1.0f));
         const auto train = tn::adam(0.1).minimize(loss);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         s.run(train);
         look();
     });
@@ -59,8 +39,7 @@ taken variables_under_adam(int count) {
 // h = tanh(h) again and again, and its gradient, planned.
 taken chain(int length) {
     return taken_by([&](const auto& look) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto w = tn::variable<float, tn::shape<8>>("w", tn::ones());
         list h = w;
         for (int i = 0; i < length; ++i) h = tanh(h);
@@ -75,8 +54,7 @@ taken chain(int length) {
 // Few variables, each read and updated by many nodes of one step.
 taken readers_and_updates(int count) {
     return taken_by([&](const auto& look) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         std::vector<tn::variable_tensor<float, tn::shape<4, 4>>> v;
         for (int i = 0; i < 8; ++i)
             v.push_back(tn::variable<float, tn::shape<4, 4>>("v" + std::to_string(i), tn::ones()));
@@ -96,8 +74,7 @@ struct planned_and_run {
     taken planned, run;
 };
 planned_and_run selections(int count) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     using some = tn::tensor<float, tn::shape<tn::dyn>>;
     some h = tn::constant({1.0f, -2.0f, 3.0f});
     for (int i = 0; i < count; ++i) h = tn::boolean_mask<tn::dyn>(h, h > -1.0f) * 1.01f;
@@ -117,8 +94,7 @@ planned_and_run selections(int count) {
 // Variables in parts, each of which is gathered from, in one loss: every part of a sum comes after more that waits.
 taken tables_in_parts(int count) {
     return taken_by([&](const auto& look) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         scalar loss = tn::constant(0.0f);
         for (int i = 0; i < count; ++i) {
             const auto table = tn::variable<float, tn::shape<16, 4>>("table" + std::to_string(i), tn::ones(),
@@ -126,8 +102,7 @@ taken tables_in_parts(int count) {
             loss = loss + tn::mean(tn::square(gather(table, tn::constant({1, 9, 12}))));
         }
         const auto train = tn::gradient_descent(0.1).minimize(loss);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         s.run(train);
         look();
     });
@@ -136,8 +111,7 @@ taken tables_in_parts(int count) {
 // One variable, updated again and again by what waits for what it held before; all that it became is fetched.
 taken selections_added(int count) {
     return taken_by([&](const auto& look) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto v = tn::variable<float, tn::shape<4>>("v", tn::ones());
         std::vector<tn::any_tensor> became;
         for (int i = 0; i < count; ++i)
@@ -203,8 +177,7 @@ TEST_CASE("a graph, its session and its plans give back all that they took") {
 TEST_CASE("nodes with equal tapes share one, and the last of them gives it back") {
     const std::size_t before = tn::detail::shared_tapes();
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         scalar loss = tn::constant(0.0f);
         for (int i = 0; i < 3; ++i) loss = loss + tn::square(tn::variable("v" + std::to_string(i), 1.0f));
         (void)tn::adam(0.1).minimize(loss);

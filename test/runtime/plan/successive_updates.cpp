@@ -1,20 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/tape_writer.hpp>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 20: several updates of one variable in one step. None is lost, and what an update returns is the value after it.
 
-namespace tn = tenon;
 using tn::literals::operator""_dev;
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: each assign_add changes what the one before left") {
@@ -200,8 +190,7 @@ TEST_CASE("a graph that was written and read applies its updates alike; texts fr
     }
     const tn::graph read = tn::graph_from_json(tn::to_json(g));
     const tn::graph_scope in(read);
-    tn::session s(read);
-    s.run(tn::initialize_variables());
+    initialized_session s(read);
     s.run_untyped({}, {}, {tn::operation(read.find("v/assign_add")), tn::operation(read.find("v/assign_add_1"))});
     CHECK(*s.run_untyped({}, {read.tensor("v")})[0].data<float>() == 4);
 

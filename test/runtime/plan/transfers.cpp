@@ -1,14 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
 
+#include "tests.hpp"
 #include "runtime/plan/handmade.hpp"
 
 // What crosses to another device's memory.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 using handmade::maker;
 using tn::opcode;

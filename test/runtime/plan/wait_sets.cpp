@@ -1,13 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <iterator>
-#include <map>
-#include <random>
-#include <set>
-#include <vector>
 
 #include <tenon/runtime/plan/wait_sets.hpp>
+
+#include "tests.hpp"
 
 // Sets of items that wait, against std::set.
 

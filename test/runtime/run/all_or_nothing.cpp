@@ -1,21 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
 #include <chrono>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // SEMANTICS 17: the updates of a step are applied all or not at all, and who is told that it was late or stopped finds every variable as
 // it was.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -139,8 +127,7 @@ TEST_CASE_FIXTURE(
     const tn::fifo_queue<float> empty(1), other(1);
     const auto update = v.assign_add(1.0f);
     const auto by_other = w.assign_add(other.dequeue());
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(other.enqueue(2.0f));
     CHECK_THROWS_AS((void)s.run_for(0.02, empty.dequeue(), update, by_other), tn::deadline_exceeded_error);
     CHECK(s.run(v).item() == 0);
@@ -157,8 +144,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: what waits after an update and is late says wh
     const auto v = tn::variable("weights", 0.0f);
     const tn::fifo_queue<float> full(1);
     const auto put = full.enqueue(v.assign_add(1.0f));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(put);
     for (const bool started : {false, true}) {
         const auto step = s.callable(tn::feeds(), tn::fetches(put));
@@ -185,8 +171,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: what does not come after an update runs before
     const auto taken = v.assign_add(q.dequeue());
     const auto scattered = table.scatter_add(tn::constant({1, 3}), 1.0f);
     const auto slow = number::unchecked(tn::add<computing_op>({0.05}, {tn::constant(std::int64_t{1})}));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     for (const std::int64_t n : {1, 2, 3}) s.run(q.enqueue(n));
     const auto step = s.callable(tn::feeds(), tn::fetches(taken, slow));
     CHECK_THROWS_AS((void)step.run_for(0.01), tn::deadline_exceeded_error);
@@ -209,8 +194,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: a step that is late, or fails, says which queu
     const tn::fifo_queue<float> out(10, {.name = "out"}), never(1), old(1, {.name = "old"});
     const auto put = out.enqueue(5.0f), closed = old.close();
     const auto added = v.assign_add(never.dequeue());
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     for (const bool closes : {false, true}) {
         const std::string text = message_of<tn::deadline_exceeded_error>([&] {
             if (closes) (void)s.run_for(0.02, closed, added);
@@ -230,8 +214,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: a queue that the step itself fills after an up
     const auto v = tn::variable("v", 0.0f);
     const tn::fifo_queue<float> q(1, {.shared_name = "own"}), same(1, {.shared_name = "own"});
     const auto put = q.enqueue(v.assign_add(1.0f));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [x] = s.callable(tn::feeds(), tn::fetches(same.dequeue(), put)).run_for(5);
     CHECK(x.item() == 1);
 }
@@ -240,8 +223,7 @@ TEST_CASE("an update that cannot be made leaves those before it undone") {
     using ids = tn::array<std::int32_t, tn::shape<2>>;
     for (const tn::session_options& o : kinds_of_session()) {
         if (o.gpus) continue; // where each says for itself, later
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto a = tn::variable<float, tn::shape<4>>("a", tn::zeros()),
                    b = tn::variable<float, tn::shape<4>>("b", tn::zeros());
         const auto none = tn::variable<float, tn::shape<4>>("none", tn::zeros());
@@ -299,8 +281,7 @@ TEST_CASE("S15, S17: what an update waits for comes before what is written in it
         for (const char* of_value : {"/cpu:0", "/gpu:0"}) {
             CAPTURE(of_variable);
             CAPTURE(of_value);
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto v =
                 tn::on(std::string(of_variable), [] { return tn::variable("v", tn::full<tn::shape<64>>(1.0f)); });
             const auto value = tn::on(std::string(of_value), [&] { return (v * 0.0f).materialize(); });
@@ -309,8 +290,7 @@ TEST_CASE("S15, S17: what an update waits for comes before what is written in it
                 const tn::control_dependencies after{holds};
                 return v.assign(value);
             }();
-            tn::session s(g, {.gpus = tn::simulated_gpu(2, 1 << 24), .allow_soft_placement = true});
-            s.run(tn::initialize_variables());
+            initialized_session s(g, {.gpus = tn::simulated_gpu(2, 1 << 24), .allow_soft_placement = true});
             CHECK_THROWS_AS((void)s.run(update), tn::invalid_argument_error);
             CHECK(s.run(v)(1) == 1.0f);
         }
@@ -322,8 +302,7 @@ TEST_CASE("S17: a step over two tasks that is late while it updates ends when it
         for (const bool other_waits : {false, true}) {
             CAPTURE(other_updates);
             CAPTURE(other_waits);
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto on = [](bool other, const auto& make) {
                 const tn::device_scope scope(other ? "/job:there" : "/job:here");
                 return make();
@@ -338,8 +317,7 @@ TEST_CASE("S17: a step over two tasks that is late while it updates ends when it
             });
             const auto waits = on(other_waits, [&] { return full.enqueue(updated); });
             const auto beside = on(!other_waits, [&] { return free.enqueue(std::int64_t{7}); });
-            tn::session s(std::vector<tn::task>{here, there}, g);
-            s.run(tn::initialize_variables());
+            initialized_session s(std::vector<tn::task>{here, there}, g);
             s.run(on(other_waits, [&] { return full.enqueue(std::int64_t{0}); }));
             for (const bool started : {false, true}) {
                 const auto step = s.callable(tn::feeds(), tn::fetches(waits, beside));

@@ -1,18 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cstdlib>
-
 #include <malloc.h>
 
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "replaced_new.hpp"
 #include "runtime/counted_memory.hpp"
 
@@ -49,8 +37,6 @@ std::int64_t counted_memory::held_bytes() { return held.load(std::memory_order_r
 std::int64_t counted_memory::taken_bytes() { return all_bytes.load(std::memory_order_relaxed); }
 std::int64_t counted_memory::taken_blocks() { return all_taken.load(std::memory_order_relaxed); }
 
-namespace tn = tenon;
-
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
@@ -80,8 +66,7 @@ TEST_CASE_FIXTURE(in_graph, "a training step in steady state takes no memory fro
     const auto loss = mean(square(tanh(x * w + b)));
     const auto [dw, db] = gradients(loss, w, b);
     const tn::operation train = tn::group(w.assign_sub(dw * 0.1f), b.assign_sub(db * 0.1f));
-    tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
     tn::array<float, tn::shape<batch, 32>> v(8);
     v.fill(1);
     const auto step = s.callable(tn::feeds(x), tn::fetches(train));
@@ -105,8 +90,8 @@ TEST_CASE_FIXTURE(in_graph, "nodes side by side take no memory in steady state e
     const auto branch = [&](float k) { return sum(tanh(exp(sin(tanh(x * k) * w)))); };
     const auto loss = branch(1) + branch(2) + branch(3);
     const tn::operation train = tn::group(w.assign_sub(tn::zeros_like(w) + loss * 1e-9f));
-    tn::session s(tn::session_options{.intra_op_threads = 2, .inter_op_threads = 2, .use_per_session_threads = true});
-    s.run(tn::initialize_variables());
+    initialized_session s(
+        tn::session_options{.intra_op_threads = 2, .inter_op_threads = 2, .use_per_session_threads = true});
     tn::array<float, tn::shape<batch, 256>> v(512);
     v.fill(1);
     const auto step = s.callable(tn::feeds(x), tn::fetches(train));
@@ -118,8 +103,7 @@ TEST_CASE_FIXTURE(in_graph, "nodes side by side take no memory in steady state e
 
 TEST_CASE("products take no memory for tensors in steady state") {
     // oneDNN makes small lists of arguments for each call; nothing of a tensor's size.
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 320>>("x");
     const auto w1 = tn::variable<float, tn::shape<320, 160>>("w1", tn::constant_value(0.01));
     const auto b1 = tn::variable<float, tn::shape<160>>("b1", tn::zeros());
@@ -127,8 +111,7 @@ TEST_CASE("products take no memory for tensors in steady state") {
     const auto loss = mean(square(matmul(relu(matmul(x, w1) + b1), w2)));
     const auto [d1, e1, d2] = gradients(loss, w1, b1, w2);
     const tn::operation train = tn::group(w1.assign_sub(d1 * 0.1f), b1.assign_sub(e1 * 0.1f), w2.assign_sub(d2 * 0.1f));
-    tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
     tn::array<float, tn::shape<batch, 320>> v(64);
     v.fill(1);
     const auto step = s.callable(tn::feeds(x), tn::fetches(train));
@@ -144,8 +127,7 @@ TEST_CASE_FIXTURE(in_graph, "sizes that were planned before are not planned agai
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
     const tn::operation add = v.assign_add(sum(x)).operation();
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto step = s.callable(tn::feeds(x), tn::fetches(add));
     const tn::array<float> a{1, 2, 3}, b{1, 2};
     step(a);

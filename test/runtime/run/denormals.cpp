@@ -1,16 +1,7 @@
 // session_options::flush_denormals.
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <tenon/concurrency/denormals.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 
@@ -18,8 +9,7 @@ constexpr float denormal = 1e-40F;
 
 // How many of the results of a step are 0, whose kernels double n denormal numbers on a device, in two branches.
 std::int64_t flushed(const tn::session_options& o, std::int64_t n, const std::string& device = "/cpu:0") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto where = tn::on(device);
     auto a = x + x;
@@ -55,8 +45,7 @@ TEST_CASE("flush_denormals: denormal numbers are 0 in the session's kernels, on 
 
 TEST_CASE(
     "flush_denormals: what is folded is what a step would compute, and a thread that flushes by itself goes on to") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    own_graph g;
     auto c = tn::constant(denormal);
     auto y = c + c;
     for (const bool flush : {false, true})

@@ -1,19 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <fstream>
-#include <random>
-#include <string>
-#include <vector>
 
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // SEMANTICS 17: what a step took from queues and did not use is put back where it is late, stopped, or fails. Over several tasks: net/server/given_back.cpp.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -105,8 +96,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: what went through ops whose values decide thei
     const auto positive = tn::sum(tn::boolean_mask<tn::dyn>(x, x > number{0}));
     const auto [distinct, which] = tn::unique(x);
     const auto rows = tn::sum(tn::gather(table, x));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     put(s, q, {3, 5, 3});
     const auto late = s.callable(tn::feeds(), tn::fetches(positive, distinct, which, rows, never.dequeue()));
     CHECK_THROWS_AS((void)late.run_for(0.02), tn::deadline_exceeded_error);
@@ -124,8 +114,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: what another stage of the step fails over is g
     const auto fits = tn::placeholder<bool>("fits");
     const auto added = v.assign_add(q.dequeue());
     const auto asserted = tn::assert_true(fits, "it does not fit");
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     put(s, q, {1, 2});
     CHECK_THROWS_AS((void)s.run(tn::feed(fits, false), added, asserted), tn::invalid_argument_error);
     CHECK(s.run(v).item() == 0);
@@ -194,8 +183,7 @@ TEST_CASE_FIXTURE(
 TEST_CASE("S17: what several steps took and gave back in any order is in its order again") {
     const temporary_folder folder;
     std::ofstream(folder / "lines") << "0\n1\n2\n3\n4\n5\n";
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::fifo_queue<number> never(1), queue(10);
     const tn::fifo_queue<std::string> names(2);
     const auto it = tn::make_initializable_iterator(tn::data::range(6));
@@ -233,8 +221,7 @@ TEST_CASE("S17: what does not fit the step that took it is given back too") {
     const auto of_size = [](std::int64_t size) {
         return tn::array<float, vector>(tn::any_array::zeros(tn::element_type::float32, tn::extents{size}));
     };
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::fifo_queue<tn::component<float, vector>> a(10), b(10);
     const tn::fifo_queue<number> never(1);
     const auto it = tn::make_one_shot_iterator(tn::data::range(6).map_host([&](number i) {

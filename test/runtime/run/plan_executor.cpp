@@ -1,21 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
 // Steps over streams: what the host does beside them, what holds a thread (the caller of run alone), and how they end.
 
-namespace tn = tenon;
 using probe::deed;
 using probe::gated;
 using probe::gates;
@@ -54,8 +42,7 @@ struct met {
 TEST_CASE("steps whose copies take days hold no thread: others go on, and each is stopped at once") {
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         slow_copy copy;
         const auto x = tn::placeholder<float, scalar>("x");
         const auto host = tn::on("/cpu:0", [&] { return exp(x) * 0.0f + x; });
@@ -85,8 +72,7 @@ TEST_CASE(
     "a stage over streams of a step that waits holds no thread either, and is stopped in the middle of its copy") {
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<rows>>("x");
         const auto passed = gated("go", x);
         const auto there = tn::on("/gpu:0", [&] { return sum(passed * 2.0f); });
@@ -112,8 +98,7 @@ TEST_CASE("started steps over streams end by themselves, on any number of thread
         for (const double latency : {0.0, 20e-6}) {
             CAPTURE(threads);
             CAPTURE(latency);
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto x = tn::placeholder<float, scalar>("x");
             const auto count = tn::on("/gpu:1", [] { return tn::variable("count", 0.0f); });
             const auto a = tn::on("/gpu:0", [&] { return x + 1.0f; });
@@ -124,8 +109,7 @@ TEST_CASE("started steps over streams end by themselves, on any number of thread
             const auto late = tn::on("/gpu:0", [&] { return passed + 1.0f; });
             gates::get().leave_open("open");
             {
-                tn::session s(g, on_gpus(threads, 0, latency, 2));
-                s.run(tn::initialize_variables());
+                initialized_session s(g, on_gpus(threads, 0, latency, 2));
                 const auto step = s.callable(tn::feeds(x), tn::fetches(c, more.operation()));
                 const auto staged = s.callable(tn::feeds(x), tn::fetches(late));
                 std::vector<decltype(step.start(1.0f))> all;
@@ -213,8 +197,7 @@ TEST_CASE_FIXTURE(in_graph, "the host does what it can while a node of its own w
 TEST_CASE(
     "what fails on a stream or on the host fails a started step, by name; updates that come after are not applied") {
     for (const int threads : {1, 3}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, scalar>("x");
         const auto v = tn::on("/gpu:0", [] { return tn::variable("v", 1.0f); });
         const auto there = tn::on("/gpu:0", [&] { return tn::identity(x + 1.0f, "there"); });
@@ -225,8 +208,7 @@ TEST_CASE(
         const auto passed = gated("fail", there);
         const auto late = tn::on("/gpu:0", [&] { return watched(passed, "late", deed::fail); });
         gates::get().leave_open("fail");
-        tn::session s(g, on_gpus(threads));
-        s.run(tn::initialize_variables());
+        initialized_session s(g, on_gpus(threads));
         const auto fails = [&](const auto& fetched, const std::string& where) {
             const auto step = s.callable(tn::feeds(x), tn::fetches(fetched));
             for (int i = 0; i < 5; ++i) {
@@ -289,8 +271,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 19: closing a session, or its end, stops 
 TEST_CASE("a step that waits for a variable which another step's copy keeps locked holds no thread") {
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         slow_copy copy;
         const auto x = tn::placeholder<float, scalar>("x");
         const auto v = tn::on("/cpu:0", [] { return tn::variable("v", 1.0f); });
@@ -300,8 +281,7 @@ TEST_CASE("a step that waits for a variable which another step's copy keeps lock
         const auto waited = v.assign_add(gated("go", x));
         const auto other = tn::on("/cpu:0", [&] { return exp(x) * 0.0f + x; });
         gates::get().leave_open("go");
-        tn::session s(g, on_gpus(threads, days));
-        s.run(tn::initialize_variables());
+        initialized_session s(g, on_gpus(threads, days));
         const auto locks = s.callable(tn::feeds(copy.fed), tn::fetches(by_copy));
         const auto host = s.callable(tn::feeds(x), tn::fetches(by_host));
         const auto staged = s.callable(tn::feeds(x), tn::fetches(waited));
@@ -332,16 +312,14 @@ TEST_CASE("a step that waits for a variable which another step's copy keeps lock
 
 TEST_CASE("SEMANTICS 20: many started steps with slow copies update the same variables, and none is lost") {
     for (const int threads : {1, 2, 4}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, scalar>("x");
         const auto a = tn::on("/gpu:0", [] { return tn::variable("a", 0.0f); });
         const auto b = tn::on("/cpu:0", [] { return tn::variable("b", 0.0f); });
         const auto add_a = a.assign_add(tn::on("/gpu:0", [&] { return x * 1.0f; }));
         const auto add_b = b.assign_add(tn::on("/gpu:0", [&] { return tn::identity(x * 1.0f, "x1"); }));
         const auto on_host = b.assign_add(x);
-        tn::session s(g, on_gpus(threads, 0, 50e-6));
-        s.run(tn::initialize_variables());
+        initialized_session s(g, on_gpus(threads, 0, 50e-6));
         const auto both = s.callable(tn::feeds(x), tn::fetches(add_a, add_b));
         const auto host = s.callable(tn::feeds(x), tn::fetches(on_host));
         std::vector<decltype(both.start(1.0f))> all;

@@ -1,19 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <string>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
 // Kernels of GPUs that find their inputs wrong when the host has long gone on: they tell it, and the step fails as if they had thrown.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -80,8 +67,7 @@ const tn::array<float, three> good{1, 2, 3}, bad{1, -2, -3};
 TEST_CASE("what a GPU refuses fails the step with its node's name, and the next step is another") {
     for (const char* device : {"/cpu:0", "/gpu:0"}) {
         INFO(device);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, three>("x");
         const auto y = tn::on(device, [&] { return refusing(x, "picky") * 2.0f; });
         tn::session s(g, with_gpus(1));
@@ -96,8 +82,7 @@ TEST_CASE("what a GPU refuses fails the step with its node's name, and the next 
 }
 
 TEST_CASE("of several that refuse, the first is to blame") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, three>("x");
     const auto y = tn::on("/gpu:0", [&] { return refusing(refusing(x, "first") - 1.0f, "second"); });
     tn::session s(g, with_gpus(1));
@@ -112,8 +97,7 @@ TEST_CASE("of several that refuse, the first is to blame") {
 
 TEST_CASE("SEMANTICS 20: no variable, on whatever device, takes a value that was computed of what a GPU refused") {
     for (const char* of : {"/cpu:0", "/gpu:0", "/gpu:1"}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, three>("x");
         const auto y = tn::on("/gpu:0", [&] { return refusing(x, "picky") * 2.0f; });
         const auto there = tn::on(of);
@@ -124,8 +108,7 @@ TEST_CASE("SEMANTICS 20: no variable, on whatever device, takes a value that was
         const auto once = twice.assign(y);
         const auto again = twice.assign_add(y * 10.0f); // to what the one before left
         const auto some = rows.scatter_add(tn::constant({2, 1, 2}), y);
-        tn::session s(g, with_gpus(2));
-        s.run(tn::initialize_variables());
+        initialized_session s(g, with_gpus(2));
         for (int i = 1; i < 4; ++i) {
             INFO(of, ", step ", i);
             CHECK(message_of([&] {

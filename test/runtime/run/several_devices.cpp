@@ -1,36 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <map>
-#include <numeric>
-#include <set>
-#include <random>
-#include <thread>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/trace.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // One step on several devices: what crosses, in which order, in how much memory, and what happens when it fails.
 
-namespace tn = tenon;
 using namespace probe;
 
 namespace {
@@ -68,8 +42,7 @@ std::vector<span> spans_of(const tn::trace& t) {
 
 // A model over the devices of a list, layer by layer; returns the loss after each of some steps.
 std::vector<float> train_on(const std::vector<tn::device_name>& devices, const tn::session_options& o, int steps) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 12>>("x");
     tn::tensor<float, tn::shape<batch, 12>> h = x;
     for (std::size_t layer = 0; layer < 4; ++layer) {
@@ -80,8 +53,7 @@ std::vector<float> train_on(const std::vector<tn::device_name>& devices, const t
     }
     const auto loss = tn::on(devices.back(), [&] { return mean(square(h - 0.5f)); });
     const auto train = tn::gradient_descent(0.5f).minimize(loss);
-    tn::session s(o);
-    s.run(tn::initialize_variables());
+    initialized_session s(o);
     tn::array<float, tn::shape<batch, 12>> data(7);
     std::mt19937 random(5);
     std::uniform_real_distribution<float> values(-1, 1);
@@ -143,8 +115,7 @@ TEST_CASE_FIXTURE(in_graph, "what is fetched and read on the host crosses once, 
     const auto a = tn::on("/gpu:0", [&] { return exp(v) * 0.0f + v; });
     const auto flat = tn::on("/gpu:0", [&] { return reshape<tn::shape<6>>(a); });
     const auto more = tn::on("/cpu:0", [&] { return a + 1.0f; });
-    tn::session s(with_gpus(1));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_gpus(1));
     CHECK(s.report(a, a, more, flat).transfers == 1);
     CHECK(s.report(flat).transfers == 1);
     CHECK(s.report(v, v).transfers == 1);
@@ -163,8 +134,7 @@ TEST_CASE_FIXTURE(in_graph, "fed, fetched and constant tensors of every type cro
     const auto here = tn::on("/cpu:0", [&] { return tn::print(text, "shown"); });
     const auto v = tn::on("/cpu:1", [] { return tn::variable("v", tn::constant(41)); });
     const auto w = tn::on("/cpu:0", [&] { return tn::tensor<std::int32_t, tn::shape<>>(v + 1); });
-    tn::session s(with_cpus(2));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_cpus(2));
     CHECK(s.run(here).item() == "over there");
     CHECK(s.run(w).item() == 42);
     CHECK(s.run(v).item() == 41);
@@ -175,15 +145,14 @@ TEST_CASE_FIXTURE(in_graph, "a variable lives where it was placed, and outlives 
     const auto more = v.assign_add(1.0f);
     auto o = with_gpus(2);
     o.kept_plans = 1;
-    tn::session s(o);
-    s.run(tn::initialize_variables());
+    initialized_session s(o);
     for (int i = 0; i < 5; ++i) {
         s.run(more.operation());
         CHECK(s.run(sum(v)).item() == 1000.0f * static_cast<float>(i + 1)); // another plan each time
     }
     CHECK(s.memory_info("/gpu:1").in_use >= 4000);
     CHECK(s.memory_info("/gpu:0").limit == memory);
-    CHECK(has(words_of<tn::not_found_error>([&] { (void)s.memory_info("/gpu:2"); }), "has no device"));
+    CHECK(contains(message_of<tn::not_found_error>([&] { (void)s.memory_info("/gpu:2"); }), "has no device"));
 }
 
 TEST_CASE_FIXTURE(
@@ -194,8 +163,7 @@ TEST_CASE_FIXTURE(
         const tn::control_dependencies after(update);
         return tn::on("/gpu:1", [&] { return tn::identity(v * 2.0f, "read"); });
     }();
-    tn::session s(with_gpus(2));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_gpus(2));
     CHECK(s.run(read).item() == 10);
     // In one step, who is made to run after the update crosses with the new value, all others with the old, even where
     // data has them run later.
@@ -213,8 +181,7 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE("SEMANTICS 21: random numbers are the same on every device") {
     const auto numbers = [](const tn::device_name& d, const tn::session_options& o) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         tn::graph::current().set_seed(7);
         const auto r = tn::on(d, [] { return tn::random_uniform<float, tn::shape<1000>>(0, 1, 3); });
         tn::session s(o);
@@ -270,8 +237,7 @@ TEST_CASE_FIXTURE(in_graph, "two devices work at the same time, each in its own 
 
 TEST_CASE("a small step over two devices wakes no other thread") {
     const auto threads_of = [](const tn::device_name& first, const tn::device_name& second, const auto& o) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto a = tn::on(first, [] { return watched(tn::constant(1.0f), "a"); });
         const auto b = tn::on(second, [&] { return watched(a, "b"); });
         const auto c = tn::on(first, [&] { return watched(b, "c"); });
@@ -297,11 +263,11 @@ TEST_CASE_FIXTURE(in_graph,
     tn::session s(with_gpus(2));
     s.run(v.initializer());
     for (int i = 0; i < 3; ++i) {
-        CHECK(
-            has(words_of<tn::out_of_range_error>([&] { (void)s.run(after); }), "bad (test_watched) on /device:GPU:1"));
-        CHECK(has(words_of<tn::resource_exhausted_error>([&] { (void)s.run(short_of); }),
-                  "short (test_watched) on /device:GPU:1"));
-        CHECK(has(words_of<tn::failed_precondition_error>([&] { (void)s.run(raw); }), "variable \"raw\""));
+        CHECK(contains(message_of<tn::out_of_range_error>([&] { (void)s.run(after); }),
+                       "bad (test_watched) on /device:GPU:1"));
+        CHECK(contains(message_of<tn::resource_exhausted_error>([&] { (void)s.run(short_of); }),
+                       "short (test_watched) on /device:GPU:1"));
+        CHECK(contains(message_of<tn::failed_precondition_error>([&] { (void)s.run(raw); }), "variable \"raw\""));
         CHECK(s.run(v).item() == 1);
     }
 }
@@ -313,8 +279,8 @@ TEST_CASE_FIXTURE(in_graph,
     tn::session s(with_gpus(1, memory, 0, 30e-3));
     tn::array<float, tn::shape<8>> v;
     v.fill(0);
-    CHECK(has(words_of<tn::deadline_exceeded_error>([&] { (void)s.run_for(5e-3, tn::feed(x, v), y); }),
-              "it was waiting for the transfer of x, float[8], from /device:CPU:0 to /device:GPU:0 [node "));
+    CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { (void)s.run_for(5e-3, tn::feed(x, v), y); }),
+                   "it was waiting for the transfer of x, float[8], from /device:CPU:0 to /device:GPU:0 [node "));
     CHECK(s.run(tn::feed(x, v), y)[0] == 1);
 }
 
@@ -331,10 +297,12 @@ TEST_CASE_FIXTURE(
     large.fill(1);
     using late = tn::deadline_exceeded_error;
     for (int i = 0; i < 3; ++i) {
-        const std::string words = words_of<late>([&] { (void)s.run_for(0.01, tn::feed(x, large), add); });
-        CHECK(has(words, "did not end within its run's time limit of 0.01 s; it was waiting for the transfer of x, "
-                         "float[1048576], from /device:CPU:0 to /device:GPU:0 [node "));
-        CHECK(has(words_of<late>([&] { (void)s.run_for(0.5, wide); }), "from /device:GPU:0 to /device:CPU:0 [node "));
+        const std::string words = message_of<late>([&] { (void)s.run_for(0.01, tn::feed(x, large), add); });
+        CHECK(contains(words,
+                       "did not end within its run's time limit of 0.01 s; it was waiting for the transfer of x, "
+                       "float[1048576], from /device:CPU:0 to /device:GPU:0 [node "));
+        CHECK(contains(message_of<late>([&] { (void)s.run_for(0.5, wide); }),
+                       "from /device:GPU:0 to /device:CPU:0 [node "));
         CHECK(s.run(v).item() == static_cast<float>(1 + 2 * i)); // not updated
         CHECK(s.run(tn::feed(x, small), add).item() == static_cast<float>(3 + 2 * i));
     }
@@ -394,8 +362,8 @@ TEST_CASE_FIXTURE(in_graph, "check_numerics finds the first node that is not fin
     o.check_numerics = true;
     tn::session s(o);
     CHECK(s.run(tn::feed(x, 1.0f), e).item() == 2);
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)s.run(tn::feed(x, -1.0f), e); }),
-              l.node()->name + " (log) on /device:GPU:0"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)s.run(tn::feed(x, -1.0f), e); }),
+                   l.node()->name + " (log) on /device:GPU:0"));
 }
 
 TEST_CASE_FIXTURE(
@@ -404,20 +372,19 @@ TEST_CASE_FIXTURE(
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<256, 256>>("w", tn::zeros()); });
     const auto h = tn::on("/gpu:0", [&] { return tn::identity(matmul(x, w), "h"); });
     const auto y = tn::on("/gpu:0", [&] { return sum(tanh(matmul(h, w))); });
-    tn::session s(with_gpus(1, 1 << 20));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_gpus(1, 1 << 20));
     tn::array<float, tn::shape<batch, 256>> fits(100), large(2000);
     fits.fill(0);
     large.fill(0);
     CHECK(s.run(tn::feed(x, fits), y).item() == 0);
-    const std::string why = words_of<tn::resource_exhausted_error>([&] { (void)s.run(tn::feed(x, large), y); });
-    CHECK(has(why, "bytes on /device:GPU:0 beside the 262144 of variables, of which 1048576 may be used"));
-    CHECK(has(why, "float[2000, 256]"));
-    CHECK(has(why, "w float[256, 256], variable"));
+    const std::string why = message_of<tn::resource_exhausted_error>([&] { (void)s.run(tn::feed(x, large), y); });
+    CHECK(contains(why, "bytes on /device:GPU:0 beside the 262144 of variables, of which 1048576 may be used"));
+    CHECK(contains(why, "float[2000, 256]"));
+    CHECK(contains(why, "w float[256, 256], variable"));
     CHECK(s.run(tn::feed(x, fits), y).item() == 0);
     // A variable that does not fit is refused too, and takes nothing.
     const auto huge = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<1000, 1000>>("huge", tn::zeros()); });
-    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(huge.initializer()); }), "variable \"huge\""));
+    CHECK(contains(message_of<tn::resource_exhausted_error>([&] { s.run(huge.initializer()); }), "variable \"huge\""));
     CHECK(s.run(tn::feed(x, fits), y).item() == 0);
     const auto r = s.report(tn::feed(x, fits), y);
     CHECK(r.devices[1].variable_bytes == 262144);
@@ -442,8 +409,7 @@ TEST_CASE_FIXTURE(in_graph, "plans that nobody holds give their memory of a devi
     const auto x = tn::placeholder<float, tn::shape<batch, 64>>("x");
     const auto w = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<64, 64>>("w", tn::zeros()); });
     const auto y = tn::on("/gpu:0", [&] { return sum(exp(matmul(x, w))); });
-    tn::session s(with_gpus(1, 1 << 20));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_gpus(1, 1 << 20));
     for (const std::int64_t rows : {1000, 1100, 1200, 1300}) { // each takes more than a third of it
         tn::array<float, tn::shape<batch, 64>> v(rows);
         v.fill(1);
@@ -458,8 +424,7 @@ TEST_CASE_FIXTURE(in_graph, "several threads run steps over the same devices at 
     const auto a = tn::on("/gpu:0", [&] { return matmul(x, x); });
     const auto b = tn::on("/gpu:1", [&] { return matmul(a, x); });
     const auto c = tn::on("/gpu:0", [&] { return sum(b + a); });
-    tn::session s(with_gpus(2, memory, 1e9, 5e-6));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_gpus(2, memory, 1e9, 5e-6));
     tn::array<float, tn::shape<16, 16>> v;
     v.fill(0.25f);
     const float expected = s.run(tn::feed(x, v), c).item();

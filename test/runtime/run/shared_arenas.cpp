@@ -1,22 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/reduce/scan.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
 // Segments of a step that follow each other use the same memory.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -45,8 +29,7 @@ float expected(float x, int segments) {
 TEST_CASE("the memory of a step of many stages is that of one, whichever step had it before") {
     std::size_t few = 0;
     for (const int segments : {2, 12}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<width>>("x");
         const tn::fifo_queue<float> ones(100000);
         const auto fill = ones.enqueue_many(tn::ones<float, tn::shape<50000>>());
@@ -78,8 +61,7 @@ TEST_CASE("the memory of a step of many stages is that of one, whichever step ha
 }
 
 TEST_CASE("stages that may run at the same time have memory for as many") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<width>>("x");
     const tn::fifo_queue<float> left(1000), right(1000);
     const auto fill_left = left.enqueue_many(tn::ones<float, tn::shape<100>>());

@@ -1,20 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <functional>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
 // Steps that are stopped at each of their nodes: nothing of them stays behind.
 
-namespace tn = tenon;
 namespace u = tenon::untyped;
 using probe::gates;
 
@@ -121,8 +110,7 @@ TEST_CASE("a step is stopped at each node of random graphs: no wait, lock or hal
     gates::get().leave_open("stops", false);
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         CAPTURE(seed);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::any_tensor x = u::placeholder(tn::element_type::float32, {}, "x");
         const tn::any_tensor count = u::placeholder(tn::element_type::float32, {}, "count");
         const random_graph r = make(seed, x, count);
@@ -183,16 +171,14 @@ TEST_CASE("a step is stopped at each node of random graphs: no wait, lock or hal
 }
 
 TEST_CASE("out of memory in a later stage fails the step, and leaves the session and its variables usable") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto n = tn::placeholder<float, tn::shape<>>("n");
     auto v = tn::variable("v", 1.0f);
     auto xs = probe::repeated<tn::shape<tn::dyn>>("memory", n);
     auto table = matmul(expand_dims<1>(xs), expand_dims<0>(xs)); // n times n numbers
     auto total = sum(exp(matmul(table, table)));
     auto first = v.assign_add(1.0f);
-    tn::session sess(g, {.memory_limit = std::size_t{4} << 20});
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g, {.memory_limit = std::size_t{4} << 20});
     gates::get().leave_open("memory");
     (void)sess.run(tn::feed(n, 10.0f), first, total);
     CHECK_THROWS_AS((void)sess.run(tn::feed(n, 3000.0f), first, total), tn::resource_exhausted_error);

@@ -1,33 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cmath>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/optimize/schedules.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/counted_memory.hpp"
 #include "runtime/every_session.hpp"
 #include "runtime/support.hpp"
 
 // SEMANTICS 20, 25: steps of several threads that read and update the same variables.
 
-namespace tn = tenon;
 using namespace probe;
 
 namespace {
@@ -60,8 +37,7 @@ TEST_CASE_FIXTURE(
     const auto stays = watched(v * 1.0f, "stays", deed::stay);
     const auto seen = (stays + w) * v;
     const auto train = v.assign_add(seen); // of the value from before the step, to the current one
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     beside(s, train, [&] {
         CHECK(s.run_for(1000, v.assign_add(10.0f))(0) == 11);
         CHECK(s.run_for(1000, w.assign(w * 7.0f))(0) == 7);
@@ -77,8 +53,7 @@ TEST_CASE_FIXTURE(in_graph,
     const auto doubled = v * 2.0f;
     const auto stays = watched(v * 1.0f, "stays", deed::stay);
     const auto update = v.assign_add(stays * 0.0f + 1.0f);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     present() = 0;
     leave() = false;
     float before = 0, twice = 0, after = 0;
@@ -168,8 +143,7 @@ TEST_CASE_FIXTURE(
     const tn::operation update = tn::group(table.scatter_add(ids, ones), mirror.scatter_sub(ids, ones));
     const auto left = tn::gather<0>(table, ids), right = tn::gather<0>(mirror, ids);
     const auto sums = tn::max(tn::abs(left + right)) + tn::max(tn::max<1>(left) - tn::min<1>(left));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const std::size_t bytes = s.statistics().variable_bytes;
     std::atomic<int> wrong{0};
     in_threads(threads, [&](int t) {
@@ -209,8 +183,7 @@ TEST_CASE_FIXTURE(
     const auto w = tn::variable<double, tn::shape<50>>("w", tn::zeros());
     const auto train = tn::momentum(1.0, 0.5).minimize(tn::sum(w));
     const auto slots = g.collection(tn::global_variables);
-    tn::session s(tn::session_options{.intra_op_threads = 1});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.intra_op_threads = 1});
     constexpr int threads = 3, steps = 200;
     std::atomic<int> wrong{0};
     in_threads(threads, [&](int) {
@@ -244,8 +217,7 @@ TEST_CASE_FIXTURE(
         broken = b.assign_add(watched(a * 0.0f, "fails", deed::fail));
     }
     const auto spread_a = tn::max(a) - tn::min(a), spread_b = tn::max(b) - tn::min(b);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     std::atomic<int> wrong{0}, done{0}, failed{0};
     in_threads(4, [&](int t) {
         for (int n = 0; n < 60; ++n) {
@@ -283,8 +255,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: texts are seen whole, too") {
     const auto v = tn::variable("v", tn::constant({std::string("begin"), std::string("begin")}));
     const auto x = tn::placeholder<std::string, tn::shape<2>>("x");
     const auto update = v.assign(x);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     std::atomic<int> wrong{0};
     in_threads(4, [&](int t) {
         for (int n = 0; n < 200; ++n) {
@@ -304,16 +275,14 @@ TEST_CASE(
     for (const tn::session_options& o : {tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true},
                                          tn::session_options{.intra_op_threads = 2, .use_per_session_threads = true},
                                          tn::session_options{.gpus = tn::simulated_gpu(1, 16 << 20)}}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<32, 64>>("x");
         const auto w1 = tn::variable<float, tn::shape<64, 64>>("w1", tn::glorot_uniform(1));
         const auto w2 = tn::variable<float, tn::shape<64, 64>>("w2", tn::glorot_uniform(2));
         const auto loss = tn::mean(tn::abs(tn::matmul(tanh(tn::matmul(x, w1)), w2)));
         const auto train = tn::gradient_descent(0.01).minimize(loss);
         const auto steps_done = tn::global_step();
-        tn::session s(o);
-        s.run(tn::initialize_variables());
+        initialized_session s(o);
         tn::array<float, tn::shape<32, 64>> data;
         for (float& v : data) v = 0.5f;
         const float begin = s.run(tn::feed(x, data), loss).item();
@@ -333,8 +302,7 @@ TEST_CASE_FIXTURE(
     const auto stays = watched(tn::sum(v), "stays", deed::stay);
     const auto x = tn::placeholder<float, tn::shape<400, 400>>("x");
     constexpr std::size_t of_kernels = 4096; // what products hold besides
-    tn::session s(tn::session_options{.memory_limit = 3 * bytes + of_kernels});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.memory_limit = 3 * bytes + of_kernels});
     beside(s, stays, [&] { s.run(v.assign_add(1.0f)); });
     CHECK(s.statistics().variable_bytes == 2 * bytes);
     CHECK(s.run(tn::sum(v)).item() == 2 * 400 * 400);
@@ -348,8 +316,7 @@ TEST_CASE_FIXTURE(
     "SEMANTICS 20: what reads and updates variables takes no memory from the system when nobody is beside it") {
     const auto v = tn::variable<float, tn::shape<100, 100>>("v", tn::ones());
     const auto train = v.assign_sub(tn::sum(v) * v * 1e-9f);
-    tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
-    s.run(tn::initialize_variables());
+    initialized_session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
     const auto step = s.callable(tn::feeds(), tn::fetches(train.operation()));
     step();
     const std::int64_t before = counted_memory::taken_blocks();

@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
 #include <future>
-#include <thread>
 
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
-namespace tn = tenon;
 using probe::gated;
 using probe::gates;
 using probe::repeated;
@@ -164,8 +156,7 @@ TEST_CASE_FIXTURE(in_graph,
     auto waited = gated("a", x + 0.0f);
     auto late = waited + v;                  // reads v after that, and finds what was before
     auto late_update = v.assign_add(waited); // comes second, to what the first left
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     gates::get().leave_open("a");
     auto [a, l] = sess.run(tn::feed(x, 100.0f), added, late);
     CHECK(a() == 11.0f);
@@ -183,8 +174,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a variable that is fetched is found a
     auto x = tn::placeholder<float, scalar>("x");
     auto update = v.assign_add(gated("a", x + 0.0f));
     auto other = exp(x); // is computed beside it
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     gates::get().leave_open("a");
     for (int i = 0; i < 20; ++i) {
         auto [u, o, before] = sess.run(tn::feed(x, 2.0f), update, other, v);
@@ -203,8 +193,7 @@ TEST_CASE_FIXTURE(in_graph,
         const tn::control_dependencies after(waited);
         return v.assign_add(18.0f);
     }();
-    tn::session sess(g, {.gpus = tn::simulated_gpu(1, std::size_t{1} << 20)});
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g, {.gpus = tn::simulated_gpu(1, std::size_t{1} << 20)});
     gates::get().leave_open("a");
     CHECK(sess.run(tn::feed(x, 2.0f), first.operation(), update)() == 32.0f);
     CHECK(sess.run(v)() == 32.0f);
@@ -217,8 +206,7 @@ TEST_CASE_FIXTURE(in_graph,
     auto x = tn::placeholder<float, scalar>("x");
     auto plain = v.assign_add(100.0f);
     auto update = v.assign_add(gated("a", x + 0.0f));
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     auto result = later([&] { return sess.run(tn::feed(x, 5.0f), update)(); });
     gates::get().wait_for("a");
     CHECK(sess.run(plain)() == 101.0f);
@@ -247,8 +235,7 @@ TEST_CASE_FIXTURE(
         const tn::control_dependencies after(taken);
         return v.assign_add(10.0f);
     }();
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     auto result = later([&] {
         const auto [u, m] = sess.run(tn::feed(x, 5.0f), update, more);
         return std::pair(u(), m());
@@ -358,8 +345,7 @@ TEST_CASE_FIXTURE(
     auto v = tn::variable("v", 5.0f);
     auto total = sum(repeated<tn::shape<tn::dyn>>("reset", n) * v);
     tn::task shared;
-    tn::session sess(shared, g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(shared, g);
     auto result = later([&] { return sess.run(tn::feed(n, 3.0f), total)(); });
     gates::get().wait_for("reset");
     shared.reset();

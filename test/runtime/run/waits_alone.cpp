@@ -1,16 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <future>
-#include <string>
-#include <thread>
 
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "runtime/gates.hpp"
 
 // Steps of nothing but ops that wait: where these are done as they begin, nobody else knows of the step (run/README.md).
 
-namespace tn = tenon;
 using probe::gated;
 using probe::gates;
 
@@ -64,8 +58,7 @@ tn::tensor<float, scalar> elsewhere(const tn::tensor<float, scalar>& x, bool ove
 
 // Three ops one after another, of which any may wait.
 struct three {
-    tn::graph g;
-    tn::graph_scope in{g};
+    own_graph g;
     tn::tensor<float, scalar> x = tn::placeholder<float, scalar>("x");
     tn::tensor<float, scalar> a = gated("a", x), b = gated("b", a), c = gated("c", b);
     tn::session s{g};
@@ -140,8 +133,7 @@ TEST_CASE("waits alone: what waits after others were done at once is stopped whe
 }
 
 TEST_CASE("waits alone: another thread may complete one while it is begun, or just after that") {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     const auto x = tn::placeholder<float, scalar>("x");
     tn::session s(g);
     const auto during = elsewhere(x, true), after = elsewhere(x, false);

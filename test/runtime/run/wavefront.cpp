@@ -1,18 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // Recurrent networks with a layer on each device (SEMANTICS 43).
 
-namespace tn = tenon;
 using probe::deed;
 
 namespace {
@@ -21,8 +11,7 @@ using value = tn::tensor<float, tn::shape<4>>;
 
 // Of two layers, times 0 and 1: the first layer's second cell and the second layer's first one each wait until both run.
 std::vector<float> met(const std::vector<tn::device_name>& devices, auto&& session_of) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const value x = tn::placeholder<float, tn::shape<4>>("x");
     const auto cell = [&](std::size_t layer, const value& below, const value& before, const std::string& name,
                           deed what) {

@@ -1,16 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // SEMANTICS 16: any tensor can be fed.
 
-namespace tn = tenon;
 using namespace probe;
 
 namespace {
@@ -82,7 +74,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: an intermediate that would be fused a
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a needed placeholder that is not fed is an error naming it") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("images");
     tn::session s;
-    CHECK(words_of<bad>([&] { s.run(exp(x)); }) ==
+    CHECK(message_of<bad>([&] { s.run(exp(x)); }) ==
           "placeholder images of type float[batch, 3] must be fed in this step");
 }
 
@@ -102,22 +94,22 @@ TEST_CASE_FIXTURE(
     const tn::any_tensor any = x;
     const auto y = x + 1.0f;
     tn::session s;
-    const std::string sizes = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{{1, 2}}), y); });
-    CHECK(has(sizes, "feed of x: it is float[batch, 3], the value is float[1, 2]"));
-    const std::string rank = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2, 3}), y); });
-    CHECK(has(rank, "feed of x: it is float[batch, 3], the value is float[3]"));
-    const std::string type = words_of<bad>([&] {
+    const std::string sizes = message_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{{1, 2}}), y); });
+    CHECK(contains(sizes, "feed of x: it is float[batch, 3], the value is float[1, 2]"));
+    const std::string rank = message_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2, 3}), y); });
+    CHECK(contains(rank, "feed of x: it is float[batch, 3], the value is float[3]"));
+    const std::string type = message_of<bad>([&] {
         s.run(tn::feed(any, tn::any_array(tn::array<double>{{1, 2, 3}})), y);
     });
-    CHECK(has(type, "feed of x: it is float[batch, 3], the value is double[1, 3]"));
+    CHECK(contains(type, "feed of x: it is float[batch, 3], the value is double[1, 3]"));
     // The callable says the same, also when it has a plan already.
     const auto step = s.callable(tn::feeds(x), tn::fetches(y));
     step(tn::array<float>{{1, 2, 3}});
-    CHECK(has(words_of<bad>([&] {
-                  step(tn::array<float>{{1, 2}});
-              }),
-              "feed of x: it is float[batch, 3], the value is float[1, 2]"));
-    CHECK(has(words_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
+    CHECK(contains(message_of<bad>([&] {
+                       step(tn::array<float>{{1, 2}});
+                   }),
+                   "feed of x: it is float[batch, 3], the value is float[1, 2]"));
+    CHECK(contains(message_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a row of a const array can be fed") {
@@ -133,13 +125,13 @@ TEST_CASE_FIXTURE(in_graph, "a row of a const array can be fed") {
 TEST_CASE_FIXTURE(in_graph, "an array that was moved from, or never had a value, cannot be fed") {
     const tn::any_tensor x = tn::placeholder<float>("x");
     tn::session s;
-    CHECK(has(words_of<bad>([&] { s.run(tn::feed(x, tn::any_array()), x); }), "feed of x: it is float[]"));
+    CHECK(contains(message_of<bad>([&] { s.run(tn::feed(x, tn::any_array()), x); }), "feed of x: it is float[]"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a tensor that is fed twice is an error naming it") {
     const auto x = tn::placeholder<float>("x");
     tn::session s;
-    CHECK(has(words_of<bad>([&] { s.run(tn::feed(x, 1.0f), tn::feed(x, 2.0f), x); }), "x is fed twice"));
+    CHECK(contains(message_of<bad>([&] { s.run(tn::feed(x, 1.0f), tn::feed(x, 2.0f), x); }), "x is fed twice"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a named size has one value in a step; a conflict names both tensors") {
@@ -147,7 +139,7 @@ TEST_CASE_FIXTURE(in_graph, "a named size has one value in a step; a conflict na
     const auto y = tn::placeholder<float, tn::shape<batch>>("labels");
     const auto both = sum(x) + sum(y);
     tn::session s;
-    CHECK(words_of<bad>([&] {
+    CHECK(message_of<bad>([&] {
               s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2, 3}), both);
           }) == "size batch is 2 in images and 3 in labels; in one step a named size has one value");
     CHECK(s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2}), both).item() == 13);
@@ -156,9 +148,9 @@ TEST_CASE_FIXTURE(in_graph, "a named size has one value in a step; a conflict na
 TEST_CASE_FIXTURE(in_graph, "a named size is checked within one tensor too") {
     const auto square = tn::placeholder<float, tn::shape<batch, batch>>("square");
     tn::session s;
-    const std::string text = words_of<bad>([&] { s.run(tn::feed(square, tn::array<float>{{1, 2}}), square); });
-    CHECK(has(text, "square"));
-    CHECK(has(text, "batch"));
+    const std::string text = message_of<bad>([&] { s.run(tn::feed(square, tn::array<float>{{1, 2}}), square); });
+    CHECK(contains(text, "square"));
+    CHECK(contains(text, "batch"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "what flows into a tensor whose sizes were declared is checked against them, always") {
@@ -166,11 +158,11 @@ TEST_CASE_FIXTURE(in_graph, "what flows into a tensor whose sizes were declared 
     const auto z = x + y;
     tn::session s;
     CHECK(s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1}), z)(1) == 3); // broadcast
-    const std::string text = words_of<bad>([&] {
+    const std::string text = message_of<bad>([&] {
         s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1, 2, 3}), z);
     });
-    CHECK(has(text, "sizes do not broadcast: [2] x [3]"));
-    CHECK(has(text, "in this step's sizes"));
+    CHECK(contains(text, "sizes do not broadcast: [2] x [3]"));
+    CHECK(contains(text, "in this step's sizes"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "sizes of 0 are sizes") {

@@ -1,22 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <utility>
-
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // What was moved from says so: no function of it crashes, and it can end or be assigned to.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -103,8 +87,7 @@ TEST_CASE("measurements and a mirrored strategy that were moved from") {
     m = std::move(n);
     CHECK(m.kernels() == 0);
 
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     tn::mirrored_strategy s({"/cpu:0", "/cpu:1"});
     tn::mirrored_strategy t(std::move(s));

@@ -1,16 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <thread>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
-namespace tn = tenon;
 using probe::gated;
 using probe::gates;
 
@@ -21,8 +12,7 @@ using scalar = tn::shape<>;
 TEST_CASE("a step that was started runs by itself; its results are waited for") {
     for (const int threads : {1, 3}) {
         CAPTURE(threads);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         auto x = tn::placeholder<float, scalar>("x");
         auto plain = x * 2.0f;
         auto waited = gated("a", plain + 0.0f) + 1.0f;
@@ -81,8 +71,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a started step keeps its time limit w
 TEST_CASE("SEMANTICS 19: started steps end with their session, which may have threads of its own") {
     for (const bool own : {false, true}) {
         CAPTURE(own);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         auto x = tn::placeholder<float, scalar>("x");
         std::vector<tn::pending_step<tn::tensor<float, scalar>>> all;
         {
@@ -100,8 +89,7 @@ TEST_CASE("SEMANTICS 19: started steps end with their session, which may have th
 TEST_CASE_FIXTURE(in_graph, "a started step goes on where nobody keeps it") {
     auto x = tn::placeholder<float, scalar>("x");
     auto v = tn::variable("v", 0.0f);
-    tn::session sess(g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(g);
     {
         auto update = sess.callable(tn::feeds(x), tn::fetches(v.assign(gated("a", x + 0.0f)).operation()));
         (void)update.start(5.0f);
@@ -113,8 +101,7 @@ TEST_CASE_FIXTURE(in_graph, "a started step goes on where nobody keeps it") {
 
 TEST_CASE("steps are started while their session is closed: each ends, with a result or an error") {
     for (int round = 0; round < 200; ++round) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         auto x = tn::placeholder<float, scalar>("x");
         tn::session sess(g, {.intra_op_threads = 3});
         auto step = sess.callable(tn::feeds(x), tn::fetches(gated("closed", x + 0.0f)));
@@ -133,8 +120,7 @@ TEST_CASE("steps are started while their session is closed: each ends, with a re
 TEST_CASE("S17: a started step ends at its limit, whoever waits for it, or nobody") {
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::fifo_queue<std::int64_t> q(3), other(3);
         const auto put = q.enqueue(std::int64_t{5});
         tn::session sess(g, {.intra_op_threads = threads, .use_per_session_threads = true});
@@ -178,8 +164,7 @@ TEST_CASE_FIXTURE(in_graph, "S17: a started step that waits for a variable ends 
 
 TEST_CASE("a session may end while steps that were started have limits") {
     for (int i = 0; i < 50; ++i) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::fifo_queue<std::int64_t> q(3);
         tn::session sess(g, {.intra_op_threads = 2, .use_per_session_threads = true});
         const auto take = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));

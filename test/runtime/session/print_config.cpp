@@ -1,11 +1,8 @@
-#include <tenon/runtime/session/print_config.hpp>
-
-#include <doctest/doctest.h>
-
 #include <sstream>
-#include <string>
 
 #include <tenon/simd/isa.hpp>
+
+#include "tests.hpp"
 
 namespace {
 

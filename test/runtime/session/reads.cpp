@@ -1,22 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 15, 16 and 20: which value of a variable a read gives, whatever a session does to the graph.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,22 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // What a message says of a number that is small is the number, not 0.000000. (test/layout looks for std::to_string of any other.)
-
-namespace tn = tenon;
 
 namespace {
 template <class F> std::string refusal(F f) { return message_of<tn::invalid_argument_error>(f); }
 } // namespace
 
 TEST_CASE("messages tell small numbers by their digits") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::constant({1.0f, 2.0f});
     tn::session s(g);
     CHECK(contains(refusal([&] { (void)s.run_for(-1e-7, x); }), "the time limit is -1e-07"));

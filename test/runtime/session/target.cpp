@@ -1,8 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("session: an empty target is this process") {
     const auto three = tn::constant(1.0f) + tn::constant(2.0f);

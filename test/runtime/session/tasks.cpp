@@ -1,19 +1,13 @@
-#include <doctest/doctest.h>
-
 #include <future>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <tenon/input.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
 // Sessions on several tasks of one process.
 
-namespace tn = tenon;
 using probe::gates;
 
 namespace {
@@ -38,8 +32,7 @@ std::string device_of(tn::session& s, const tn::any_tensor& t) {
 
 TEST_CASE("TOUR 9: values cross between tasks, each once") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::tensor<float, scalar> a, b, c, d;
     {
         const tn::device_scope there("/job:ps");
@@ -54,8 +47,7 @@ TEST_CASE("TOUR 9: values cross between tasks, each once") {
         const tn::device_scope there("/job:worker/device:GPU:0");
         c = a + b;
     }
-    tn::session sess(tasks.from_ps(), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(tasks.from_ps(), g);
     auto [cv, dv] = sess.run(c, d);
     CHECK(cv() == 4.0f);
     CHECK(dv() == 3.0f);
@@ -66,8 +58,7 @@ TEST_CASE("TOUR 9: values cross between tasks, each once") {
 
 TEST_CASE("SEMANTICS 3: what asks for no task is on the session's, resources on the first by name") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto v = tn::variable("v", 1.0f);
     auto w = v * 2.0f;
     auto u = v.assign_add(w);
@@ -101,8 +92,7 @@ TEST_CASE("SEMANTICS 3: what asks for no task is on the session's, resources on 
 
 TEST_CASE("SEMANTICS 6: a task that is not there is an error that lists the devices") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::tensor<float, scalar> x;
     {
         const tn::device_scope there("/job:worker/task:7");
@@ -127,8 +117,7 @@ TEST_CASE("two tasks of one name are refused, and so is a job that is no word") 
 
 TEST_CASE("a queue on another task: steps wait for it there, and say so") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::fifo_queue<float> q(3, {.name = "numbers"});
     auto x = tn::placeholder<float, scalar>("x");
     auto put = q.enqueue(x * 2.0f);
@@ -152,8 +141,7 @@ TEST_CASE("a queue on another task: steps wait for it there, and say so") {
 
 TEST_CASE("an error on one task fails the step and stops the others") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto x = tn::placeholder<float, scalar>("x");
     tn::tensor<float, scalar> bad, waits;
     {
@@ -174,8 +162,7 @@ TEST_CASE("an error on one task fails the step and stops the others") {
 
 TEST_CASE("sizes that are known late on one task are known on the other") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto n = tn::placeholder<float, scalar>("n");
     tn::tensor<float, tn::shape<tn::dyn>> xs;
     {
@@ -200,8 +187,7 @@ TEST_CASE("sizes that are known late on one task are known on the other") {
 
 TEST_CASE("steps of several threads on two tasks: no update is lost, and all end with the session") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto v = tn::variable("v", 0.0f); // on ps
     auto x = tn::placeholder<float, scalar>("x");
     tn::tensor<float, scalar> there;
@@ -210,8 +196,7 @@ TEST_CASE("steps of several threads on two tasks: no update is lost, and all end
         there = x * 1.0f;
     }
     auto add = v.assign_add(there);
-    tn::session sess(tasks.from_worker(), g, {.allow_soft_placement = true});
-    sess.run(tn::initialize_variables());
+    initialized_session sess(tasks.from_worker(), g, {.allow_soft_placement = true});
     auto step = sess.callable(tn::feeds(x), tn::fetches(add.operation()));
     std::vector<std::future<void>> threads;
     for (int t = 0; t < 4; ++t)
@@ -231,8 +216,7 @@ TEST_CASE("steps of several threads on two tasks: no update is lost, and all end
 
 TEST_CASE("SEMANTICS 17: the error of a step over several tasks says on which of them it was applied") {
     const two_tasks tasks;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto v = tn::variable("v", 0.0f); // on ps
     const auto x = tn::placeholder<float, scalar>("x");
     tn::tensor<float, scalar> fails;

@@ -1,30 +1,15 @@
-#include <doctest/doctest.h>
-
-#include <thread>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // Variables in a step: what a read sees, in which order updates go, and that none is ever half seen.
 
-namespace tn = tenon;
 using namespace probe;
 
 TEST_CASE_FIXTURE(in_graph, "a step that reads and updates a variable reads the value from before the update") {
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
     const auto update = v.assign_add(10.0f);
     const auto before = v * 2.0f;
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [read, plain, updated] = s.run(before, v, update);
     CHECK(read(0) == 2);
     CHECK(plain(0) == 1);
@@ -38,8 +23,7 @@ TEST_CASE_FIXTURE(in_graph, "the same whatever order the nodes were made and fet
     const auto update = v.assign(v * 3.0f);
     const auto second = tn::identity(v + 0.0f, "second");
     const auto of_update = update + 100.0f;
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [c, b, a] = s.run(of_update, second, first);
     CHECK(a(1) == 1);
     CHECK(b(1) == 1);
@@ -56,8 +40,7 @@ TEST_CASE_FIXTURE(in_graph, "a read that is made under control_dependencies of t
         after = v * 1.0f;
         same = tn::identity(v);
     }
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [x, y, z] = s.run(old, after, same);
     CHECK(x(0) == 1);
     CHECK(y(0) == 11);
@@ -72,8 +55,7 @@ TEST_CASE_FIXTURE(in_graph, "updates under control_dependencies of each other go
         const tn::control_dependencies after(doubled);
         then = v.assign_add(5.0f);
     }
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK(s.run(then).item() == 7);
     CHECK(s.run(then).item() == 19);
 }
@@ -82,8 +64,7 @@ TEST_CASE_FIXTURE(in_graph, "a chain of updates: each is of what the one before 
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
     const auto a = v.assign_add(1.0f);
     const auto b = tn::untyped::assign(v, a * 10.0f);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const tn::any_array result = s.run(b);
     CHECK(result.data<float>()[0] == 20);
     CHECK(s.run(v)(0) == 20);
@@ -93,8 +74,7 @@ TEST_CASE_FIXTURE(in_graph, "two variables that are swapped in one step") {
     const auto a = tn::variable<float, tn::shape<4>>("a", tn::constant_value(1));
     const auto b = tn::variable<float, tn::shape<4>>("b", tn::constant_value(2));
     const tn::operation swap = tn::group(a.assign(b + 0.0f), b.assign(a + 0.0f));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(swap);
     const auto [x, y] = s.run(a, b);
     CHECK(x(0) == 2);
@@ -113,8 +93,7 @@ TEST_CASE_FIXTURE(in_graph, "an update in place is not seen by what reads the ol
     const auto y = matmul(x, w);
     const auto update = w.assign_sub(sum(y) * w);
     const auto total = sum(w * 2.0) + sum(matmul(tn::identity(w), w));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [after, t] = s.run(update, total);
     CHECK(t.item() == 18 + 27);
     CHECK(after(0, 0) == 1.0 - 18.0);
@@ -124,8 +103,7 @@ TEST_CASE_FIXTURE(in_graph, "a transposed update: the new value is not written w
     const auto w = tn::variable("w", tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
     const auto turn = w.assign(transpose<1, 0>(w));
     const auto square = w.assign(matmul(w, w));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto t = s.run(turn);
     CHECK(t(0, 1) == 3);
     CHECK(t(1, 0) == 2);
@@ -171,8 +149,7 @@ TEST_CASE_FIXTURE(in_graph, "gradient steps by all variables at once use the wei
     const auto loss = a * b; // da = b, db = a
     const auto [da, db] = gradients(loss, a, b);
     const tn::operation train = tn::group(a.assign_sub(da * 0.1), b.assign_sub(db * 0.1));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     s.run(train);
     const auto [x, y] = s.run(a, b);
     CHECK(x.item() == doctest::Approx(3 - 0.5));
@@ -187,8 +164,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: updates by several threads never tear
     const tn::operation update = tn::group(v.assign_add(1.0f), w.assign_add(1.0f));
     const auto difference = sum(abs(v - w));
     const auto spread = max(v) - min(v);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     std::atomic<int> torn{0};
     std::vector<std::thread> all;
     for (int t = 0; t < threads; ++t)
@@ -210,8 +186,7 @@ TEST_CASE_FIXTURE(in_graph, "a failed step leaves variables usable, and a later 
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto broken = watched(v + 1.0f, "broken", deed::fail);
     const auto update = v.assign(broken);
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK_THROWS_AS(s.run(update), tn::out_of_range_error);
     CHECK(s.run(v).item() == 1);
     CHECK(s.run(v.assign_add(1.0f)).item() == 2);
@@ -220,8 +195,7 @@ TEST_CASE_FIXTURE(in_graph, "a failed step leaves variables usable, and a later 
 TEST_CASE("an initial value takes no memory beside the variable: it is computed there") {
     constexpr std::size_t limit = 1 << 20; // the variable takes 640,000 bytes of it
     const auto check = [](const tn::session_options& o) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto ones = tn::variable<float, tn::shape<400, 400>>("ones", tn::ones());
         tn::session s(o);
         s.run(ones.initializer());

@@ -1,21 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
-#include "temporary_folder.hpp"
 
 // What nodes and transfers took: taken in steps, kept, written and read.
 
-namespace tn = tenon;
 using namespace probe;
 
 namespace {
@@ -80,11 +69,11 @@ TEST_CASE("neither latency nor bandwidth is below zero; one size tells one of th
 
 TEST_CASE("names and times that make no sense are refused") {
     tn::cost_measurements m;
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { m.add_kernel("", "exp", 1); }), "a name is empty"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { m.add_kernel("CPU", "exp", -1); }), "a time of -1 ns"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { m.add_transfer("a", "", 1, 1); }), "a name is empty"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { m.add_kernel("", "exp", 1); }), "a name is empty"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { m.add_kernel("CPU", "exp", -1); }), "a time of -1 ns"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { m.add_transfer("a", "", 1, 1); }), "a name is empty"));
     m.add_kernel("CPU", "\xff", 1);
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)m.to_json(); }), "not UTF-8"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)m.to_json(); }), "not UTF-8"));
 }
 
 TEST_CASE("written as JSON and read again, they are the same; so they are from a file") {
@@ -104,16 +93,17 @@ TEST_CASE("written as JSON and read again, they are the same; so they are from a
     m.save(folder / "costs.json");
     CHECK(tn::cost_measurements::load(folder / "costs.json").to_json() == text);
     const std::string missing = folder / "none.json";
-    CHECK(has(words_of<tn::not_found_error>([&] { (void)tn::cost_measurements::load(missing); }), missing));
+    CHECK(contains(message_of<tn::not_found_error>([&] { (void)tn::cost_measurements::load(missing); }), missing));
     write_bytes(folder / "bad.json", "{}");
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)tn::cost_measurements::load(folder / "bad.json"); }),
-              "bad.json: cost measurements: the whole: has no \"format\""));
+    CHECK(contains(
+        message_of<tn::invalid_argument_error>([&] { (void)tn::cost_measurements::load(folder / "bad.json"); }),
+        "bad.json: cost measurements: the whole: has no \"format\""));
     CHECK(tn::cost_measurements::from_json(tn::cost_measurements().to_json()).kernels() == 0);
 }
 
 TEST_CASE("what is no such text is refused, by entry and member") {
     const auto refused = [](const std::string& text) {
-        return words_of<tn::invalid_argument_error>([&] { (void)tn::cost_measurements::from_json(text); });
+        return message_of<tn::invalid_argument_error>([&] { (void)tn::cost_measurements::from_json(text); });
     };
     const auto with = [](const std::string& kernels, const std::string& links = {}) {
         return "{\"format\": \"tenon cost measurements\", \"version\": 1, \"kernels\": [" + kernels +
@@ -122,22 +112,24 @@ TEST_CASE("what is no such text is refused, by entry and member") {
     const std::string good = R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": [7]})";
     CHECK_NOTHROW((void)tn::cost_measurements::from_json(with(good)));
     CHECK_THROWS_AS((void)tn::cost_measurements::from_json("{"), tn::data_loss_error);
-    CHECK(has(refused("[]"), "the whole: must be an object, not a list"));
-    CHECK(has(refused(R"({"format": "tenon graph", "version": 1})"), "\"format\" is \"tenon graph\""));
-    CHECK(has(refused(R"({"format": "tenon cost measurements", "version": 2})"), "\"version\""));
-    CHECK(has(refused(with("7")), "kernel 1: must be an object, not 7"));
-    CHECK(has(refused(with(good + "," + good)), "kernel 2: it is there twice"));
-    CHECK(has(refused(with(R"({"node": "exp", "count": 1, "nanoseconds": [7]})")), "kernel 1: has no \"device\""));
-    CHECK(has(refused(with(R"({"device": "", "node": "exp", "count": 1, "nanoseconds": [7]})")), "\"device\" must be"));
-    CHECK(has(refused(with(R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": []})")), "must be 1 to 9"));
-    CHECK(has(refused(with(R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": [-7]})")), "not -7"));
-    CHECK(has(refused(with(R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": [0.5]})")),
-              "not the number 0.5"));
-    CHECK(has(refused(with(R"({"device": "CPU", "node": "exp", "count": 0, "nanoseconds": [7]})")), "\"count\""));
-    CHECK(has(refused(with(R"({"device": "CPU", "node": "e", "count": 1, "nanoseconds": [7], "x": 1})")),
-              "kernel 1: \"x\" is not known"));
-    CHECK(has(refused(with("", R"({"from": "a", "to": "b", "bytes": -1, "count": 1, "nanoseconds": [7]})")),
-              "link 1: \"bytes\""));
+    CHECK(contains(refused("[]"), "the whole: must be an object, not a list"));
+    CHECK(contains(refused(R"({"format": "tenon graph", "version": 1})"), "\"format\" is \"tenon graph\""));
+    CHECK(contains(refused(R"({"format": "tenon cost measurements", "version": 2})"), "\"version\""));
+    CHECK(contains(refused(with("7")), "kernel 1: must be an object, not 7"));
+    CHECK(contains(refused(with(good + "," + good)), "kernel 2: it is there twice"));
+    CHECK(contains(refused(with(R"({"node": "exp", "count": 1, "nanoseconds": [7]})")), "kernel 1: has no \"device\""));
+    CHECK(contains(refused(with(R"({"device": "", "node": "exp", "count": 1, "nanoseconds": [7]})")),
+                   "\"device\" must be"));
+    CHECK(contains(refused(with(R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": []})")),
+                   "must be 1 to 9"));
+    CHECK(contains(refused(with(R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": [-7]})")), "not -7"));
+    CHECK(contains(refused(with(R"({"device": "CPU", "node": "exp", "count": 1, "nanoseconds": [0.5]})")),
+                   "not the number 0.5"));
+    CHECK(contains(refused(with(R"({"device": "CPU", "node": "exp", "count": 0, "nanoseconds": [7]})")), "\"count\""));
+    CHECK(contains(refused(with(R"({"device": "CPU", "node": "e", "count": 1, "nanoseconds": [7], "x": 1})")),
+                   "kernel 1: \"x\" is not known"));
+    CHECK(contains(refused(with("", R"({"from": "a", "to": "b", "bytes": -1, "count": 1, "nanoseconds": [7]})")),
+                   "link 1: \"bytes\""));
 }
 
 TEST_CASE_FIXTURE(in_graph, "nodes with the same op, attributes, types and sizes are timed as one") {
@@ -152,7 +144,7 @@ TEST_CASE_FIXTURE(in_graph, "nodes with the same op, attributes, types and sizes
     CHECK(text(a) != text(narrow));
     CHECK(text(d) == text(e));
     CHECK(text(d) != text(f));
-    CHECK(has(text(a), "matmul(transpose_a=0, transpose_b=0) float[8, 8], float[8, 8] -> float[8, 8]"));
+    CHECK(contains(text(a), "matmul(transpose_a=0, transpose_b=0) float[8, 8], float[8, 8] -> float[8, 8]"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a step that is measured has a time for each node that ran and each link that was used") {
@@ -166,7 +158,7 @@ TEST_CASE_FIXTURE(in_graph, "a step that is measured has a time for each node th
     tn::array<float, square> v;
     v.fill(0.5f);
     const std::string cpu = tn::timed_on(s.list_logical_devices()[0]), gpu = tn::timed_on(s.list_logical_devices()[1]);
-    CHECK(has(cpu, "CPU: CPU, "));
+    CHECK(contains(cpu, "CPU: CPU, "));
     CHECK(gpu == "GPU: simulated GPU, played by the CPU");
     tn::cost_measurements m;
     s.set_measurements(&m);

@@ -1,32 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cstdlib>
 #include <fstream>
-#include <limits>
-#include <map>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/session/task.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
-#include <tenon/runtime/trace/trace.hpp>
 #include <tenon/runtime/trace/trace_record.hpp>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
-#include "temporary_folder.hpp"
 #include "trace_picture.hpp"
 
-namespace tn = tenon;
 using namespace probe;
 using trace_test::check_arrows;
 using trace_test::named;
@@ -116,7 +96,7 @@ TEST_CASE("a trace is saved as a file; where it cannot be, unavailable_error nam
     CHECK(spans_of(t).size() == 1);
     CHECK(read == nlohmann::json::parse(t.to_json()));
     const std::string missing = folder / "no/such/folder/trace.json";
-    CHECK(has(words_of<tn::unavailable_error>([&] { t.save(missing); }), missing));
+    CHECK(contains(message_of<tn::unavailable_error>([&] { t.save(missing); }), missing));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a trace that is taken away is written to no more: set_trace waits for the steps that do") {
@@ -186,9 +166,9 @@ TEST_CASE_FIXTURE(in_graph,
     called() = [&] { other.set_trace(nullptr); }; // another session's is no matter
     s.run(y);
     called() = [&] { s.set_trace(nullptr); };
-    const std::string words = words_of<tn::failed_precondition_error>([&] { s.run(y); });
-    CHECK(has(words, "set_trace: called from within a step that is recorded"));
-    CHECK(has(words, "calls (test_watched)"));
+    const std::string words = message_of<tn::failed_precondition_error>([&] { s.run(y); });
+    CHECK(contains(words, "set_trace: called from within a step that is recorded"));
+    CHECK(contains(words, "calls (test_watched)"));
     CHECK(t.size() == 1);
     s.set_trace(nullptr);
     s.run(y); // no step is recorded now, so none is waited for
@@ -198,13 +178,11 @@ TEST_CASE_FIXTURE(in_graph,
 TEST_CASE("a task is a process of the trace, and each value from one to another an arrow with its bytes") {
     const tn::task ps{{.intra_op_threads = 1, .job = "ps", .index = 0}};
     const tn::task worker{{.intra_op_threads = 1, .job = "worker", .index = 11}};
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto w = tn::on("/job:ps", [] { return tn::variable<float, tn::shape<100>>("w", tn::ones()); });
     const auto there = tn::on("/job:worker", [&] { return tn::identity(w * 2.0f, "there"); });
     const auto back = tn::on("/job:ps", [&] { return tn::identity(there + 1.0f, "back"); });
-    tn::session s(std::vector<tn::task>{ps, worker}, g);
-    s.run(tn::initialize_variables());
+    initialized_session s(std::vector<tn::task>{ps, worker}, g);
     tn::trace t;
     s.set_trace(&t);
     for (int i = 0; i < 3; ++i) CHECK(s.run(back)(0) == 3.0f);
@@ -223,8 +201,8 @@ TEST_CASE("a task is a process of the trace, and each value from one to another 
     }
     CHECK(to == std::map<std::string, int>{{"/job:ps/task:0", 3}, {"/job:worker/task:11", 3}});
     const std::string text = t.to_text();
-    CHECK(has(text, "/job:worker/task:11 CPU:0 waits"));
-    CHECK(has(text, "/job:ps/task:0 CPU:0 thread"));
+    CHECK(contains(text, "/job:worker/task:11 CPU:0 waits"));
+    CHECK(contains(text, "/job:ps/task:0 CPU:0 thread"));
     // Steps of one trace have numbers of their own.
     std::set<std::uint64_t> steps;
     t.each([&](const tn::trace_event& e) {
@@ -320,8 +298,8 @@ TEST_CASE("a trace holds no more than it was told to, and says how much was not 
     CHECK(p.of_kind("X").size() == 3);
     REQUIRE(p.of_kind("i").size() == 1);
     CHECK(p.of_kind("i")[0].at("name") == "7 more events were not kept");
-    CHECK(has(p.all.at("otherData").at("dropped").get<std::string>(), "7 more events"));
-    CHECK(has(t.to_text(), "7 more events were not kept"));
+    CHECK(contains(p.all.at("otherData").at("dropped").get<std::string>(), "7 more events"));
+    CHECK(contains(t.to_text(), "7 more events were not kept"));
     tn::trace other({.most_events = 3});
     other.add(t.record(0, 0), "there", 1, 0, 0);
     other.add(t.record(0, 0), "there", 2, 0, 0);

@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <random>
-#include <vector>
-
 #include <tenon/runtime/trace/packed_rows.hpp>
 #include <tenon/runtime/trace/trace_clocks.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using tn::detail::packed_rows;
 using tn::detail::time_span;
 using tn::detail::trace_clocks;

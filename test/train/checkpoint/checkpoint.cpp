@@ -1,17 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <vector>
-
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/checkpoint/checkpoint.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

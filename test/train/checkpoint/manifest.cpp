@@ -1,13 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/core/error.hpp>
-#include <tenon/train/checkpoint/manifest.hpp>
-
-#include "messages.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

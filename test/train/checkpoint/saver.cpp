@@ -1,16 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <csignal>
-#include <thread>
-
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "saver_model.hpp"
 
-namespace tn = tenon;
 using namespace saver_test;
 
 namespace {
@@ -390,8 +384,7 @@ TEST_CASE("a task that may use no files refuses to save, and says what would let
     const auto a = tn::variable("a", 1.0f);
     const auto try_it = [&](const tn::file_access& files, const std::string& prefix) {
         const tn::task t(tn::task_options{.files = files});
-        tn::session s(t, g);
-        s.run(tn::initialize_variables());
+        initialized_session s(t, g);
         return tn::saver(prefix).save(s, 1).path;
     };
     CHECK_THROWS_WITH_AS(try_it(tn::file_access::none(), "m"), doctest::Contains("server_options::files"),

@@ -1,19 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 #include <tenon/input.hpp>
 
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Where iterators are is part of a checkpoint: SEMANTICS 38 and 46.
 
-namespace tn = tenon;
 using numbers = std::vector<std::int64_t>;
 
 namespace {

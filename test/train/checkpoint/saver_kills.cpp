@@ -1,24 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-#include <thread>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
-
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
+#include "tests.hpp"
 
 // A program that is killed while it saves.
-
-namespace tn = tenon;
 
 extern char** environ;
 

@@ -1,22 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <set>
-#include <thread>
-#include <utility>
-#include <vector>
-
 #include <tenon/ops/input/epochs.hpp>
-#include <tenon/tenon.hpp>
 
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // How far random ops have come is part of a checkpoint: SEMANTICS 21 and 46.
-
-namespace tn = tenon;
 
 namespace {
 

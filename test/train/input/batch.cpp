@@ -1,17 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <set>
-#include <tuple>
-#include <vector>
-
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
 #include "train/running_session.hpp"
-#include "messages.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

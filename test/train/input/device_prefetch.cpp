@@ -1,21 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cstdint>
-#include <mutex>
-#include <thread>
-#include <tuple>
-#include <utility>
-#include <vector>
-
 #include <tenon/input.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/trace/trace.hpp>
 
+#include "tests.hpp"
 #include "train/running_session.hpp"
-#include "messages.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,18 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <set>
-#include <tuple>
-#include <vector>
-
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
 #include "train/running_session.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,20 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Gradients that are compressed on their way to the variables.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -205,8 +191,7 @@ TEST_CASE("what 8 bits leave of gradients that are too small for the wire's type
         const tn::operation train =
             opt.apply_gradients(small(opt.compute_gradients(sum(w * g)), way::quantized, true, 1, 0.1, 64));
         const tn::task ps({.job = "ps"}), worker({.job = "worker"});
-        tn::session s({ps, worker}, graph, {.wire_type = wire});
-        s.run(tn::initialize_variables());
+        initialized_session s({ps, worker}, graph, {.wire_type = wire});
         tn::array<float, tn::shape<elements>> small_numbers;
         for (int i = 0; i < elements; ++i) small_numbers(i) = 3e-6f * (1 + static_cast<float>(i * 37 % 100) / 100);
         for (int i = 0; i < steps; ++i) s.run(tn::feed(g, small_numbers), train);

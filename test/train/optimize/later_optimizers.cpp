@@ -1,20 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/tenon.hpp>
 #include <tenon/train/optimize/doubtful_loss.hpp>
 
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "steps_by_hand.hpp"
 
 // LAMB, Lion and RAdam, gradients of several runs, averages of weights: against their formulas in double.
-
-namespace tn = tenon;
 
 namespace later {
 

@@ -1,19 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // Scaled losses, and float masters of 16-bit variables.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -61,8 +48,7 @@ TEST_CASE("a scale that is a power of 2 changes no bit of any optimiser's steps,
             tn::minimize_options o;
             if (scaled) o.scale = tn::loss_scale({.initial = 1024, .good_steps = 3});
             const auto step = optimizers()[k]->minimize(loss, o);
-            tn::session s(g);
-            s.run(tn::initialize_variables());
+            initialized_session s(g);
             for (int i = 0; i < 8; ++i) s.run(tn::feed(x, values_of(i)), step);
             if (scaled)
                 CHECK(s.run_untyped({}, {o.scale->value()})[0].data<float>()[0] == 1024 * 4); // after 3 and 6 steps
@@ -83,8 +69,7 @@ TEST_CASE("a step with a gradient that is not finite changes no variable, slot o
             const auto x = tn::placeholder<float, vector>("x");
             const tn::loss_scale scale({.initial = 8, .good_steps = 2, .least = 2});
             const auto step = optimizers()[k]->minimize(tn::sum(w * x + tn::square(other)), {.scale = scale});
-            tn::session s(g);
-            s.run(tn::initialize_variables());
+            initialized_session s(g);
             const auto now = [&] { return s.run_untyped({}, {scale.value()})[0].data<float>()[0]; };
             s.run(tn::feed(x, values_of(1)), step);
             const auto before = state_of(s, g);
@@ -113,8 +98,7 @@ TEST_CASE("gradients of half that are lost without a scale are there with one") 
         tn::minimize_options o;
         if (scaled) o.scale = tn::loss_scale();
         const auto step = tn::gradient_descent(1e6f).minimize(loss, o);
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         s.run(step);
         return s.run(w)(2);
     };
@@ -130,8 +114,7 @@ TEST_CASE("in parts: clipped gradients of a scaled loss; a bad one is seen thoug
     const tn::loss_scale scale({.initial = 64});
     const auto raw = scale.unscaled(opt.compute_gradients(scale.scaled(tn::sum(w * x))));
     const auto step = opt.apply_gradients(tn::clip_by_value(raw, -0.5, 0.5), {.scale = scale});
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     s.run(tn::feed(x, {0.25f, 3, -7, 0, 0.5f}), step);
     const float want[] = {0.75f, 0.5f, 1.5f, 1, 0.5f};
     for (int i = 0; i < 5; ++i) CHECK(s.run(w)(i) == want[i]);
@@ -145,14 +128,13 @@ TEST_CASE_TEMPLATE("a 16-bit variable with a float master moves by steps that ar
         CAPTURE(k);
         const own_graph g;
         const auto w = tn::variable<T, vector>("w", tn::constant_value(1));
-        const auto twin = tn::variable<float, vector>("twin", tn::ones()),
-                   lost = tn::variable<T, vector>("lost", tn::constant_value(1));
+        const auto twin = tn::variable<float, vector>("twin", tn::ones());
+        const auto lost = tn::variable<T, vector>("lost", tn::constant_value(1));
         const auto loss = [](const auto& v) { return tn::sum(tn::cast<float>(v)) * 1e-4f; };
         const auto one = optimizers()[0]->minimize(loss(w), {.variables = {w}, .float_masters = true});
         const auto other = optimizers()[0]->minimize(loss(twin), {.variables = {twin}});
         const auto third = optimizers()[0]->minimize(loss(lost), {.variables = {lost}});
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         for (int i = 0; i < 1000; ++i) s.run(one, other, third);
         const float unit = std::is_same_v<T, tn::half> ? 1.0f / 1024 : 1.0f / 128;
         CHECK(std::abs(static_cast<float>(s.run(w)(1)) - s.run(twin)(1)) <= unit / 2);

@@ -1,19 +1,5 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "steps_by_hand.hpp"
-
-namespace tn = tenon;
 
 using namespace steps_by_hand;
 

@@ -1,32 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <random>
-#include <vector>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
-
-#include <tenon/cluster/replica_device_setter.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/partition.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/checkpoint/checkpoint.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
+#include "tests.hpp"
 
 // Variables in parts are trained and saved as if they were in one piece.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -272,8 +246,7 @@ TEST_CASE("replica_device_setter deals the parts out; what is kept beside a part
     const auto dealt = tn::on(tn::replica_device_setter(2));
     const auto table = tn::variable<float, tn::shape<10, 2>>("table", tn::zeros(), {.partition = {.parts = 3}});
     const auto train = tn::adam(0.1).minimize(sum(square(gather(table, tn::constant({1, 9})) - 1.0f)));
-    tn::session s(tasks, g);
-    s.run(tn::initialize_variables());
+    initialized_session s(tasks, g);
     s.run(train);
     const std::string where = s.explain_placement(train).to_text();
     for (const auto& [part, task] : {std::pair("table/part_0", 0), {"table/part_1", 1}, {"table/part_2", 0}}) {

@@ -1,23 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <vector>
-
-#include <tenon/graph/json.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // SEMANTICS 39: sparse gradients (indices, values) from gather stay sparse end to end.
-
-namespace tn = tenon;
 
 namespace {
 

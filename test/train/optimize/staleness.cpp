@@ -1,11 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

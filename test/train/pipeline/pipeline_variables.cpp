@@ -1,14 +1,8 @@
-#include <doctest/doctest.h>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "pipelines.hpp"
 
 // Variables that the stages of a pipeline make (SEMANTICS 43).
 
-namespace tn = tenon;
-using probe::has;
-using probe::words_of;
 using namespace pipeline_test;
 
 TEST_CASE("S43: variables that a stage's function makes are made once, and shared by its micro-batches") {
@@ -46,8 +40,8 @@ TEST_CASE("S43: variables that a stage's function makes are made once, and share
         return v + b;
     };
     const auto wrong = tn::pipeline({.micro_batches = 2}, tn::stage("/cpu:0", fickle));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)wrong.compute_gradients(squared_error, x, y); }),
-              "must make the same variables"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)wrong.compute_gradients(squared_error, x, y); }),
+                   "must make the same variables"));
 }
 
 TEST_CASE("S43: a stage's function makes its variables once for a pipeline, whether it predicts or trains first, and "
@@ -104,7 +98,7 @@ TEST_CASE("S43: a stage whose first call fails makes its variables in the next; 
     }
     const own_graph other;
     const auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)pipe(x); }), "belongs to another graph"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)pipe(x); }), "belongs to another graph"));
 }
 
 TEST_CASE("S43: in mirrored replicas a pipeline's variables have copies, wherever the pipeline is made") {

@@ -1,19 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <thread>
-
 #include <tenon/ops/collective/all_reduce.hpp>
-#include <tenon/ops/elementwise/add_n.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/train/replicated/all_reduce.hpp>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "several_devices.hpp"
 
 // Sums over devices (SEMANTICS 44).
 
-namespace tn = tenon;
 using namespace several_devices;
 
 namespace {
@@ -165,8 +156,9 @@ TEST_CASE("SEMANTICS 44: sum_all sums many tensors in buckets of so many bytes, 
     const std::vector<tn::extents> sizes{tn::extents(50), tn::extents(2, 4), tn::extents{}, tn::extents(0),
                                          tn::extents(300)};
     // 400, 64, 8, 0 and 2400 bytes: how many sums these are
-    for (const auto& [bytes, buckets] : std::vector<std::pair<int, int>>{{-1, 0}, {0, 5}, {464, 3}, {1 << 20, 1}})
+    for (const auto& [most, buckets] : std::vector<std::pair<int, int>>{{-1, 0}, {0, 5}, {464, 3}, {1 << 20, 1}})
         for (const bool gpus : {false, true}) {
+            const int bytes = most;
             CAPTURE(bytes);
             CAPTURE(gpus);
             const own_graph g;

@@ -1,24 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <memory>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/train/checkpoint/checkpoint.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "several_devices.hpp"
-#include "temporary_folder.hpp"
 
 // The mirrored strategy (SEMANTICS 44).
 
-namespace tn = tenon;
 using namespace several_devices;
 
 namespace {

@@ -1,19 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <vector>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "several_devices.hpp"
 
 // A scaled loss of the mirrored strategy's replicas.
 
-namespace tn = tenon;
 using namespace several_devices;
 
 namespace {
@@ -35,8 +24,7 @@ TEST_CASE("a scaled loss of replicas: a power of 2 changes no bit, and what is n
         tn::minimize_options o;
         if (scaled) o.scale = tn::loss_scale({.initial = 1024, .good_steps = 2});
         const auto [step, loss] = mirrored.minimize(tn::adam(0.1), losses, o);
-        tn::session s(with_cpus(2));
-        s.run(tn::initialize_variables());
+        initialized_session s(with_cpus(2));
         std::vector<float> all;
         for (int i = 0; i < 4; ++i) {
             tn::array<float> rows(tn::extents{4, 3});

@@ -1,20 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/train/checkpoint/checkpoint.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "several_devices.hpp"
-#include "temporary_folder.hpp"
 
 // What the mirrored strategy refuses (SEMANTICS 44).
 
-namespace tn = tenon;
 using namespace several_devices;
 
 TEST_CASE("mirrored_strategy: devices that make no sense are refused") {

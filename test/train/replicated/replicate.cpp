@@ -1,27 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <thread>
-
-#include <tenon/cluster/replica_device_setter.hpp>
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/train/optimize/staleness.hpp>
-#include <tenon/train/replicated/replicate.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "several_devices.hpp"
 
 // In-graph replication (SEMANTICS 40).
 
-namespace tn = tenon;
 using namespace several_devices;
 
 namespace {

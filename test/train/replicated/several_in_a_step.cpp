@@ -1,22 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <vector>
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/selection.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // SEMANTICS 20, 39: a step that runs several optimisers' operations. Gradients are those of the values before the step; each
 // operation changes what those made before it left.
-
-namespace tn = tenon;
 
 namespace {
 

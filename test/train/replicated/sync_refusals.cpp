@@ -1,16 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <limits>
-#include <optional>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "sync_model.hpp"
 
 // What synchronous replicas are refused (SEMANTICS 41).
 
-namespace tn = tenon;
 using namespace sync_test;
 
 TEST_CASE("S41: replicas that do not train the same are refused with what differs, before anything is changed") {
@@ -63,8 +55,7 @@ TEST_CASE("S41: replicas whose optimisers have other settings are refused, and w
             const auto w = tn::variable("w", 1.0);
             const tn::sync_replicas sync(how, {.aggregate = 1, .total = 2, .replica = 0});
             const auto train = sync.minimize(tn::square(w), {.advance_global_step = advances});
-            tn::session s({task}, g);
-            s.run(tn::initialize_variables());
+            initialized_session s({task}, g);
             s.run(sync.step());
         };
         first_run(one, true);

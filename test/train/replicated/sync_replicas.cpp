@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <limits>
-#include <optional>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "sync_model.hpp"
 
 // Synchronous replicas on one task, as threads with graphs of their own (SEMANTICS 41). Over tasks and processes they are in
 // net/server/sync_replicas.cpp and processes/.
 
-namespace tn = tenon;
 using namespace sync_test;
 
 namespace {

@@ -1,24 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
 #include <latch>
-#include <limits>
 #include <stdexcept>
-#include <thread>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/session/coordinator.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Threads that end together (SEMANTICS 37).
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,14 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <chrono>
 
-#include <tenon/tenon.hpp>
 #include <tenon/train/session/leadership.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("SEMANTICS 28: where the task of the lease has begun anew the last chief is it again, or, after a lease's "
           "time, another") {

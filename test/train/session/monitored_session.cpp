@@ -1,27 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
-#include <mutex>
-#include <optional>
-#include <thread>
-#include <vector>
 
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
-
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/lease.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/session/monitored_session.hpp>
-#include <tenon/train/session/queue_runner.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

@@ -1,15 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <set>
-#include <vector>
-
 #include <tenon/ops/input/epochs.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "train/running_session.hpp"
-#include "messages.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,16 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <chrono>
 #include <csignal>
 #include <future>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tenon/core/error.hpp>
-#include <tenon/train/session/stop_signal.hpp>
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

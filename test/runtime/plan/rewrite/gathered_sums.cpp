@@ -1,17 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 
 // Sums and means of gathered rows, which are added where they lie: beside the same made apart, and beside sums in double.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -27,8 +17,7 @@ struct step {
 };
 
 step run(const bags& of, tn::element_type e, const tn::any_array& rows, const tn::any_array& indices, bool fuse) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::untyped::placeholder(e, of.rows), i = tn::untyped::placeholder(indices.element(), of.indices);
     const auto gathered = tn::untyped::gather(x, i);
     const auto y =
@@ -111,8 +100,7 @@ TEST_CASE("rows of 16 bits are gathered first") {
 }
 
 TEST_CASE("what else reads the rows, other axes, and an index out of range stay as they are") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<10, 8>>("x");
     const auto i = tn::placeholder<int, tn::shape<4, 3>>("i");
     const auto rows = tn::gather(x, i);

@@ -1,22 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // The program that a request makes of a graph.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 
 namespace {
@@ -120,17 +108,17 @@ TEST_CASE_FIXTURE(in_graph, "prune: sizes that do not fit in a step are a fault 
     rt::request r = fetching({sum});
     feed(r, x, {3});
     feed(r, y, {4});
-    const std::string text = probe::words_of<tn::invalid_argument_error>([&] { rt::prune(r); });
-    CHECK(probe::has(text, "add: "));
-    CHECK(probe::has(text, "[3] x [4]"));
-    CHECK(probe::has(text, " in this step's sizes [node " + sum.node()->name + " (add)"));
-    CHECK_FALSE(probe::has(text, "fused"));
+    const std::string text = message_of<tn::invalid_argument_error>([&] { rt::prune(r); });
+    CHECK(contains(text, "add: "));
+    CHECK(contains(text, "[3] x [4]"));
+    CHECK(contains(text, " in this step's sizes [node " + sum.node()->name + " (add)"));
+    CHECK_FALSE(contains(text, "fused"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "prune: a placeholder that is needed and not fed is an error that names it") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
-    CHECK(probe::has(probe::words_of<tn::invalid_argument_error>([&] { rt::prune(fetching({exp(x).materialize()})); }),
-                     "placeholder x of type float[4] must be fed in this step"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { rt::prune(fetching({exp(x).materialize()})); }),
+                   "placeholder x of type float[4] must be fed in this step"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "prune: which nodes run is known without sizes, and is what the program has") {

@@ -1,16 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <vector>
-
-#include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/reshape.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 
+#include "tests.hpp"
 #include "runtime/plan/handmade.hpp"
 
 // What the rewriter may join, fold and leave out, and what it may not.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 using handmade::maker;
 using tn::opcode;

@@ -1,25 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/shape/movement.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
-#include "own_graph.hpp"
 
 // Slices that elementwise items read where they lie.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -132,8 +115,7 @@ TEST_CASE_FIXTURE(in_graph, "a part of a variable that the step updates is of th
     const auto v = tn::variable<float, tn::shape<6>>("v", tn::ones());
     const auto differences = tn::slice<tn::range{1, tn::unbounded}>(v) - tn::slice<tn::range{tn::unbounded, -1}>(v);
     const auto update = v.assign(tn::constant({1.0f, 2.0f, 4.0f, 8.0f, 16.0f, 32.0f}));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     CHECK(std::get<0>(s.run(differences, update)) == tn::array<float, tn::shape<5>>{0, 0, 0, 0, 0});
     CHECK(s.run(differences) == tn::array<float, tn::shape<5>>{1, 2, 4, 8, 16});
 }

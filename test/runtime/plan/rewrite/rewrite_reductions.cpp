@@ -1,21 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
-#include "own_graph.hpp"
 
 // Expressions that are combined as they are computed, and passes over the same elements that become one.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -252,8 +239,7 @@ TEST_CASE_FIXTURE(in_graph,
     const auto x = tn::placeholder<float, sizes>("x");
     const auto loss = tn::mean(square(tn::nn::batch_norm()(x, tn::nn::training)));
     const auto train = tn::gradient_descent(0.01).minimize(loss);
-    tn::session s(with_threads(1));
-    s.run(tn::initialize_variables());
+    initialized_session s(with_threads(1));
     const auto report = s.report(train, loss, tn::feed(x, tn::array<float, sizes>()));
     CHECK(count_of(report.order, "fused_reductions") == 2);
     CHECK(count_of(report.order, "variance") == 0);

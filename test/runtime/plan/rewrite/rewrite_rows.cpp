@@ -1,14 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <tenon/ops/rows/normalization.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 
+#include "tests.hpp"
 #include "ops/rows/summed_rows.hpp"
 #include "runtime/plan/handmade.hpp"
 
 // Sums and the normalisations of them, which one kernel makes where it may.
 
-namespace tn = tenon;
 using handmade::maker, tn::opcode;
 using tn::extents, tn::test::summed_rows, tn::test::summed_rows_step;
 
