@@ -99,6 +99,7 @@
 #include <tenon/nn/flatten.hpp>             // images to rows
 #include <tenon/nn/dropout.hpp>             // noise while training
 #include <tenon/nn/sequential.hpp>          // layers one after another
+#include <tenon/nn/model/mlp.hpp>           // fully connected layers one after another
 #include <tenon/nn/residual.hpp>            // and added to their input
 #include <tenon/nn/normalization.hpp>       // layer, RMS, batch, group and instance norm
 #include <tenon/nn/recurrent/recurrent.hpp> // lstm, gru

@@ -3,14 +3,12 @@
 #include <tenon/core/error.hpp>
 #include <tenon/nn/activation.hpp>
 #include <tenon/nn/layer.hpp>
-#include <tenon/nn/sequential.hpp>
 #include <tenon/ops/linear/matmul_float8.hpp>
 
-/// The fully connected layer, and several of them.
+/// The fully connected layer.
 ///
 ///     auto h = tn::nn::dense<300>(tn::nn::relu)(x);                       // [batch, 784] -> [batch, 300]
 ///     auto y = tn::nn::dense<10>({.kernel = tn::he_normal(), .use_bias = false})(h);
-///     auto z = tn::nn::mlp<300, 100, 10>(tn::nn::relu)(x);                // [batch, 784] -> [batch, 10]
 
 namespace tenon::nn {
 
@@ -113,21 +111,6 @@ template <int Units = 0, class First = dense_options> auto dense(First first = {
         return ill_shaped{};
     } else if constexpr (std::is_same_v<First, dense_options>) return dense_layer<Units>({}, std::move(first));
     else return dense_layer<Units, First>(std::move(first), o);
-}
-
-/// Dense layers one after another, with the activation behind each but the last: mlp<300, 10>(relu) is
-/// sequential(dense<300>(relu), dense<10>()).
-template <int... Units, class Activation = relu_activation> auto mlp(const Activation& activation = {}) {
-    static_assert(sizeof...(Units) > 0,
-                  "tenon::nn::mlp: the numbers of units are template arguments: write mlp<300, 10>()");
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        const auto layer = [&]<int N, std::size_t J>() {
-            if constexpr (J + 1 == sizeof...(Units)) return dense<N>();
-            else return dense<N>(activation);
-        };
-        return sequential(layer.template operator()<Units, I>()...);
-    }
-    (std::make_index_sequence<sizeof...(Units)>());
 }
 
 } // namespace tenon::nn
