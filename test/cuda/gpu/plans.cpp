@@ -115,8 +115,8 @@ struct attended {
     heads lie;
     std::int64_t heads_of_queries, heads_of_keys, queries, keys, size, value_size;
     bool causal, has_lengths;
-    /// Smaller cards have not the shared memory for the gradient with lengths of heads of 128: our own kernels make it.
-    bool has_gradient_on(const described_gpu& g) const { return !has_lengths || size < 128 || g.capability >= 900; }
+    /// With lengths of keys alone it is Hopper that has engines for the gradient; elsewhere our own kernels make it.
+    bool has_gradient_on(const described_gpu& g) const { return !has_lengths || g.capability == 900; }
 };
 const attended attentions[] = {
     {element_type::float16, heads::lie_densely, 8, 8, 500, 512, 64, 64, false, false},
