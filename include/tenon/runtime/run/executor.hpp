@@ -110,9 +110,13 @@ private:
     bool stop_asking(const std::exception_ptr& why, locked& lock) noexcept;
     void tell_to_end(bool at_deadline) noexcept;
     std::exception_ptr saying_what_was_updated(const std::exception_ptr& why) const noexcept;
+    // More than it takes to wake threads, or anybody to notice; loops that nobody knows the length of look for themselves whether they are to end.
+    bool takes_long() const noexcept {
+        constexpr double noticed = 1e5; // ns
+        return p_.own_cost > noticed;
+    }
     thread_pool* pool_worth_waking(const run_environment& e) const noexcept {
-        constexpr double worth_waking = 1e5; // ns
-        return p_.own_cost > worth_waking ? e.pool() : nullptr;
+        return takes_long() ? e.pool() : nullptr;
     }
 
     // One operation.

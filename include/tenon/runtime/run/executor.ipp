@@ -298,22 +298,27 @@ TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t f
     std::size_t s = first;
     try {
         if (plain) {
-            // It may end with its session. What it has committed it does as a whole.
             thread_pool* const pool = e.pool();
-            const tenon::step& in = *e.in;
-            const auto ended = [&] { return in.stopped(); };
-            const stop_scope stop(ended);
-            try {
-                for (; s < last; ++s) {
-                    if (in.stopped()) throw detail::stopped_error(in);
-                    kernel_run& r = f_.runs[s];
-                    r.pool = pool;
-                    r.step = &in;
-                    p_.operations[s].kernel->run(r);
+            const auto run = [&] {
+                kernel_run& r = f_.runs[s];
+                r.pool = pool;
+                r.step = e.in;
+                p_.operations[s].kernel->run(r);
+            };
+            if (!takes_long()) {
+                for (; s < last; ++s) run();
+            } else { // it may end with its session; what it has committed it does as a whole
+                const auto ended = [&] { return e.in->stopped(); };
+                const stop_scope stop(ended);
+                try {
+                    for (; s < last; ++s) {
+                        if (ended()) throw detail::stopped_error(*e.in);
+                        run();
+                    }
+                } catch (const cancelled_error&) {
+                    if (ended()) throw detail::stopped_error(*e.in);
+                    throw;
                 }
-            } catch (const cancelled_error&) {
-                if (in.stopped()) throw detail::stopped_error(in);
-                throw;
             }
         } else {
             for (; s < last; ++s) run_operation(s, e);
