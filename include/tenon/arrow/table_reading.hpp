@@ -75,11 +75,11 @@ inline constexpr bool are_table_operands<operand_list<Operand...>> = (is_table_o
 
 template <class... C, class Which>
 auto table_set(table_format format, const data::name_list& files, const Which& which, data::table_read_options o) {
-    constexpr bool good = is_columns<Which>
-                              ? sizeof...(C) == 0
-                              : sizeof...(C) > 0 && std::is_same_v<Which, data::table_read_options>;
-    static_assert(good, "tenon::data::parquet, arrow_file: say what the columns hold: parquet<row>(file), where row is a struct, "
-                        "parquet<float, int>(file), or parquet(file, columns<float>(\"x\"))");
+    constexpr bool good =
+        is_columns<Which> ? sizeof...(C) == 0 : sizeof...(C) > 0 && std::is_same_v<Which, data::table_read_options>;
+    static_assert(
+        good, "tenon::data::parquet, arrow_file: say what the columns hold: parquet<row>(file), where row is a struct, "
+              "parquet<float, int>(file), or parquet(file, columns<float>(\"x\"))");
     if constexpr (!good) return ill_shaped{};
     else {
         using set = typename table_of<Which, C...>::type;

@@ -92,12 +92,13 @@ struct host_value {};
 struct not_agreed {
     static constexpr bool agree = false, fits = false;
 };
-struct a_tuple_of_tensors_is_no_tensor_take_it_apart : not_agreed {};
-struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder : not_agreed {};
-struct what_is_given_is_no_tensor : not_agreed {};
-using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart;
-using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder;
-using this_is_no_tensor = what_is_given_is_no_tensor;
+// Templates, for clang shows other names as what stands for them.
+template <int = 0> struct a_tuple_of_tensors_is_no_tensor_take_it_apart : not_agreed {};
+template <int = 0> struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder : not_agreed {};
+template <int = 0> struct what_is_given_is_no_tensor : not_agreed {};
+using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart<>;
+using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder<>;
+using this_is_no_tensor = what_is_given_is_no_tensor<>;
 
 // clang prints values inside template arguments as numbers, but names of types and enumerators as they are.
 template <int Number> struct size {};

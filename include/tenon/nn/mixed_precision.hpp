@@ -25,8 +25,7 @@ template <Element T, class Model> class mixed_precision_layer {
 public:
     explicit mixed_precision_layer(Model m) : model_(std::move(m)) {}
 
-    template <Operand X>
-    auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
+    template <Operand X> auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
         else {

@@ -66,9 +66,9 @@ auto json_lines(const name_list& files, const Which& which = {}, const json_read
         static_assert(tenon::detail::are_json_operands<typename set::operands>,
                       "tenon::data::json_lines: the sizes of a member's lists are numbers: array<T, shape<3, 2>>, or "
                       "component<T, shape<3, 2>>");
-        return set(untyped::data_set(
-            tenon::detail::json_objects(files.all(), tenon::detail::table_fields<Which, C...>(which),
-                                        tenon::detail::options_among<json_read_options>(which, o))));
+        return set(
+            untyped::data_set(tenon::detail::json_objects(files.all(), tenon::detail::table_fields<Which, C...>(which),
+                                                          tenon::detail::options_among<json_read_options>(which, o))));
     }
 }
 

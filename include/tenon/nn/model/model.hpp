@@ -188,8 +188,7 @@ template <class Target, class Source> operation assign(const Target& target, con
 template <class Model> model_summary summary(const Model& model) { return detail::summary_of(variables(model)); }
 
 /// Its layers as a table, with what each gives, called with x in turn. Sizes that the run says count as 1 in operations: those of one example.
-template <class Model, Operand X>
-model_summary summary(const Model& model, const X& x, phase p = inference) {
+template <class Model, Operand X> model_summary summary(const Model& model, const X& x, phase p = inference) {
     if constexpr (std::is_same_v<X, ill_shaped>) return {};
     else {
         detail::layer_rows rows;

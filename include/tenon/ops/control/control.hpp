@@ -245,8 +245,7 @@ operation group(const std::vector<any_tensor>& members, const std::string& name 
 } // namespace untyped
 
 /// x; prints "message" and the values of x and of more when it runs.
-template <Operand X, Operand... More>
-auto print(const X& x, const located<std::string>& message, const More&... more) {
+template <Operand X, Operand... More> auto print(const X& x, const located<std::string>& message, const More&... more) {
     const making made(message.at);
     if constexpr (detail::any_ill_shaped<X, More...>) return ill_shaped{};
     else {

@@ -22,8 +22,7 @@ template <class A, class B> inline constexpr bool is_several<std::pair<A, B>> = 
 // A tensor, an expression, or several as std::tuple.
 template <class R> inline constexpr bool are_operands = Operand<R>;
 template <class... T> inline constexpr bool are_operands<std::tuple<T...>> = (Operand<T> && ...);
-template <class A, class B>
-inline constexpr bool are_operands<std::pair<A, B>> = Operand<A>&& Operand<B>;
+template <class A, class B> inline constexpr bool are_operands<std::pair<A, B>> = Operand<A>&& Operand<B>;
 
 /// What a function gives, a tensor, an expression, or several as std::tuple, as a tuple of tensors; made where it stands.
 template <class R> auto tensors_of(const R& r) {

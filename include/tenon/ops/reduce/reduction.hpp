@@ -400,8 +400,7 @@ auto moments(const X& x, K k = {}, called_from here = caller()) {
     else return std::pair(m, variance<Axes...>(x, k));
 }
 /// x / sqrt(max(sum(x^2), epsilon)): of length 1 along the axes, unless it is shorter than sqrt(epsilon).
-template <int... Axes, Operand X>
-auto l2_normalize(const X& x, double epsilon = 1e-12, called_from here = caller()) {
+template <int... Axes, Operand X> auto l2_normalize(const X& x, double epsilon = 1e-12, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {

@@ -322,10 +322,9 @@ auto variable(const Name& name, const How& how = {}, const variable_options& o =
     else {
         constexpr bool good = Element<T> && Shape<S> && is_said && has_name;
         static_assert(
-            good,
-            "tenon::variable: give type, sizes, name and how it begins, zeros(), normal(), glorot_uniform(), ..: "
-            "variable<float, shape<784, 10>>(\"w\", zeros()), or a name and a value, a tensor or an array: "
-            "variable(\"w\", constant({1.0f, 2.0f}))");
+            good, "tenon::variable: give type, sizes, name and how it begins, zeros(), normal(), glorot_uniform(), ..: "
+                  "variable<float, shape<784, 10>>(\"w\", zeros()), or a name and a value, a tensor or an array: "
+                  "variable(\"w\", constant({1.0f, 2.0f}))");
         if constexpr (!good) return ill_shaped{};
         else {
             static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");

@@ -64,8 +64,8 @@ template <class X> using row_tensor = tensor<typename operand_of_t<X>::element, 
 
 template <class X> inline constexpr bool is_list_of_texts = false;
 template <Typed X>
-inline constexpr bool is_list_of_texts<X> =
-    std::is_same_v<typename X::element_type, std::string> && X::shape_type::extents.rank() == 1;
+inline constexpr bool
+    is_list_of_texts<X> = std::is_same_v<typename X::element_type, std::string>&& X::shape_type::extents.rank() == 1;
 
 template <class... X> constexpr void require_rows() {
     static_assert((Operand<X> && ...), "tenon: what is produced from is a tensor, or a std::tuple of tensors");
