@@ -80,6 +80,19 @@ TEST_CASE("what relu's gradient lets through a pool has the same bits before it 
     }
 }
 
+TEST_CASE("a pool's gradient is right where it lies in place of what was pooled") {
+    for (const std::int64_t height : {8, 9}) { // windows cover the image, or leave a row
+        const pooled_relu m({.window = 2}, {2, height, 8, 5});
+        const tn::any_tensor total = tn::untyped::sum(m.dx, {0});
+        const tn::any_array values = tn::test::random_array<float>(m.x.extents());
+        tn::session fused, plain({.fuse = false});
+        const auto a = m.run(fused, values, {total}), b = m.run(plain, values, {total});
+        for (std::int64_t i = 0; i < b[0].elements(); ++i)
+            CHECK(tn::test::element<float>(a[0], i) ==
+                  doctest::Approx(tn::test::element<float>(b[0], i)).epsilon(1e-6));
+    }
+}
+
 TEST_CASE("what is read elsewhere too, or depends on more than where it came from, is asked where it was") {
     const pooled_relu m({.window = 2});
     const tn::any_array values = tn::test::random_array<float>(m.x.extents());
