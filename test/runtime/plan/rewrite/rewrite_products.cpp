@@ -84,6 +84,6 @@ TEST_CASE("small products, large ones, those of many terms and those of doubles 
     };
     check(steps_down<float, 30, 20, 50>());
     check(steps_down<float, 1000, 300, 10>());
-    check(steps_down<float, 300, 70, 300>());
+    check(steps_down<float, 300, 70, 100>());
     check(steps_down<double, 300, 70, 50>());
 }

@@ -99,7 +99,7 @@ inline bool gains_by_adding(const program& p, const plan_options& o, const progr
     const kernel_factory found = o.device(product.device).kernel_of(adds, c.element);
     if (!found || found != adds.cpu) return found != nullptr;
     if (o.device(product.device).streams()) return false; // of a simulated card nodes are timed, to place them
-    constexpr double most_terms = 256, least = 1 << 19, most_elements = 1 << 18;
+    constexpr double most_terms = 64, least = 1 << 19, most_elements = 1 << 18;
     const tensor_type in[] = {p.value(product.inputs[0]).type, p.value(product.inputs[1]).type}, out[] = {c};
     if (c.element != element_type::float32 || in[0].extents.rank() != 2 || in[1].extents.rank() != 2) return false;
     const double operations = product.op->operations(product.attributes, {in, 2}, {out, 1});
