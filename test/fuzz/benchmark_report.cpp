@@ -1,14 +1,10 @@
 // Reads a benchmark's report from any bytes: what is none is an error of two kinds, what is one is written and read again, and shown.
 // covers: debug/benchmark io/json/json_value io/json/json_parse
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <tenon/core/error.hpp>
 #include <tenon/debug/benchmark.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::benchmark_report;

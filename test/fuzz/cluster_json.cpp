@@ -1,14 +1,10 @@
 // Reads a cluster from any bytes: what is no cluster is an error of two kinds, what is one is written and read again.
 // covers: cluster/cluster io/json/json_value io/json/json_parse
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <tenon/cluster/cluster.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     tenon::cluster read;

@@ -1,14 +1,10 @@
 // Reads measurements from any bytes: what are none is an error of two kinds, what are some is written and read again.
 // covers: runtime/trace/cost_measurements io/json/json_value io/json/json_parse
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::cost_measurements;

@@ -1,13 +1,10 @@
 // Whatever the text, it is the name of a device, which is written and read again, or an invalid_argument_error.
 // covers: core/device_name
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

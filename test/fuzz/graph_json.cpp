@@ -2,19 +2,15 @@
 // and run where it is small, with gradients of what is floating. That may fail, with one of the library's errors.
 // covers: graph/json io/json/json_value io/json/json_parse graph/json_write graph/graph graph/scope op/attributes core/device_name
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/tenon.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

@@ -3,14 +3,11 @@
 // covers: io/text/regex_replacer io/text/element_text
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/text/regex_replacer.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

@@ -2,14 +2,9 @@
 // invalid_argument_error. The first byte says how records are written.
 // covers: io/text/csv io/text/element_text
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <tenon/io/text/csv.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

@@ -3,12 +3,10 @@
 // covers: data/tables/csv_schema data/csv data/tables/table_rows io/text/csv io/text/element_text
 
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 
 #include <tenon/data/tables/csv_schema.hpp>
 
+#include "fuzz/fuzzing.hpp"
 #include "memory_files.hpp"
 
 namespace {

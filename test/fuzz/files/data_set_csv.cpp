@@ -2,12 +2,9 @@
 // two; it comes to an end. The first byte says how they are read, the second where they are cut into two files.
 // covers: data/csv data/tables/table_rows data/steps/file_walk io/text/csv io/text/element_text
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-
 #include <tenon/data/csv.hpp>
 
+#include "fuzz/fuzzing.hpp"
 #include "memory_files.hpp"
 
 namespace {

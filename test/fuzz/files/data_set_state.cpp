@@ -3,15 +3,12 @@
 // change the state, or are it.
 // covers: io/stream/element_stream data/steps/order data/steps/batching data/steps/buffering data/steps/transform data/steps/nested data/steps/sources data/steps/file_walk data/csv
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
 #include <tuple>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 
+#include "fuzz/fuzzing.hpp"
 #include "memory_files.hpp"
 
 namespace {

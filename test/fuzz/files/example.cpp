@@ -2,16 +2,12 @@
 // values, or each throws a tenon::error.
 // covers: io/example/example io/example/example_wire
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <vector>
-
 #include <tenon/io/example/example.hpp>
 #include <tenon/ops/input/parse_example.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace tn = tenon;
 

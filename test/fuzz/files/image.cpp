@@ -2,12 +2,9 @@
 // PNG chunks are made right first, half of the times: hardly anything would get behind them.
 // covers: io/image/image io/image/image_codecs io/image/png io/image/jpeg io/image/pnm
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-
 #include <tenon/io/image/image.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

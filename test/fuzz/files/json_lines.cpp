@@ -1,14 +1,11 @@
 // Whatever the bytes, a line is decoded into the elements that are asked for, or is an invalid_argument_error.
 // covers: io/text/json_lines io/text/element_text
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-
 #include <nlohmann/json.hpp>
 
 #include <tenon/io/text/json_lines.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::element_type;

@@ -2,14 +2,10 @@
 // read again.
 // covers: train/checkpoint/manifest io/json/json_value io/json/json_parse core/xxh64
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <tenon/core/error.hpp>
 #include <tenon/train/checkpoint/manifest.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

@@ -1,11 +1,9 @@
 // Whatever the bytes, a sequence example that is parsed is written and parsed again as the same, or a tenon::error is thrown.
 // covers: io/example/example io/example/example_wire
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-
 #include <tenon/io/example/example.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -2,13 +2,10 @@
 // covers: arrow/table_reading
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <vector>
 
 #include <tenon/arrow.hpp>
 
+#include "fuzz/fuzzing.hpp"
 #include "memory_files.hpp"
 
 namespace tn = tenon;

@@ -1,12 +1,10 @@
 // Whatever the bytes, a tar_reader gives files that are in them, or throws a tenon::error.
 // covers: io/records/tar
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-
 #include <tenon/core/error.hpp>
 #include <tenon/io/records/tar.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -2,12 +2,9 @@
 // comes out is written and read again, and is the same.
 // covers: net/wire/decode net/wire/encode io/files/crc32c net/wire/message
 
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-
 #include <tenon/io/files/crc32c.hpp>
 
+#include "fuzz/fuzzing.hpp"
 #include "net/messages.hpp"
 
 namespace {

@@ -2,26 +2,15 @@
 // and what was put there is found.
 // covers: net/http/shown_token net/http/status/stalls
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <string_view>
-
 #include <net/http/shown_token.hpp>
 #include <net/http/status/stalls.hpp>
 #include <tenon/resources/queue.hpp>
 
+#include "fuzz/fuzzing.hpp"
+
 using namespace tenon::net;
 
 namespace {
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "%s\n", what);
-    std::abort();
-}
 
 bool is_within(std::string_view part, std::string_view all) {
     return part.empty() || (part.data() >= all.data() && part.data() + part.size() <= all.data() + all.size());

@@ -2,14 +2,10 @@
 // is an error of one kind, what can is a place in a cluster or in a rendezvous.
 // covers: net/launch/resolve net/launch/deal net/client/settings net/launch/slurm net/launch/tf_config net/launch/open_mpi
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <tenon/core/error.hpp>
 #include <tenon/net/cluster_source.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 using namespace tenon::net;
 

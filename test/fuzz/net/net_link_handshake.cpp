@@ -2,13 +2,11 @@
 // written and read again, and is the same.
 // covers: net/link/handshake
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 
 #include <net/link/handshake.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

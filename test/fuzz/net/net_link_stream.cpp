@@ -2,18 +2,13 @@
 // and what does not follow the rules ends a connection or a link, no more.
 // covers: net/link/link net/rpc/accepted net/rpc/service net/rpc/service_link net/rpc/peer net/rpc/peer_end net/link/link_end net/link/handshake
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <vector>
-
 #include <net/link/handshake.hpp>
 #include <net/rpc/peer.hpp>
 #include <net/rpc/service.hpp>
 #include <net/transport/simulated/simulated.hpp>
 #include <net/wire/bytes.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

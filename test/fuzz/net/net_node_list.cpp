@@ -2,14 +2,10 @@
 // that are lists of themselves.
 // covers: net/launch/node_list net/client/settings
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <net/launch/node_list.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 using namespace tenon::net;
 

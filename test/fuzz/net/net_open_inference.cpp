@@ -2,28 +2,14 @@
 // back when it is written.
 // covers: net/serve/open_inference net/http/request_head
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <net/http/request_head.hpp>
 #include <net/serve/open_inference.hpp>
 #include <tenon/core/error.hpp>
 
+#include "fuzz/fuzzing.hpp"
+
 using namespace tenon::net;
 namespace tn = tenon;
-
-namespace {
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "%s\n", what);
-    std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), size);

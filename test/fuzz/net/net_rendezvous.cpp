@@ -1,16 +1,13 @@
 // Reads what processes say at a rendezvous, and through mpiexec, from any bytes, and lets one join; what is none is an error of two kinds.
 // covers: net/launch/rendezvous/rendezvous_table net/launch/pmi_board
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
-#include <string>
 
 #include <net/launch/pmi_board.hpp>
 #include <net/launch/rendezvous/rendezvous_table.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 using namespace tenon::net;
 

@@ -1,14 +1,10 @@
 // Reads what is written down of a run from any bytes: what is none is an error of two kinds, what is one is written and read again.
 // covers: net/launch/run_files
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <net/launch/run_files.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     tenon::net::run_file read;

@@ -3,16 +3,14 @@
 // covers: net/transport/shared_ring net/transport/handover
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <span>
-#include <vector>
 
 #include <net/transport/handover.hpp>
 #include <net/transport/shared_ring.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 

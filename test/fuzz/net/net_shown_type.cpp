@@ -2,15 +2,11 @@
 // text.
 // covers: net/client/shown_type
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include <net/client/shown_type.hpp>
 #include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace tn = tenon;
 
