@@ -6,11 +6,7 @@
 //
 // The same seed gives the same order, so what fails fails again.
 
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
-#include <string>
 
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -21,6 +17,7 @@
 #include "interleavings/plants.hpp"
 #include "interleavings/scheduler.hpp"
 #include "random_queues/run.hpp"
+#include "seeds.hpp"
 
 namespace {
 
@@ -78,51 +75,36 @@ int main(int argc, char** argv) {
     // Some orders are by address, so these are the same each time.
     if (const int now = personality(0xffffffff); now >= 0 && !(now & ADDR_NO_RANDOMIZE))
         if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) >= 0) execv("/proc/self/exe", argv);
-    std::uint64_t seed = 1, count = 0;
-    double seconds = 0;
-    bool keep_going = false, replay = false;
+    seeds all("interleavings");
+    bool replay = false;
     std::string plant;
-    for (int i = 1; i < argc; ++i) {
-        const std::string option = argv[i];
-        if (option == "--keep-going") keep_going = true;
-        else if (i + 1 == argc) {
-            std::fprintf(stderr, "interleavings: %s is no option, or lacks its value\n", option.c_str());
-            return 2;
-        } else if (option == "--seed") seed = std::strtoull(argv[++i], nullptr, 10);
-        else if (option == "--count") count = std::strtoull(argv[++i], nullptr, 10);
-        else if (option == "--seconds") seconds = std::strtod(argv[++i], nullptr);
-        else if (option == "--plant" && interleavings::plants().contains(argv[i + 1])) plant = argv[++i];
-        else if (option == "--replay") {
-            seed = std::strtoull(argv[++i], nullptr, 10);
-            count = 1;
-            replay = true;
-        } else {
-            std::fprintf(stderr, "interleavings: there is no option %s\n", option.c_str());
-            return 2;
-        }
+    all.takes("--plant", plant);
+    all.takes("--replay", [&](const char* value) {
+        all.seed = std::strtoull(value, nullptr, 10);
+        all.count = 1;
+        replay = true;
+    });
+    if (!all.read(argc, argv)) return 2;
+    if (!plant.empty() && !interleavings::plants().contains(plant)) {
+        std::fprintf(stderr, "interleavings: there is no fault %s to plant\n", plant.c_str());
+        return 2;
     }
-    if (count == 0 && seconds == 0) count = 100;
-    if (replay && !is_of_endings(seed)) std::printf("%s", to_string(program_of(seed)).c_str());
+    if (replay && !is_of_endings(all.seed)) std::printf("%s", to_string(program_of(all.seed)).c_str());
     auto* const t =
         static_cast<told*>(mmap(nullptr, sizeof(told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (t == MAP_FAILED) return 2;
 
-    const auto begin = std::chrono::steady_clock::now();
-    const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-    std::uint64_t done = 0, failed = 0, changes = 0, together = 0;
+    std::uint64_t changes = 0, together = 0;
     std::set<std::uint64_t> orders;
-    for (; (count == 0 || done < count) && (seconds == 0 || passed() < seconds); ++done, ++seed) {
-        const bool good = passes(seed, plant, *t);
+    for (; all.go_on(); all.next()) {
+        if (!passes(all.seed, plant, *t)) ++all.failed;
         changes += t->changes;
         together += static_cast<std::uint64_t>(t->run);
         orders.insert(t->fingerprint);
-        if (good) continue;
-        ++failed;
-        if (!keep_going) return plant.empty() ? 1 : 0;
     }
     std::printf("%llu orders (%zu different, %.0f changes of threads each), %llu looked up, %llu failed\n",
-                static_cast<unsigned long long>(done), orders.size(),
-                done > 0 ? static_cast<double>(changes) / static_cast<double>(done) : 0.0,
-                static_cast<unsigned long long>(together), static_cast<unsigned long long>(failed));
-    return plant.empty() == (failed != 0);
+                number(all.done), orders.size(),
+                all.done > 0 ? static_cast<double>(changes) / static_cast<double>(all.done) : 0.0, number(together),
+                number(all.failed));
+    return plant.empty() == (all.failed != 0);
 }

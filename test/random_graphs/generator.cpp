@@ -1,3 +1,4 @@
+#include "own_graph.hpp"
 #include "random_graphs/generator.hpp"
 
 #include <algorithm>
@@ -101,8 +102,7 @@ step step_of(workshop& w, const tn::graph& g) {
 
 generated generate(std::uint64_t seed) {
     workshop w(seed);
-    const tn::graph g;
-    const tn::graph_scope here(g);
+    const own_graph g;
     g.state();
     tn::graph(g).set_seed(1 + seed % 1000);
     w.with_devices = w.chance(0.4);

@@ -7,13 +7,7 @@
 //
 // A program that fails is made small, and printed with what it was fed and fetched, as JSON that --replay reads.
 
-#include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 
 #include <sys/wait.h>
@@ -24,20 +18,11 @@
 #include "random_graphs/compare.hpp"
 #include "random_graphs/generator.hpp"
 #include "random_graphs/shrink.hpp"
+#include "seeds.hpp"
 
 namespace {
 
 using namespace random_graphs;
-
-char now_running[64];
-
-void say_where(int signal) {
-    // What crashes says its seed; nothing else is safe here.
-    const auto ignored = write(STDERR_FILENO, now_running, std::strlen(now_running));
-    (void)ignored;
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-}
 
 // The same failure, in its session, of the same kind.
 std::string kind_of(const std::string& what) {
@@ -109,46 +94,26 @@ int shrink_crash(std::uint64_t seed) {
 } // namespace
 
 int main(int argc, char** argv) {
-    std::uint64_t seed = 1, count = 0;
-    double seconds = 0;
-    bool keep_going = false;
-    for (int i = 1; i < argc; ++i) {
-        const std::string option = argv[i];
-        const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
-        if (option == "--keep-going") keep_going = true;
-        else if (!value) {
-            std::fprintf(stderr, "random_graphs: %s is no option, or lacks its value\n", option.c_str());
-            return 2;
-        } else if (option == "--seed") seed = std::strtoull(argv[++i], nullptr, 10);
-        else if (option == "--count") count = std::strtoull(argv[++i], nullptr, 10);
-        else if (option == "--seconds") seconds = std::strtod(argv[++i], nullptr);
-        else if (option == "--replay") return replay(value);
-        else if (option == "--crash") return shrink_crash(std::strtoull(value, nullptr, 10));
-        else if (option == "--print") {
-            std::printf("%s", to_json(generate(std::strtoull(value, nullptr, 10)).made).c_str());
-            return 0;
-        } else {
-            std::fprintf(stderr, "random_graphs: there is no option %s\n", option.c_str());
-            return 2;
-        }
+    seeds all("random_graphs");
+    std::string to_replay, crashing, printed;
+    all.takes("--replay", to_replay);
+    all.takes("--crash", crashing);
+    all.takes("--print", printed);
+    if (!all.read(argc, argv)) return 2;
+    if (!to_replay.empty()) return replay(to_replay.c_str());
+    if (!crashing.empty()) return shrink_crash(std::stoull(crashing));
+    if (!printed.empty()) {
+        std::printf("%s", to_json(generate(std::stoull(printed)).made).c_str());
+        return 0;
     }
-    for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, say_where);
-    if (count == 0 && seconds == 0) count = 100;
-
-    const auto begin = std::chrono::steady_clock::now();
-    const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-    std::uint64_t done = 0, failed = 0;
-    for (; (count == 0 || done < count) && (seconds == 0 || passed() < seconds); ++done, ++seed) {
-        std::snprintf(now_running, sizeof now_running, "random_graphs: seed %llu ended so\n",
-                      static_cast<unsigned long long>(seed));
-        const generated g = generate(seed);
+    for (; all.go_on(); all.next()) {
+        all.tell_of_crashes();
+        const generated g = generate(all.seed);
         const failure f = run(g.made, &g.written);
         if (!f) continue;
-        ++failed;
+        ++all.failed;
         report(g.made, f);
-        if (!keep_going) return 1;
     }
-    std::printf("%llu programs, %llu failed\n", static_cast<unsigned long long>(done),
-                static_cast<unsigned long long>(failed));
-    return failed != 0;
+    std::printf("%llu programs, %llu failed\n", number(all.done), number(all.failed));
+    return all.failed != 0;
 }
