@@ -1,22 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include <tenon/debug/benchmark.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Kernels by themselves, and candidates in turns. Nothing here asks how long something took.
-
-namespace tn = tenon;
 
 namespace {
 

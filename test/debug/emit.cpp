@@ -1,17 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
 #include <tenon/debug/emit.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // What a step becomes, in words.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,11 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
 #include <tenon/debug/graph_picture.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
@@ -13,8 +8,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 } // namespace
 
 TEST_CASE("a graph is drawn with names, ops, types and sizes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto w = tn::variable<float, tn::shape<3, 2>>("w", tn::zeros());
     const auto h = tn::matmul(x, w);

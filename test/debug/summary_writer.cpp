@@ -1,30 +1,14 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <limits>
-#include <numeric>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <tenon/core/config.hpp>
 #include <tenon/debug/summary_hook.hpp>
 #include <tenon/debug/summary_writer.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "debug/events.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
 
-namespace tn = tenon;
 using events::message;
 using events::read_events;
 
@@ -222,8 +206,7 @@ TEST_CASE("images are PNG files, several with numbers in their tags; floating on
 
 TEST_CASE("a graph has its nodes with inputs, control inputs, devices and sizes") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3>>("x");
     const auto y = tn::on("/job:ps/cpu:0", [&] { return tn::identity(x * 2.0f, "y"); });
     const tn::control_dependencies after(y);
@@ -287,8 +270,7 @@ TEST_CASE("a folder that cannot be made is an error that names it") {
 
 TEST_CASE("a hook writes what steps compute by its period, how many there are a second, and the graph") {
     const temporary_folder folder;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     auto w = tn::variable<float, tn::shape<4>>("w", tn::ones());
     const auto loss = tn::identity(sum(w * w), "loss");
     const auto train = tn::gradient_descent(0.01f).minimize(loss);
@@ -316,8 +298,7 @@ TEST_CASE("events for TensorBoard") {
     const char* const folder = std::getenv("TENON_EVENT_FOLDER");
     if (!folder) return;
     tn::summary_writer log(folder);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3>>("layer/x");
     (void)tn::identity(x * 2.0f, "layer/y");
     log.graph(g);

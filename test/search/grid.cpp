@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <set>
-#include <string>
-#include <vector>
-
 #include <tenon/search/grid.hpp>
 
-// Points of hyperparameters.
+#include "tests.hpp"
 
-namespace tn = tenon;
+// Points of hyperparameters.
 
 namespace {
 

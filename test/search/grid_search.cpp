@@ -1,19 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
 #include <latch>
-#include <map>
 #include <stdexcept>
-#include <thread>
-#include <utility>
 
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "grids.hpp"
 
 // A search over a grid, on devices of this process (TOUR 20). Lost tasks: test/net/server/grid_search.cpp; killed programs:
 // test/processes/programs/grid.cpp.
 
-namespace tn = tenon;
 using namespace grid_search_test;
 
 TEST_CASE(

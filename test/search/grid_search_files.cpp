@@ -1,16 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
 #include <csignal>
-#include <utility>
-
 #include <sys/resource.h>
 
+#include "tests.hpp"
 #include "grids.hpp"
 
 // Files of results: a search goes on where another ended, and what happens to damaged, removed and full ones.
 
-namespace tn = tenon;
 using namespace grid_search_test;
 
 TEST_CASE("a search that goes on with its file trains what has not ended, whatever the last line was cut off at") {

@@ -1,18 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <random>
-#include <vector>
-
-#include <tenon/core/error.hpp>
 #include <tenon/search/median_stopping.hpp>
 
-// The median stopping rule (Golovin et al., KDD 2017), held against the rule as the paper words it.
+#include "tests.hpp"
 
-namespace tn = tenon;
+// The median stopping rule (Golovin et al., KDD 2017), held against the rule as the paper words it.
 
 namespace {
 

@@ -1,27 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <set>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
-#include <tenon/ops/state/state.hpp>
 #include <tenon/search/grid_search.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Random searches against a model of what has ended: trainings that end, fail, are lost, or stopped; logs that throw; programs that are
 // killed while they write; and files of others beside. TENON_SEARCH_SEEDS: so many instead of a few.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,12 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <chrono>
 #include <deque>
-#include <random>
-#include <vector>
 
 #include <tenon/serve/batch_queue.hpp>
+
+#include "tests.hpp"
 
 // S47: requests are batched when they meet. The queue has neither threads nor a clock: times here are made up.
 

@@ -1,14 +1,5 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cmath>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "tests.hpp"
 #include "gated.hpp"
-#include "messages.hpp"
 
 // S47: replicas of a network on every device answer a stream of requests, batched when they meet.
 
@@ -79,8 +70,7 @@ TEST_CASE("S47: requests of any number of rows, from several threads, get the ro
 }
 
 TEST_CASE("S47: several inputs and outputs, of several types, are split alike; so are texts") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     const auto names = tn::placeholder<std::string, tn::shape<batch>>("names");
     tn::session sess;
@@ -134,8 +124,7 @@ TEST_CASE("S47: a request of another shape or element type is refused before it 
 }
 
 TEST_CASE("S47: a request that fails does not fail its neighbours in the batch") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto table = tn::variable("table", tn::constant({1.0f, 2.0f, 3.0f}));
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     tn::session sess;
@@ -269,8 +258,7 @@ TEST_CASE(
 }
 
 TEST_CASE("S47: a model whose other sizes are known at run time joins requests of one size") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<batch, tn::dyn>>("x");
     tn::session sess;
     tn::model_server server(sess, tn::feeds(x), [](auto v) { return tn::sum<1>(v); }, {.largest_batch = 8});
@@ -288,8 +276,7 @@ TEST_CASE("S47: a model whose other sizes are known at run time joins requests o
 }
 
 TEST_CASE("S47: untyped tensors are served; what has no rows is refused when it is made") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::dynamic_extent, 2}, "x");
     tn::session sess;
     const auto twice = [](const tn::any_tensor& v) { return std::vector<tn::any_tensor>{v * 2.0f}; };
@@ -335,8 +322,7 @@ TEST_CASE("S47: a handle asks for types, and says what the model has where they 
 TEST_CASE(
     "S47: variables that the function makes are the same on all devices, or copies that begin and are loaded alike") {
     for (const bool copies : {false, true}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, rows4>("x");
         tn::session sess({.cpu_devices = 3});
         int calls = 0;
@@ -366,8 +352,7 @@ TEST_CASE(
             return seen == std::vector<bool>(3, true);
         }));
     }
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     tn::session sess({.cpu_devices = 2});
     int calls = 0;

@@ -1,16 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
 
+#include "tests.hpp"
 #include "gated.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
 
 // S47, S46: a model's weights are replaced by a checkpoint while it answers.
 
@@ -50,8 +42,7 @@ TEST_CASE(
             tn::session sess;
             for (int v = 1; v <= 3; ++v) save_both(sess, p, static_cast<float>(v), path(v));
         }
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, rows4>("x");
         tn::session sess({.cpu_devices = 2});
         const auto made_inside = [](const auto& v) {
@@ -111,20 +102,16 @@ TEST_CASE("S47: a checkpoint of another network is refused with both sides' name
                       larger = (folder.path() / "larger.safetensors").string(),
                       broken = (folder.path() / "broken.safetensors").string();
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto c = tn::variable("c", 1.0f);
-        tn::session sess;
-        sess.run(tn::initialize_variables());
+        initialized_session sess;
         tn::save_variables(sess, other);
     }
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto a = tn::variable("a", tn::constant({1.0f, 2.0f}));
         const auto b = tn::variable("b", 5.0f);
-        tn::session sess;
-        sess.run(tn::initialize_variables());
+        initialized_session sess;
         tn::save_variables(sess, larger);
     }
     std::ofstream(broken) << "this is no file of tensors";
@@ -151,18 +138,15 @@ TEST_CASE(
     const auto net = [](auto x) { return tn::nn::dense<3>({.name = "layer"})(x); };
     tn::array<float> trained;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, rows4>("x");
         const auto train = tn::adam(0.1).minimize(tn::mean(tn::square(net(x))));
-        tn::session sess;
-        sess.run(tn::initialize_variables());
+        initialized_session sess;
         sess.run(tn::feed(x, rows(5, 1)), train);
         tn::saver(prefix).save(sess, 700);
         trained = tn::array<float>(sess.run_untyped({}, {g.tensor("layer/kernel")})[0].copy());
     }
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     tn::session sess;
     tn::model_server server(sess, tn::feeds(x), net, {.copy_variables = false});
@@ -209,11 +193,9 @@ TEST_CASE("S47: a saver's name is watched: a newer checkpoint takes the place of
     CHECK(comes([&] { return server.version() == 3; }));
     CHECK(std::get<1>(server(rows(1, 0)))(0) == 8);
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto other = tn::variable("other", 1.0f);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         tn::saver(prefix).save(s, 3);
     }
     CHECK(comes([&] { return contains(server.metrics().trouble, "lacks a, b"); }));
@@ -270,18 +252,15 @@ TEST_CASE("S47: manifests of however many folders leave the graph as large as it
             return matmul(v, w) + b;
         };
         const auto saved = [&](int i) {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             (void)model(tn::placeholder<float, rows4>("x"));
-            tn::session sess;
-            sess.run(tn::initialize_variables());
+            initialized_session sess;
             for (const tn::any_tensor& v : g.collection(tn::global_variables))
                 sess.run(tn::untyped::assign(v, tn::untyped::ones_like(v) * static_cast<float>(i)));
             std::filesystem::create_directory(folder / std::to_string(i));
             return tn::saver(folder / (std::to_string(i) + "/model")).save(sess, 9).path;
         };
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, rows4>("x");
         tn::session sess({.cpu_devices = 2});
         tn::model_server server(sess, tn::feeds(x), model,
