@@ -1,15 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include <tenon/cluster/cluster.hpp>
-#include <tenon/core/error.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Descriptions of clusters: SEMANTICS 22.
-
-namespace tn = tenon;
 
 namespace {
 using bad = tn::invalid_argument_error;

@@ -1,20 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <tenon/cluster/replica_device_setter.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/state/state.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Variables on parameter servers: SEMANTICS 9.
 
-namespace tn = tenon;
 using namespace tn::literals;
 
 namespace {
@@ -31,8 +18,7 @@ template <int N> int task_of_sized() { return device_of(tn::variable<float, tn::
 } // namespace
 
 TEST_CASE("SEMANTICS 9: variables go to the tasks in turn, everything else to the worker, inner scopes override") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto placed = tn::on(tn::replica_device_setter(2));
     const auto v1 = tn::variable("v1", 1.0f), v2 = tn::variable("v2", 2.0f), v3 = tn::variable("v3", 3.0f),
                v4 = tn::variable("v4", 4.0f), v5 = tn::variable("v5", 5.0f);
@@ -54,8 +40,7 @@ TEST_CASE("SEMANTICS 9: variables go to the tasks in turn, everything else to th
 }
 
 TEST_CASE("SEMANTICS 9: an explicit task wins but takes its turn in the round") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto placed = tn::on(tn::replica_device_setter(3));
     CHECK(tasks_of(1) == std::vector<int>{0});
     CHECK(tn::on("/job:ps/task:0", [] { return tasks_of(1); }) == std::vector<int>{0});
@@ -67,8 +52,7 @@ TEST_CASE("SEMANTICS 9: an explicit task wins but takes its turn in the round") 
 }
 
 TEST_CASE("SEMANTICS 9: least-loaded counts bytes; ties go to the lowest index") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto placed = tn::on(tn::replica_device_setter(3, {.strategy = tn::ps_strategy::least_loaded}));
     CHECK(task_of_sized<100>() == 0);
     CHECK(task_of_sized<10>() == 1);
@@ -83,8 +67,7 @@ TEST_CASE("SEMANTICS 9: least-loaded counts bytes; ties go to the lowest index")
 }
 
 TEST_CASE("SEMANTICS 9: zero ps tasks have no effect") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto gpu = tn::on("/gpu:1");
     const auto placed = tn::on(tn::replica_device_setter(0));
     CHECK(device_of(tn::variable("v", 0.0f)) == "/gpu:1"_dev);
@@ -93,8 +76,7 @@ TEST_CASE("SEMANTICS 9: zero ps tasks have no effect") {
 
 TEST_CASE("SEMANTICS 9: a cluster gives the tasks that its job has, also sparse ones") {
     const tn::cluster c({{"servers", {{1, "a:1"}, {4, "b:1"}}}, {"worker", {"c:1", "d:1"}}});
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto placed = tn::on(
         tn::replica_device_setter(c, {.ps_device = "/job:servers/cpu:0", .worker_device = "/job:worker/task:1/gpu:0"}));
     CHECK(tasks_of(3) == std::vector<int>{1, 4, 1});

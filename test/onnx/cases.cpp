@@ -1,23 +1,12 @@
 // ONNX's own single-node cases, which test/onnx/cases.py writes to a folder: each has a model, and NumPy's files of its inputs and outputs.
-
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <string>
-#include <vector>
 
 #include <tenon/io/numpy/npy.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/onnx/onnx.hpp>
-#include <tenon/runtime/session/session.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -72,8 +61,7 @@ bool draws(const fs::path& folder) {
 // The model with its first inputs fed and those of `fixed` constants.
 std::vector<tn::any_array> run(const fs::path& folder, const std::vector<tn::any_array>& inputs,
                                const std::vector<std::string>& names, const std::vector<bool>& fixed, bool again) {
-    tn::graph g;
-    const tn::graph_scope in(g);
+    own_graph g;
     tn::onnx_read_options o;
     for (std::size_t i = 0; i < inputs.size() && i < names.size(); ++i)
         if (fixed[i]) o.values.push_back({names[i], inputs[i]});
@@ -92,8 +80,7 @@ std::vector<tn::any_array> run(const fs::path& folder, const std::vector<tn::any
     for (std::size_t i = 0; i < m.outputs.size(); ++i) outs.push_back({m.output_names[i], m.outputs[i]});
     const std::string bytes = tn::onnx_bytes(s, ins, outs);
     std::ofstream(folder / "written.onnx", std::ios::binary) << bytes; // for ONNX Runtime (cases.py written)
-    tn::graph second;
-    const tn::graph_scope there(second);
+    own_graph second;
     const tn::onnx_model copy = tn::parse_onnx(std::as_bytes(std::span(bytes)));
     for (std::size_t i = 0; i < feeds.size(); ++i) feeds[i].tensor = copy.inputs.at(i);
     return tn::session(second).run_untyped(std::move(feeds), copy.outputs);

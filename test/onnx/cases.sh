@@ -3,17 +3,7 @@
 # on networks as others export them, on all that Tenon wrote of these, and on a model of its own. Ends with 77 where the package is not there.
 #
 #   cases.sh TEST_ONNX
-#
-# TENON_PYTHON in the environment: the Python to use.
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-python=${TENON_PYTHON:-python3}
-if ! why=$("$python" -c 'import onnx.backend.test.case.node' 2>&1); then
-    echo "skipped: $python has no package onnx (pip install onnx onnxruntime): $(tail -n 1 <<<"$why")"
-    exit 77
-fi
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$(dirname "${BASH_SOURCE[0]}")/../with_python.sh" onnx.backend.test.case.node onnx "onnx onnxruntime"
 mkdir "$folder/cases" "$folder/net" "$folder/networks"
 "$python" "$here/cases.py" cases "$folder/cases" 2>/dev/null
 for again in "" 1; do

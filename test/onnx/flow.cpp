@@ -1,14 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include "models.hpp"
-#include <messages.hpp>
-#include <tenon/tenon.hpp>
 #include <tenon/onnx/onnx.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+#include "models.hpp"
+
 using namespace made;
 
 namespace {
@@ -78,15 +72,13 @@ TEST_CASE("If by a value of the step is one node whose graphs see what is around
     const tn::array<float> x{-1, 3};
     for (const bool c : {true, false}) {
         const tn::array<float> wanted = c ? tn::array<float>{0, 3} : tn::array<float>{1, -3};
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::onnx_model m = tn::parse_onnx(span(bytes));
         CHECK(count(g, "cond") == 1);
         CHECK(tn::to_string(m.output("y").type()) == "float[n]");
         CHECK(tn::session(g).run(tn::feed(m.input("x"), x.untyped().share()), tn::feed(m.input("c"), truth_of(c)),
                                  m.output("y")) == wanted.untyped());
-        const tn::graph known;
-        const tn::graph_scope there(known);
+        const own_graph known;
         const tn::onnx_model k = tn::parse_onnx(span(bytes), {.values = {{"c", truth_of(c)}}});
         CHECK(count(known, "cond") == 0);
         CHECK(tn::session(known).run(tn::feed(k.input("x"), x.untyped().share()), k.output("y")) == wanted.untyped());
@@ -105,8 +97,7 @@ TEST_CASE(
                          way{"", false, 0, 1, 5}}) {
         CAPTURE(w.trips);
         const std::string bytes = sums(w.trips, false, w.stacked);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::onnx_model m = tn::parse_onnx(span(bytes));
         CHECK(count(g, "scan") == w.scans);
         CHECK(count(g, "while_loop") == w.loops);
@@ -125,8 +116,7 @@ TEST_CASE(
 
 TEST_CASE("a Loop that ends by what it computes stacks what its runs gave, and no more") {
     const std::string bytes = sums("10", true, true);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     tn::session s(g);
     const auto run = [&](float limit) {
@@ -144,8 +134,7 @@ TEST_CASE("a Loop that ends by what it computes stacks what its runs gave, and n
     CHECK(given[1].extents() == tn::extents{10, 2});
     // How many there are at most must be known.
     const std::string open = sums("", true, true);
-    const tn::graph other;
-    const tn::graph_scope there(other);
+    const own_graph other;
     CHECK(message_of<tn::unimplemented_error>([&] { tn::parse_onnx(span(open)); }) ==
           "parse_onnx: ONNX data: what these nodes ask for is not done:\n"
           "    Loop that gives \"last\": what it stacks has a size that its runs decide, and nothing says their number "
@@ -162,8 +151,7 @@ TEST_CASE("Scan goes through slices in the direction that it says, and its gradi
                        ints_attribute("scan_input_directions", {1})) +
               initializer(floats("zero", {2}, {0, 0})) + input(value("xs", float_type, {"n", "2"})) +
               output(value("all", float_type, {"2"})) + output(value("ys", float_type, {"n", "2"})));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     CHECK(tn::to_string(m.output("ys").type()) == "float[n, 2]");
     const tn::array<float> xs{{1, 2}, {3, 4}, {5, 6}};
@@ -185,8 +173,7 @@ TEST_CASE("what a graph of an attribute cannot have is refused with its place, a
             model(node("If", {"c"}, {"y"}, graph_attribute("then_branch", yes) + graph_attribute("else_branch", no)) +
                   input(value("x", float_type, {"n"})) + input(value("c", bool_type, {})) +
                   output(value("y", float_type, {"n"})));
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         return message_of<tn::error>([&] { tn::parse_onnx(span(bytes)); });
     };
     CHECK(said(node("Gropple", {"x"}, {"a"}) + output(value("a", float_type, {"n"}))) ==
@@ -216,8 +203,7 @@ TEST_CASE("names of a graph of an attribute are its own: what they meant around 
                    graph_attribute("then_branch", branch("Neg")) + graph_attribute("else_branch", branch("Abs"))) +
               node("Add", {"t", "y"}, {"z"}) + input(value("x", float_type, {"2"})) + input(value("c", bool_type, {})) +
               output(value("z", float_type, {"2"})));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     const tn::array<float> x{0, 1};
     const tn::any_array z = tn::session(g).run(tn::feed(m.input("x"), x.untyped().share()),
@@ -239,16 +225,14 @@ TEST_CASE("loops within loops do not grow without an end") {
     const std::string bytes =
         model(body + initializer(integers("trips", {}, {300})) + initializer(truth("always", true)) +
               input(value("x", float_type, {"2"})) + output(value("w6", float_type, {"2"})));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     CHECK(count(g, "while_loop") == 1);
     CHECK(g.size() < 30000);
 }
 
 TEST_CASE("cond, while_loop and scan are written as If, Loop and Scan") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<steps, 2>>("x");
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::constant_value(0.5));
     const auto sum = tn::sum(x);
@@ -262,12 +246,10 @@ TEST_CASE("cond, while_loop and scan are written as If, Loop and Scan") {
         tn::zeros<float, tn::shape<2>>(), a, {.reversed = true});
     const auto big = tn::while_loop([](const auto& v) { return tn::sum(v) < 10.0f; },
                                     [&](const auto& v) { return v * 2.0f + w; }, abs(last));
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const std::string bytes = tn::onnx_bytes(s, {{"x", x}}, {{"all", all}, {"big", big}});
     for (const char* op : {"If", "Loop", "Scan"}) CHECK(bytes.find(op) != std::string::npos);
-    const tn::graph second;
-    const tn::graph_scope there(second);
+    const own_graph second;
     const tn::onnx_model m = tn::parse_onnx(std::as_bytes(std::span(bytes)));
     CHECK(tn::to_string(m.output("all").type()) == "float[steps, 2]");
     tn::session again(second);
@@ -313,8 +295,7 @@ TEST_CASE(
                               input(value("x", float_type, {"2"})) + output(value("z", float_type, {"2"}));
     const auto with = [&](const std::string& functions) { return model(graph) + functions; };
     const std::string good = with(bytes(25, leaky) + bytes(25, twice));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(good));
     const tn::array<float> x{-8, 3};
     // -8 * 0.5 * 0.5 + max(-8 * 0.5, -1), and 3 + 3

@@ -1,17 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
 #include <fstream>
-#include <string>
 
-#include "models.hpp"
-#include <messages.hpp>
-#include <temporary_folder.hpp>
-#include <tenon/tenon.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/onnx/onnx.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+#include "models.hpp"
+
 using namespace made;
 
 namespace {
@@ -29,8 +23,7 @@ const tn::array<float> two_rows{{1, 1}, {2, -1}};
 } // namespace
 
 TEST_CASE("a model becomes nodes of the graph in scope, by its names and with its sizes") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const std::string bytes = small_net();
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     CHECK(m.producer == "by hand");
@@ -49,8 +42,7 @@ TEST_CASE("a model becomes nodes of the graph in scope, by its names and with it
 }
 
 TEST_CASE("initialisers become variables where they are asked for, and train") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const std::string bytes = small_net();
     const tn::onnx_model m = tn::parse_onnx(span(bytes), {.variables = true});
     REQUIRE(m.variables.size() == 2);
@@ -68,16 +60,14 @@ TEST_CASE("initialisers become variables where they are asked for, and train") {
     CHECK(s.run(m.variables[1]) == tn::array<float>{-10, -1, -1}.untyped());
     // And goes out with the values that it has now.
     const std::string trained = tn::onnx_bytes(s, {{"x", m.input("x")}}, {{"y", m.output("y")}});
-    const tn::graph second;
-    const tn::graph_scope there(second);
+    const own_graph second;
     const tn::onnx_model again = tn::parse_onnx(span(trained));
     CHECK(tn::session(second).run(tn::feed(again.input("x"), two_rows.untyped().share()), again.output("y")) ==
           s.run(x(), m.output("y")));
 }
 
 TEST_CASE("all operators that are not read are named in one error, before a node is added") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const std::string bytes = model(node("Gropple", {"x"}, {"a"}) + node("Relu", {"a"}, {"b"}) +
                                     node("Gropple", {"b"}, {"c"}) + node("Fancy", {"c"}, {"y"}, {}, "com.example") +
                                     input(value("x", 1, {"2"})) + output(value("y", 1, {"2"})));
@@ -100,8 +90,7 @@ TEST_CASE("all operators that are not read are named in one error, before a node
 }
 
 TEST_CASE("sizes that are computed of sizes are followed: a batch keeps its name") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     // reshape(x, concat(shape(x)[0:1], [-1])), as PyTorch writes x.reshape(x.shape[0], -1)
     const std::string bytes = model(
         node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "zero"}, {"n"}, int_attribute("axis", 0)) +
@@ -118,8 +107,7 @@ TEST_CASE("sizes that are computed of sizes are followed: a batch keeps its name
 TEST_CASE("a size that is said of one input is that of its name in others") {
     const std::string bytes = model(node("Add", {"x", "b"}, {"y"}) + input(value("b", 1, {"n", "1"})) +
                                     input(value("x", 1, {"n", "m"})) + output(value("y", 1, {"n", "m"})));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes), {.sizes = {{"x", {4, 3}}}});
     CHECK(tn::to_string(m.input("b").type()) == "float[4, 1]");
     CHECK(tn::to_string(m.output("y").type()) == "float[4, 3]");
@@ -128,8 +116,7 @@ TEST_CASE("a size that is said of one input is that of its name in others") {
 TEST_CASE("a size whose name begins with a zero byte has none") {
     const std::string bytes = model(node("Relu", {"x"}, {"y"}) + input(value("x", 1, {std::string("\0n", 2), "2"})) +
                                     output(value("y", 1, {"n", "2"})));
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     CHECK(tn::to_string(tn::parse_onnx(span(bytes)).output("y").type()) == "float[?, 2]");
 }
 
@@ -143,8 +130,7 @@ TEST_CASE("bytes that are no model, or do not agree with themselves, say where")
           "parse_onnx: ONNX data: these bytes are no ONNX model: there is no graph in them");
     const auto of = [](const std::string& graph) {
         const std::string bytes = model(graph);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         tn::parse_onnx(span(bytes), {}, "m");
     };
     CHECK(message_of<tn::data_loss_error>([&] {
@@ -175,8 +161,7 @@ TEST_CASE("elements in files beside the model are read, and none from elsewhere"
         return folder / "m.onnx";
     };
     std::ofstream(folder / "w.bin", std::ios::binary) << raw(std::vector<float>{7, 8, 9});
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::read_onnx(with("w.bin", 4));
     CHECK(tn::session(g).run(m.output("y")) == tn::array<float>{8, 9}.untyped());
     CHECK(message_of<tn::data_loss_error>([&] {
@@ -208,19 +193,16 @@ struct network {
 } // namespace
 
 TEST_CASE("a graph of Tenon's goes out with its variables' values and comes back as what computes the same") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const network net;
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     tn::array<float> images(tn::extents{3, 8, 8, 1});
     for (std::int64_t i = 0; i < images.untyped().elements(); ++i) images.data()[i] = std::sin(static_cast<float>(i));
     const tn::any_array before = s.run(tn::feed(net.x, images), net.y);
     const temporary_folder folder;
     tn::write_onnx(s, folder / "net.onnx", {{"images", net.x}}, {{"chances", net.y}});
 
-    const tn::graph second;
-    const tn::graph_scope there(second);
+    const own_graph second;
     const tn::onnx_model m = tn::read_onnx(folder / "net.onnx");
     CHECK(m.producer == "tenon");
     CHECK(tn::to_string(m.input("images").type()) == "float[batch, 8, 8, 1]");
@@ -230,8 +212,7 @@ TEST_CASE("a graph of Tenon's goes out with its variables' values and comes back
 }
 
 TEST_CASE("what cannot be written is named: every op, a placeholder that is no input, a name twice") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const tn::any_tensor noise = tn::untyped::random_bernoulli({3}, 0.5), most = tn::untyped::cummax(x, 0);
     tn::session s(g);
@@ -253,11 +234,9 @@ TEST_CASE("what cannot be written is named: every op, a placeholder that is no i
 // What test/onnx/cases.sh runs with ONNX Runtime.
 TEST_CASE("a model for ONNX Runtime" * doctest::skip(std::getenv("TENON_ONNX_FOLDER") == nullptr)) {
     const std::string folder = std::getenv("TENON_ONNX_FOLDER");
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const network net;
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     tn::array<float> images(tn::extents{3, 8, 8, 1});
     for (std::int64_t i = 0; i < images.untyped().elements(); ++i) images.data()[i] = std::cos(static_cast<float>(i));
     tn::write_onnx(s, folder + "/net.onnx", {{"images", net.x}}, {{"chances", net.y}});

@@ -1,17 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "models.hpp"
-#include <messages.hpp>
-#include <tenon/tenon.hpp>
 #include <tenon/onnx/onnx.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+#include "models.hpp"
+
 using namespace made;
 
 namespace {
@@ -30,8 +21,7 @@ template <class... F> std::vector<fed> given(F... f) {
 // The outputs of a model.
 std::vector<tn::any_array> run(const std::string& bytes, const std::vector<fed>& inputs,
                                const tn::onnx_read_options& o = {}) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes), o);
     std::vector<tn::fed_value> feeds;
     for (const fed& f : inputs) feeds.push_back({m.input(f.name), f.value.share()});
@@ -56,8 +46,7 @@ TEST_CASE("places of a sequence are counted by the name of its size, and a mask 
               initializer(floats("half", {1}, {0.5F})) + input(value("x", float_type, {"n", "time"})) +
               output(value("places", int64_type, {"time"})) + output(value("y", float_type, {"n", "time"})));
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::onnx_model m = tn::parse_onnx(span(bytes));
         CHECK(tn::to_string(m.output("places").type()) == "int64[time]");
         CHECK(tn::to_string(m.output("y").type()) == "float[n, time]");

@@ -1,18 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "models.hpp"
-#include <messages.hpp>
-#include <tenon/tenon.hpp>
 #include <tenon/onnx/onnx.hpp>
+
+#include "tests.hpp"
+#include "models.hpp"
 
 // Models of the first operator sets, and of decision trees: what is wrong with them is said. What they compute is compared with ONNX Runtime,
 // of models that older.py writes.
 
-namespace tn = tenon;
 using namespace made;
 
 namespace {
@@ -57,16 +50,14 @@ std::vector<tn::any_array> run(const tn::onnx_model& m, const tn::any_array& x) 
     return tn::session(m.in).run_untyped(std::move(feeds), m.outputs);
 }
 std::string refusal(const std::string& bytes) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     return message_of<tn::invalid_argument_error>([&] { (void)read(bytes); });
 }
 
 } // namespace
 
 TEST_CASE("a decision tree says which leaf each row comes to, also where a value is missing") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = read(tree().model_of());
     const tn::array<float> x{{5, 0}, {5, 1}, {2, 1}, {2, NAN}, {NAN, 1}};
     const auto y = run(m, x.untyped());
@@ -92,8 +83,7 @@ TEST_CASE("as many trees for a class as against it make the first one, whatever 
                               list_attribute("class_treeids", trees) + list_attribute("class_nodeids", zeros) +
                               list_attribute("class_ids", ones) + reals_attribute("class_weights", chances) +
                               list_attribute("classlabels_int64s", {7, 8});
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = read(model(
         node("TreeEnsembleClassifier", {"x"}, {"label", "chances"}, lists, "ai.onnx.ml") +
         input(value("x", 1, {"n", "1"})) + output(value("label", 7, {"n"})) + output(value("chances", 1, {"n", "2"}))));
@@ -143,8 +133,7 @@ TEST_CASE("labels of a classifier may be texts") {
     const std::string lists = texts_attribute("classlabels_strings", {"cat", "dog", "owl"}) +
                               reals_attribute("intercepts", {0, 0.5F, 0}) +
                               reals_attribute("coefficients", {1, 0, 0, 1, -1, -1});
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::onnx_model m = read(model(node("LinearClassifier", {"x"}, {"label", "scores"}, lists, "ai.onnx.ml") +
                                         input(value("x", 1, {"n", "2"})) + output(value("label", 8, {"n"})) +
                                         output(value("scores", 1, {"n", "3"}))));

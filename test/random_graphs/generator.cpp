@@ -1,4 +1,3 @@
-#include "own_graph.hpp"
 #include "random_graphs/generator.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 
 #include <tenon/graph/json.hpp>
 
+#include "own_graph.hpp"
 #include "random_graphs/workshop.hpp"
 #include "reference/order.hpp"
 #include "reference/sizes.hpp"

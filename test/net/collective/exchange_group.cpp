@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <random>
-
 #include <tenon/simd/ordered_sum.hpp>
 
+#include "tests.hpp"
 #include "together.hpp"
 
 using namespace together;

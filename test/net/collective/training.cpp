@@ -1,21 +1,14 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <functional>
 #include <future>
-#include <optional>
-#include <thread>
 
 #include <net/collective/each_worker.hpp>
 #include <net/server/servers.hpp>
 #include <tenon/ops/collective/collective.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "joint_training.hpp"
 
 // Tasks that train together, each with a session of its own; here they are threads of one process, each with a server and a graph.
 
-namespace tn = tenon;
 using joint_training::inputs, joint_training::loss_of, joint_training::outputs, joint_training::same_bits,
     joint_training::train, joint_training::trained;
 using net_test::servers;
@@ -32,8 +25,7 @@ std::vector<std::string> each_worker(servers& s, int n, const std::function<void
 constexpr int hidden = 300;
 
 struct problem {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::tensor<float, tn::shape<batch, inputs>> x = tn::placeholder<float, tn::shape<batch, inputs>>("x");
     tn::tensor<float, tn::shape<batch, outputs>> y = tn::placeholder<float, tn::shape<batch, outputs>>("y");
     tn::tensor<std::int32_t, tn::shape<batch>> at = tn::placeholder<std::int32_t, tn::shape<batch>>("at");
@@ -127,8 +119,7 @@ TEST_CASE("error feedback between processes: steady gradients add up to what the
     servers s(1, 2);
     std::vector<double> worst(2);
     for (const std::string& said : each_worker(s, 2, [&](int rank, const group&g) {
-             const tn::graph own;
-             const tn::graph_scope scope(own);
+             const own_graph own;
              const auto push = tn::placeholder<double, tn::shape<batch, 64>>("push");
              tn::mirrored_strategy mirrored(g);
              mirrored.set_compression({.block = 0, .least_elements = 1});
@@ -139,8 +130,7 @@ TEST_CASE("error feedback between processes: steady gradients add up to what the
                  },
                  mirrored.distribute(push));
              const auto [step, loss] = mirrored.minimize(tn::gradient_descent(1), losses);
-             tn::session sess;
-             sess.run(tn::initialize_variables());
+             initialized_session sess;
              // One large element, whose scale rounds all others to zero; both processes see them.
              tn::array<double, tn::shape<batch, 64>> row(1);
              for (int i = 0; i < 64; ++i) row(0, i) = i == 0 ? 1000 : 0.01 * (i + rank);
@@ -188,8 +178,7 @@ TEST_CASE("variables that are random without a seed begin equal in all processes
     servers s(1, 3);
     std::vector<tn::any_array> inside(3), outside(3);
     for (const std::string& said : each_worker(s, 3, [&](int rank, const group&g) {
-             const tn::graph own;
-             const tn::graph_scope scope(own);
+             const own_graph own;
              tn::graph(own).set_seed(static_cast<std::uint64_t>(100 + rank));
              const auto layer = tn::nn::dense<4>();
              const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
@@ -201,8 +190,7 @@ TEST_CASE("variables that are random without a seed begin equal in all processes
                  },
                  mirrored.distribute(x));
              (void)made;
-             tn::session sess;
-             sess.run(tn::initialize_variables());
+             initialized_session sess;
              auto values = sess.run_untyped({}, own.collection(tn::global_variables));
              REQUIRE(values.size() >= 2);
              const auto at = static_cast<std::size_t>(rank);
@@ -220,8 +208,7 @@ TEST_CASE("a step ends at its limit, and says who has not come to which collecti
     servers s(1, 2);
     std::promise<void> late;
     const auto said = each_worker(s, 2, [&](int rank, const group& g) {
-        const tn::graph own;
-        const tn::graph_scope scope(own);
+        const own_graph own;
         const auto x = tn::constant({1.0f, 2.0f, 3.0f});
         const tn::any_tensor sum = tn::add_collective(g, tn::collective_kind::sum, x, {}, "total");
         tn::session sess;
@@ -246,8 +233,7 @@ TEST_CASE("a step ends at its limit, and says who has not come to which collecti
 TEST_CASE("a step that fails between its collectives ends the others' with its name") {
     servers s(1, 2);
     const auto said = each_worker(s, 2, [&](int rank, const group& g) {
-        const tn::graph own;
-        const tn::graph_scope scope(own);
+        const own_graph own;
         const auto x = tn::placeholder<float, tn::shape<3>>("x");
         const tn::any_tensor first = tn::add_collective(g, tn::collective_kind::sum, x, {}, "first");
         const auto index = tn::placeholder<std::int32_t, tn::shape<1>>("index");
@@ -266,8 +252,7 @@ TEST_CASE("a task that is lost ends the steps of all with its name, within the l
     std::promise<void> there;
     std::atomic<int> begun{0};
     const auto said = each_worker(s, 3, [&](int rank, const group& g) {
-        const tn::graph own;
-        const tn::graph_scope scope(own);
+        const own_graph own;
         const tn::any_tensor sum =
             tn::add_collective(g, tn::collective_kind::sum, tn::constant({1.0f, 2.0f, 3.0f}), {}, "total");
         tn::session sess;

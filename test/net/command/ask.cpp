@@ -1,16 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
 #include <net/command/ask.hpp>
 #include <net/command/printable.hpp>
 #include <net/server/servers.hpp>
 #include <net/transport/certificates.hpp>
 #include <net/transport/tcp.hpp>
 
+#include "tests.hpp"
+
 // What the command says where the other side is not what was meant.
 
-namespace tn = tenon;
 using namespace net_test;
 
 TEST_CASE("tenon status: names are shown without their control characters, and a missing task is told by the status") {
@@ -26,8 +23,7 @@ TEST_CASE("tenon status: names are shown without their control characters, and a
 
     const clients_that are_quick;
     servers all(1, 1);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::container_scope in("box\x1b]0;owned\x07");
     const auto x = tn::variable("weights\x1b[31m\nx", 1.0f);
     const auto q = tn::fifo_queue<float>(3, {.shared_name = "jobs\n  queue of nobody"});

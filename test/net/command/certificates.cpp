@@ -1,17 +1,12 @@
-#include <doctest/doctest.h>
-
 #include <filesystem>
 
 #include <net/command/certificates.hpp>
 #include <net/transport/peers.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // What `tenon certificates` makes.
 
-namespace tn = tenon;
 using namespace net_test;
 using namespace tn::command;
 

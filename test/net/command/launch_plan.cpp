@@ -1,16 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
 #include <net/command/launch_plan.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // What `tenon launch` is to start.
 
-namespace tn = tenon;
 using namespace tenon::command;
 
 namespace {

@@ -1,14 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <net/command/hosts.hpp>
 #include <net/command/ssh.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // What is said to ssh; what becomes of it is tested with processes (test/processes/ssh.sh).
 
-namespace tn = tenon;
 using namespace tenon::command;
 
 TEST_CASE("ssh: variables and certificates are part of no command line") {

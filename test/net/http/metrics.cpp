@@ -1,15 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <map>
-#include <set>
 #include <sstream>
-#include <string>
 
 #include <net/http/status/metrics.hpp>
 
 #include "comma_locale.hpp"
+#include "tests.hpp"
 
 // Read back as Prometheus reads it: a parser that knows the format, and nothing of who wrote it.
 

@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <random>
-#include <string>
-#include <vector>
 
 #include <net/http/http_client.hpp>
 #include <net/http/request_loop.hpp>
+
+#include "tests.hpp"
 
 // The loop that reads requests and has them answered: whom it looks at, and when.
 

@@ -1,15 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <csignal>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include <net/http/http_client.hpp>
 #include <net/http/status/page.hpp>
 #include <net/transport/certificates.hpp>
 #include <net/transport/peers.hpp>
-#include <tenon/core/error.hpp>
+
+#include "tests.hpp"
 
 // What is served by HTTP, to whom; and those who ask as nobody should.
 

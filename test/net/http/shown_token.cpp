@@ -1,10 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <net/http/place.hpp>
 #include <net/http/shown_token.hpp>
-#include <tenon/core/error.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace tenon::net;
 
 TEST_CASE("a token is taken out of headers as they are written, and out of none that look alike") {

@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/core/error.hpp>
 #include <tenon/net/cluster_source.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Where a cluster comes from: flags over our own variables over those of launchers.
 
-namespace tn = tenon;
 using namespace tenon::net;
 using bad = tn::invalid_argument_error;
 

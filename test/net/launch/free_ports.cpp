@@ -1,11 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <set>
-
 #include <net/launch/free_ports.hpp>
-#include <tenon/core/error.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using tn::net::free_ports;
 
 TEST_CASE("launch: free ports are all different") {

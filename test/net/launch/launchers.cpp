@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/error.hpp>
 #include <tenon/net/cluster_source.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // The environments that launchers make, as their documents have them.
 
-namespace tn = tenon;
 using namespace tenon::net;
 using bad = tn::invalid_argument_error;
 

@@ -1,12 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
 #include <net/launch/node_list.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 using namespace tenon::net;
 

@@ -1,15 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <net/launch/pmi_board.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // mpiexec's proxy, played by a thread: it answers each line with the next of these.
 

@@ -1,22 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <sys/stat.h>
 
 #include <net/launch/rendezvous/rendezvous.hpp>
 #include <net/rpc/peer.hpp>
 #include <net/transport/simulated/simulated.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // A rendezvous over a simulated network: rank r runs on host "h<r>", rank 0 serves on h0:2221.
 
-namespace tn = tenon;
 using namespace tenon::net;
 using namespace std::chrono_literals;
 

@@ -1,15 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
 #include <net/launch/rendezvous/rendezvous_table.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Who has come to a rendezvous, and what is made of it.
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 namespace {

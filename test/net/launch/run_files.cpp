@@ -1,21 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
-
 #include <unistd.h>
 
 #include <net/launch/private_file.hpp>
 #include <net/launch/run_files.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Runs that this user has started here, and their tokens.
 
-namespace tn = tenon;
 namespace fs = std::filesystem;
 using namespace tenon::net;
 

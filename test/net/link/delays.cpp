@@ -1,9 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <limits>
-#include <random>
-
 #include <net/link/delays.hpp>
+
+#include "tests.hpp"
 
 using namespace tenon::net;
 using namespace std::chrono_literals;

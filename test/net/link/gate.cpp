@@ -1,12 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <memory>
-#include <thread>
-#include <vector>
-
 #include <net/link/gate.hpp>
 #include <net/transport/tcp.hpp>
+
+#include "tests.hpp"
 
 namespace net = tenon::net;
 

@@ -1,11 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
 #include <net/link/handshake.hpp>
 #include <net/link/link.hpp>
 
+#include "tests.hpp"
 #include "two.hpp"
 
 using namespace net_test;

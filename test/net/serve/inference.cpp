@@ -1,24 +1,15 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
 #include <deque>
-#include <memory>
-#include <random>
-#include <string>
-#include <vector>
 
 #include <net/http/http_client.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/net/serving.hpp>
 
-#include "../../messages.hpp"
+#include "tests.hpp"
 #include "../../serve/gated.hpp"
 
 // S47: requests whose JSON is large are read, and their answers written, beside those of others.
 
 using namespace net_test;
 using serve_test::comes;
-namespace tn = tenon;
 
 namespace {
 

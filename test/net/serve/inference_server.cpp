@@ -1,18 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cstdlib>
 #include <fstream>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <net/http/http_client.hpp>
 #include <net/http/request_head.hpp>
 #include <net/transport/certificates.hpp>
 #include <tenon/net/serving.hpp>
 
-#include "../../messages.hpp"
+#include "tests.hpp"
 #include "summing.hpp"
 
 // S47: a model is asked by HTTP, as clients of the Open Inference Protocol do.
@@ -23,7 +16,6 @@ using serve_test::comes;
 using serve_test::gate;
 using serve_test::rows4;
 using serve_test::summing;
-namespace tn = tenon;
 
 namespace {
 
@@ -199,8 +191,7 @@ TEST_CASE("S47: what a model was asked before it was removed is answered by it, 
 }
 
 TEST_CASE("S47: a model has a name that a path can have; what it may be is said when it is added") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     tn::session sess(g);
     tn::net::inference_server http;
@@ -261,8 +252,7 @@ TEST_CASE("S47: a token is wanted where there is one, but for health; by a forei
 TEST_CASE("a model for a Python client") {
     const char* const folder = std::getenv("TENON_INFERENCE_FOLDER");
     if (!folder) return;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     const auto ids = tn::placeholder<std::int64_t, tn::shape<batch>>("ids");
     const auto names = tn::placeholder<std::string, tn::shape<batch>>("names");

@@ -1,12 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <optional>
 #include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -15,8 +7,7 @@
 #include <net/server/servers.hpp>
 #include <tenon/net/serving.hpp>
 
-#include "../../messages.hpp"
-#include "../../temporary_folder.hpp"
+#include "tests.hpp"
 #include "scaled.hpp"
 
 // S47, S28: the devices of a model are tasks of a cluster, and tasks are lost.
@@ -29,7 +20,6 @@ using serve_test::rows4;
 using serve_test::scaled;
 using serve_test::with_files;
 using serve_test::workers;
-namespace tn = tenon;
 
 namespace {
 
@@ -63,10 +53,7 @@ TEST_CASE("S47: the batch of a task that is lost is run again elsewhere; when no
                                  const std::lock_guard lock(guard);
                                  said.push_back(line);
                              }});
-    {
-        tn::session sess(all.target("ps", 0), n.g);
-        sess.run(tn::initialize_variables());
-    }
+    { initialized_session sess(all.target("ps", 0), n.g); }
     const tn::array<float> right = std::get<0>(server(rows(1, 1))).copy();
     std::atomic<bool> stop{false};
     std::atomic<int> answered{0}, wrong{0}, failed{0};
@@ -122,16 +109,14 @@ TEST_CASE("S47: a copy of the weights on each task comes back with the checkpoin
     const clients_that quick_clients;
     const temporary_folder folder;
     servers all(1, 2);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     tn::model_server server(all.target("ps", 0), tn::feeds(x),
                             [](auto v) { return tn::sum<1>(v) * tn::variable("scale", 1.0f); },
                             {.devices = workers, .copy_variables = true, .retry_lost = 0.1});
     const std::string file = folder / "scale.safetensors";
     {
-        tn::session sess(all.target("ps", 0), g);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target("ps", 0), g);
         sess.run(tn::untyped::assign(g.tensor("scale"), 3.0f));
         tn::save_variables(sess, file);
     }

@@ -1,22 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
 #include <net/http/status/serving_metrics.hpp>
 #include <net/serve/open_inference.hpp>
-#include <tenon/core/array/array.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/io/json/json_parse.hpp>
 
-#include "../../messages.hpp"
+#include "tests.hpp"
 
 // S47: the Open Inference Protocol as bytes.
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 namespace {

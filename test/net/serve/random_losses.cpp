@@ -1,20 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <array>
-#include <atomic>
-#include <condition_variable>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <random>
-#include <set>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include "../../temporary_folder.hpp"
+#include "tests.hpp"
 #include "scaled.hpp"
 
 // S47, S28: tasks are stopped and started at random while weights are replaced and clients ask, held to a model: a version has the
@@ -24,7 +8,6 @@ using serve_test::comes;
 using serve_test::rows;
 using serve_test::scaled;
 using serve_test::with_files;
-namespace tn = tenon;
 
 namespace {
 

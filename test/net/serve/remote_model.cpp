@@ -1,13 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <net/server/servers.hpp>
 #include <tenon/net/serving.hpp>
 
-#include "../../messages.hpp"
+#include "tests.hpp"
 #include "summing.hpp"
 
 // S47: a model is asked from other processes over tenon://.
@@ -18,7 +12,6 @@ using serve_test::comes;
 using serve_test::rows;
 using serve_test::rows4;
 using serve_test::summing;
-namespace tn = tenon;
 
 namespace {
 
@@ -156,8 +149,7 @@ TEST_CASE("S47: a handle whose server comes back with another model of the name 
     const auto sums = [](auto v) { return tn::sum<1>(v); };
     const auto both = [](auto v) { return std::tuple(tn::sum<1>(v), tn::sum<1>(v) * 2.0f); };
     const auto whole = [](auto v) { return std::tuple(tn::cast<std::int64_t>(v), v); };
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, rows4>("x");
     tn::session sess;
     tn::model_server first(sess, tn::feeds(x), both, {.name = "sums"});

@@ -9,6 +9,8 @@
 #include <net/server/servers.hpp>
 #include <tenon/net/serving.hpp>
 
+#include "initialized_session.hpp"
+#include "own_graph.hpp"
 #include "../../serve/gated.hpp"
 #include "../../temporary_folder.hpp"
 
@@ -38,17 +40,12 @@ struct scaled {
             },
             o);
     }
-    void initialize() {
-        tn::session sess(all.target("worker", 0), g);
-        sess.run(tn::initialize_variables());
-    }
+    void initialize() { initialized_session sess(all.target("worker", 0), g); }
     // A file that has it be so.
     static std::string saved(const temporary_folder& folder, float value, bool as_manifest = false) {
-        const tn::graph other;
-        const tn::graph_scope in(other);
+        const own_graph other;
         const auto scale = tn::variable("scale", value);
-        tn::session sess;
-        sess.run(tn::initialize_variables());
+        initialized_session sess;
         if (as_manifest) return tn::saver(folder / "model").save(sess, static_cast<std::int64_t>(value)).path;
         const std::string path = folder / (std::to_string(value) + ".safetensors");
         tn::save_variables(sess, path);

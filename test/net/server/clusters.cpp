@@ -1,18 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
 #include <net/server/servers.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
     net_test::servers all(2, 3);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::tensor<float, tn::shape<>> a, b, c;
     {
         const tn::device_scope there("/job:ps");
@@ -26,8 +19,7 @@ TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
         const tn::device_scope there("/job:worker/task:1");
         c = b - a + 2.0f;
     }
-    tn::session sess(all.target("ps", 0), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target("ps", 0), g);
     CHECK(sess.run(c)() == 4.0f);
     const std::string where = sess.explain_placement(c).to_text();
     CHECK(where.find("/job:worker/replica:0/task:1/device:CPU:0") != std::string::npos);
@@ -41,16 +33,13 @@ TEST_CASE("SEMANTICS 25: variables live on their task and outlive the session; a
         return tn::variable("x", std::int64_t{0});
     };
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = make();
         const auto more = x.assign_add(std::int64_t{1});
-        tn::session sess(all.target("worker", 0), g);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target("worker", 0), g);
         CHECK(sess.run(more)() == 1);
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = make();
     const auto more = x.assign_add(std::int64_t{1});
     tn::session sess(all.target("worker", 1), g);
@@ -64,8 +53,7 @@ TEST_CASE("SEMANTICS 25: a reset that names no container clears the default one 
     net_test::servers all(2, 1);
     for (const char* task : {"/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0"}) {
         CAPTURE(task);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const tn::device_scope there{tn::device_name(task)};
         const auto x = tn::variable("x", std::int64_t{1});
         const auto kept = [] {
@@ -92,8 +80,7 @@ TEST_CASE("SEMANTICS 24: a filter that names no task of the cluster is refused, 
           "device's "
           "task is left out the message says by what") {
     net_test::servers all(1, 2);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     for (const char* f : {"/job:pss", "/job:worker/task:2"})
         CHECK_THROWS_WITH_AS(
             tn::session(all.target("worker", 0), g, {.device_filters = {"/job:ps", f}}),
@@ -117,8 +104,7 @@ TEST_CASE("control flow runs on the task of its node, of variables of another, w
     for (float& v : first) v = value -= 0.1f;
     // The loss and its gradients, and again after a loop without an end was stopped.
     const auto results = [&](const std::string& target, const char* ps, const char* worker) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto w = tn::on(ps, [] { return tn::variable<float, tn::shape<2, 2>>("w", tn::constant_value(0.5)); });
         const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3, 2>>("x");
         const auto start = tn::placeholder<float, tn::shape<3, 2>>("start");
@@ -134,8 +120,7 @@ TEST_CASE("control flow runs on the task of its node, of variables of another, w
             return tn::while_loop([](const auto& v) { return sum(v) < 1e9f; }, [](const auto& v) { return v * 1.0f; },
                                   start);
         });
-        tn::session s(target, g);
-        s.run(tn::initialize_variables());
+        initialized_session s(target, g);
         const auto [l, a, b] = s.run(loss, dw, dx, tn::feed(x, steps), tn::feed(start, first));
         CHECK_THROWS_AS(s.run_for(0.2, endless, tn::feed(start, first)), tn::deadline_exceeded_error);
         CHECK(s.run(loss, tn::feed(x, steps), tn::feed(start, first)) == l);

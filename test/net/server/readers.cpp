@@ -1,16 +1,12 @@
-#include <doctest/doctest.h>
-
 #include <filesystem>
-#include <string>
 
-#include <messages.hpp>
 #include <net/server/servers.hpp>
-#include <temporary_folder.hpp>
 #include <tenon/ops/input/reader.hpp>
+
+#include "tests.hpp"
 
 // Readers on servers: which files they may read.
 
-namespace tn = tenon;
 using namespace net_test;
 
 TEST_CASE("SEMANTICS 35: a reader on a server reads files below the folder that the server allows, and no others") {
@@ -21,8 +17,7 @@ TEST_CASE("SEMANTICS 35: a reader on a server reads files below the folder that 
     tn::server_options o;
     o.files = folder / "allowed";
     servers all(1, 1, o);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::device_scope there("/job:worker/task:0");
     const tn::fifo_queue<std::string> names(9);
     const auto file = tn::placeholder<std::string, tn::shape<>>("file");

@@ -1,17 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
 #include <net/server/servers.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("TOUR 1, SEMANTICS 22: a local server, and a session on it") {
     tn::server s = tn::server::create_local_server();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto hello = tn::constant(std::string("Hello distributed Tenon!"));
     tn::session sess(s.target(), g);
     CHECK(sess.run(hello)() == "Hello distributed Tenon!");
@@ -19,13 +13,11 @@ TEST_CASE("TOUR 1, SEMANTICS 22: a local server, and a session on it") {
 
 TEST_CASE("SEMANTICS 24: a session on a server behaves as a local one") {
     tn::server s = tn::server::create_local_server();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
     const auto add = v.assign_add(tn::sum(x));
-    tn::session sess(s.target(), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(s.target(), g);
     auto step = sess.callable(tn::feeds(x), tn::fetches(add));
     const tn::array<float, tn::shape<tn::dyn>> three{1.0f, 1.0f, 1.0f};
     for (int i = 1; i <= 5; ++i) {
@@ -44,8 +36,7 @@ TEST_CASE("a report has what became of the recordings of a step's parts, on whic
     tn::server_options o = net_test::quick();
     o.gpus = tn::simulated_gpu(1, 16 << 20);
     net_test::servers all(1, 2, o);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<8>>("x");
     const auto here = tn::on("/job:worker/task:0/gpu:0", [&] { return tn::add_n(x, x); });
     const auto there = tn::on("/job:worker/task:1/gpu:0", [&] { return tn::add_n(x, x, x); });

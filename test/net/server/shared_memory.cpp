@@ -1,12 +1,7 @@
-#include <atomic>
-
-#include <doctest/doctest.h>
-
 #include <net/server/free_ports.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE("server: large values between tasks of one machine go through shared memory, unless an option says no") {
     for (const bool wanted : {true, false}) {
@@ -21,8 +16,7 @@ TEST_CASE("server: large values between tasks of one machine go through shared m
         };
         o.log_verbose = o.log;
         const tn::server ps(cluster, "ps", 0, o), worker(cluster, "worker", 0, o);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         constexpr std::int64_t n = 500'000;
         tn::any_tensor there, sum, pushed;
         {
@@ -35,8 +29,7 @@ TEST_CASE("server: large values between tasks of one machine go through shared m
             pushed = tn::untyped::assign_add(
                 there, tn::untyped::variable("here", {tn::element_type::float32, {n}}, tn::ones()));
         }
-        tn::session sess(worker.target(), g);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(worker.target(), g);
         auto push = sess.callable_untyped({}, {}, {pushed.operation()});
         auto pull = sess.callable_untyped({}, {sum});
         for (int i = 1; i <= 10; ++i) {

@@ -1,19 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include <net/client/remote_session.hpp>
 #include <net/server/simulated_cluster.hpp>
 #include <net/wire/program_codec.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/plan/task_programs.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::simulated_cluster;
@@ -38,8 +31,7 @@ TEST_CASE("What is asked of a session that has ended is aborted, of master and w
 
 TEST_CASE("A session ends with the last that was made of it, whatever is under way; its steps, with its owner") {
     simulated_cluster all(2);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::detail::fetch_request r;
     {
         const tn::device_scope there("/job:worker/task:1");
@@ -116,8 +108,7 @@ TEST_CASE("SEMANTICS 24: a task that is lost while a session is opened is waited
 
 TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's time") {
     simulated_cluster all(2);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::detail::fetch_request r;
     {
         const tn::device_scope there("/job:worker/task:1");
@@ -136,8 +127,7 @@ TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's 
 TEST_CASE("Who asks for steps faster than it hears of their ends keeps its link") {
     simulated_cluster all(1);
     all.network.set_line("host0", "client", {50ms, 50ms, 1e9});
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::detail::fetch_request r;
     r.fetches.push_back(tn::constant(1.0f));
     const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
@@ -209,8 +199,7 @@ TEST_CASE(
     "A client that reads slower than it asks: answers beyond what is kept for it are refused with sizes; it goes on") {
     simulated_cluster all(1, [](net::server_settings& s) { s.of_service.kept_bytes = std::size_t{1} << 20; });
     all.network.set_line("host0", "client", {1ms, 0ms, 1e6});
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto large = tn::constant(tn::array<float, tn::shape<100000>>());
     const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
     tn::detail::fetch_request r;
@@ -239,8 +228,7 @@ TEST_CASE(
     "A step that is stopped while its values travel is cancelled at once, leaves nothing, and the next is whole") {
     simulated_cluster all(2);
     all.network.set_line("host1", "host0", {1ms, 0ms, 1e6}); // 4 s for what is read there
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::detail::fetch_request make, read;
     {
         const tn::device_scope there("/job:worker/task:1");
@@ -275,8 +263,7 @@ TEST_CASE(
 TEST_CASE("A part whose program has edges that it was not registered with is refused; with them it is taken") {
     simulated_cluster all(2, {}, true);
     const net_test::played_task test(all);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     namespace rt = tn::runtime;
     rt::request r;
     {

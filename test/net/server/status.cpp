@@ -1,16 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-
 #include <nlohmann/json.hpp>
 
 #include <net/command/ask.hpp>
 #include <net/http/http_client.hpp>
 #include <net/server/servers.hpp>
 
+#include "tests.hpp"
+
 // What servers tell: by HTTP, and in their logs.
 
-namespace tn = tenon;
 using namespace net_test;
 
 namespace {
@@ -38,8 +35,7 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
     while (status_of(get(worker, "/readyz")) != "HTTP/1.1 200 OK") continue; // it sees to it that it has reached the ps
     CHECK(status_of(get(ps, "/readyz")) == "HTTP/1.1 200 OK");
 
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::device_scope there{tn::device_name("/job:ps/task:0")};
     const auto x = tn::variable("x", std::int64_t{0});
     const auto more = x.assign_add(std::int64_t{1});
@@ -47,8 +43,7 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
     const auto put = q.enqueue(std::int64_t{1});
     const auto take = q.dequeue();
     {
-        tn::session sess(all.target("worker", 0), g);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target("worker", 0), g);
         for (int i = 0; i < 5; ++i) (void)sess.run(more);
         sess.run(put);
         sess.run(put);
@@ -67,12 +62,10 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
         (void)sess.run(take);
         (void)sess.run(take);
         {
-            const tn::graph training;
-            const tn::graph_scope in(training);
+            const own_graph training;
             const tn::device_scope on_ps{tn::device_name("/job:ps/task:0")};
             const auto stale = tn::staleness(tn::gradient_descent(0.1f).minimize(tn::square(tn::variable("w", 1.0f))));
-            tn::session trains(all.target("worker", 0), training);
-            trains.run(tn::initialize_variables());
+            initialized_session trains(all.target("worker", 0), training);
             CHECK(trains.run(stale)() == 0);
             CHECK(trains.run(stale)() == 0);
         }
@@ -109,8 +102,7 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
 TEST_CASE("a step that waits says so on its master, for a queue and for the part of another task") {
     const clients_that are_quick;
     servers all(1, 1);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto q = [] {
         const tn::device_scope there{tn::device_name("/job:ps/task:0")};
         return tn::fifo_queue<std::int64_t>(8, {.shared_name = "jobs"});

@@ -1,17 +1,14 @@
-#include <doctest/doctest.h>
-
 #include <future>
-#include <thread>
 
 #include <net/transport/tcp.hpp>
 #include <tenon/concurrency/deferred_flush.hpp>
 
+#include "tests.hpp"
 #include "peers.hpp"
 
 // Work that a transport's thread does aside, while others read on.
 
 using namespace net_test;
-namespace tn = tenon;
 
 namespace {
 

@@ -1,11 +1,6 @@
-#include <random>
-#include <thread>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <net/transport/socket_connection.hpp>
 
+#include "tests.hpp"
 #include "certificates.hpp"
 #include "lines.hpp"
 #include "peers.hpp"

@@ -1,16 +1,12 @@
-#include <algorithm>
-#include <atomic>
 #include <csignal>
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
 #include <net/transport/socket_connection.hpp>
 
+#include "tests.hpp"
 #include "certificates.hpp"
 #include "lines.hpp"
 #include "peers.hpp"

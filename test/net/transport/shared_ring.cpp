@@ -1,22 +1,13 @@
 // The ring alone: what goes in comes out, and a count that cannot be is damage.
-
-#include <algorithm>
-#include <atomic>
-#include <random>
-#include <thread>
-#include <vector>
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
 #include <net/transport/handover.hpp>
 #include <net/transport/shared_ring.hpp>
-#include <tenon/core/error.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace tenon::net;
 
 namespace {

@@ -1,18 +1,9 @@
-#include <algorithm>
-#include <atomic>
-#include <memory>
-#include <random>
 #include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <doctest/doctest.h>
 
 #include <net/transport/simulated/simulated.hpp>
-#include <tenon/core/error.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace tenon::net;
 using namespace std::chrono_literals;
 

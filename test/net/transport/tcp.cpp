@@ -1,15 +1,8 @@
-#include <algorithm>
-#include <atomic>
-#include <map>
-#include <set>
-#include <thread>
-
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
+#include "tests.hpp"
 #include "peers.hpp"
 
 using namespace net_test;

@@ -1,14 +1,7 @@
 // What comes from outside and is not as it should be: damaged, cut off, too much, too slow; and connections that end.
-
-#include <algorithm>
-#include <atomic>
-#include <thread>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <sys/resource.h>
 
+#include "tests.hpp"
 #include "peers.hpp"
 #include "raw_socket.hpp"
 

@@ -1,14 +1,9 @@
-#include <string>
-#include <thread>
-
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 #include <openssl/ssl.h>
 
-#include <doctest/doctest.h>
-
+#include "tests.hpp"
 #include "certificates.hpp"
 #include "peers.hpp"
 

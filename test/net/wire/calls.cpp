@@ -1,17 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <limits>
-#include <memory>
-#include <random>
-#include <string>
-#include <type_traits>
-
 #include <net/wire/calls.hpp>
 #include <tenon/core/sizes/size_name.hpp>
-#include <tenon/runtime/trace/cost_measurements.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace tenon::net;
 
 namespace {

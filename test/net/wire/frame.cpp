@@ -1,11 +1,7 @@
-#include <algorithm>
-#include <cstddef>
-
-#include <doctest/doctest.h>
-
 #include <net/wire/frame.hpp>
 #include <tenon/io/files/crc32c.hpp>
 
+#include "tests.hpp"
 #include "../messages.hpp"
 
 using namespace net_test;

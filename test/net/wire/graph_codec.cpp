@@ -1,17 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <memory>
-#include <random>
-#include <string>
-
 #include <net/wire/graph_codec.hpp>
 #include <tenon/core/sizes/size_name.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace tenon::net;
 
 namespace {
@@ -44,8 +35,7 @@ void build(const std::string& prefix, bool large) {
 }
 
 tn::graph some_graph(bool large = true) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::graph(g).set_seed(7);
     build("first", large);
     return g;

@@ -1,23 +1,15 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <random>
-#include <string>
-#include <vector>
-
 #include <net/wire/program_codec.hpp>
 #include <tenon/ops/collective/exchange.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/plan/task_programs.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "random_graphs/wire_session.hpp"
 
 // That parts which travelled run as those that did not is shown on random graphs too: the session "by_wire" in
 // test/random_graphs.
 
-namespace tn = tenon;
 namespace rt = tenon::runtime;
 using namespace tenon::net;
 using random_graphs::wire_session;

@@ -1,15 +1,12 @@
-#include <doctest/doctest.h>
-
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <type_traits>
 
 #include <net/wire/calls.hpp>
 
+#include "tests.hpp"
+
 // docs/protocol.md says every call, note and reply, with its fields, as they are: who writes another client goes by it.
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 namespace {

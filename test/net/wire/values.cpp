@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include <net/wire/values.hpp>
 #include <tenon/core/sizes/size_name.hpp>
 #include <tenon/op/attribute.hpp>
-#include <tenon/tape/shared_tape.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
+
 using namespace tenon::net;
 
 namespace {

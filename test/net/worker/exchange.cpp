@@ -1,13 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <utility>
-
 #include <net/worker/exchange.hpp>
+
+#include "tests.hpp"
 
 // Values that come before their step does, or after it has ended.
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 namespace {

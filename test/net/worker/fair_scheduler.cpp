@@ -1,19 +1,14 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
 #include <future>
-#include <memory>
-#include <thread>
-#include <vector>
 
 #include <net/transport/simulated/simulated.hpp>
 #include <net/transport/tcp.hpp>
 #include <net/worker/fair_scheduler.hpp>
 #include <tenon/concurrency/deferred_flush.hpp>
 
+#include "tests.hpp"
+
 // Whose work a server's threads do next.
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 namespace {

@@ -1,26 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cmath>
-#include <condition_variable>
-#include <cstdint>
-#include <mutex>
-#include <limits>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
 
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "watched_transport.hpp"
 
 // How the values of a step go from task to task.
 
-namespace tn = tenon;
 using namespace net_test;
 
 namespace {
@@ -118,8 +105,7 @@ TEST_CASE("float tensors travel as bfloat16 where that is asked for, and as they
                                              tn::task({.intra_op_threads = 2, .job = "worker", .index = 0})};
     for (const bool by_net : {true, false})
         for (const tn::element_type wire : {tn::element_type::none, tn::element_type::bfloat16}) {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto x = tn::placeholder<float, vector>("x");
             tn::tensor<float, vector> there, back, on_own_task;
             tn::tensor<double, vector> wide;
@@ -240,8 +226,7 @@ TEST_CASE("as bfloat16 half of the bytes go") {
 
 TEST_CASE("nothing waits for a value that is late: the first layer is computed before the third layer's weights come") {
     const watched_cluster cluster(2, 1);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     using matrix = tn::shape<200, 200>;
     const auto x = tn::placeholder<float, tn::shape<1, 200>>("x");
     std::vector<tn::variable_tensor<float, matrix>> w;
@@ -261,8 +246,7 @@ TEST_CASE("nothing waits for a value that is late: the first layer is computed b
         const tn::device_scope ps("/job:ps/task:1"); // who needs the first layer's result shows that it is there
         seen = h1 * 2.0f;
     }
-    tn::session sess(cluster.target("worker", 0), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(cluster.target("worker", 0), g);
     const auto ones = filled(tn::array<float, tn::shape<1, 200>>(), 1.0f);
     (void)sess.run(tn::feed(x, ones), h3, seen);
     cluster.seen->forget();
@@ -286,8 +270,7 @@ TEST_CASE("nothing waits for a value that is late: the first layer is computed b
 
 TEST_CASE("what is large is sent when it is there, while the stage that made it goes on; what is small goes with it") {
     const watched_cluster cluster(1, 1);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     using wide = tn::shape<30000>;
     std::vector<tn::variable_tensor<float, wide>> w;
     std::vector<tn::variable_tensor<float, scalar>> b;
@@ -307,8 +290,7 @@ TEST_CASE("what is large is sent when it is there, while the stage that made it 
         late = tn::tensor<float, scalar>::unchecked(tn::add<held_op>({}, {x}));
     }
     const auto train = tn::group(w[0].assign_add(gradient), b[0].assign_add(small), b[1].assign_add(late));
-    tn::session sess(cluster.target("worker", 0), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(cluster.target("worker", 0), g);
     auto step = sess.callable(tn::feeds(x), tn::fetches(train));
     auto started = step.start(tn::array<float, scalar>(1.0f));
     const tn::tensor_type row{tn::element_type::float32, wide::extents};
@@ -341,8 +323,7 @@ TEST_CASE("SEMANTICS 20: a variable is sent as it lies, by two steps at a time, 
     const watched_cluster cluster(1, 2);
     constexpr int elements = 40000;
     sum_of_variables<elements> m(1), same(1);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::device_scope ps("/job:ps/task:0");
     auto v = tn::variable<float, tn::shape<elements>>("v0", tn::zeros());
     const auto more = tn::group(v.assign_add(1.0f));

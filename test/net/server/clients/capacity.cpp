@@ -1,14 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-
 #include <net/server/servers.hpp>
 #include <net/transport/peers.hpp>
-#include <temporary_folder.hpp>
+
+#include "tests.hpp"
 
 // How much of everything a cluster holds.
 
-namespace tn = tenon;
 using namespace net_test;
 
 TEST_CASE("capacity: a session with 10,000 variables on two ps initialises, reads and saves them") {
@@ -17,16 +13,14 @@ TEST_CASE("capacity: a session with 10,000 variables on two ps initialises, read
     tn::server_options o;
     o.files = folder.path().string();
     servers all(2, 1, o);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     std::vector<tn::any_tensor> variables;
     {
         const auto dealt = tn::on(tn::replica_device_setter(2));
         for (int i = 0; i < count; ++i)
             variables.push_back(tn::variable("v" + std::to_string(i), static_cast<float>(i)));
     }
-    tn::session sess(all.target("worker", 0), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target("worker", 0), g);
     const std::vector<tn::any_array> read = sess.run_untyped({}, variables);
     int wrong = 0;
     for (int i = 0; i < count; ++i)
@@ -38,8 +32,7 @@ TEST_CASE("capacity: a session with 10,000 variables on two ps initialises, read
 
 TEST_CASE("capacity: a hundred tasks in one process start, finish a step together, and stop") {
     const servers all(50, 50, tn::server_options());
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> parts;
     for (const char* job : {"ps", "worker"})
         for (int i = 0; i < 50; ++i) {
@@ -58,16 +51,14 @@ TEST_CASE("capacity: memory is after many steps what it was after few") {
     const char* const asked = std::getenv("TENON_CAPACITY_STEPS");
     const int few = 2000, many = asked ? std::atoi(asked) : 20000;
     servers all(1, 1);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<16>>("x");
     const auto v = [] {
         const tn::device_scope ps("/job:ps");
         return tn::variable<float, tn::shape<16>>("v", tn::zeros());
     }();
     const auto more = v.assign_add(x);
-    tn::session sess(all.target("worker", 0), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target("worker", 0), g);
     auto step = sess.callable(tn::feeds(x), tn::fetches(more));
     tn::array<float, tn::shape<16>> one;
     for (int i = 0; i < 16; ++i) one(i) = 1.0f / 1048576;

@@ -1,15 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <vector>
-
 #include <net/client/remote_session.hpp>
 #include <net/server/simulated_cluster.hpp>
-#include <tenon/tenon.hpp>
+
+#include "tests.hpp"
 
 // One client's waiting steps stand before nobody: not before other clients' calls, nor its own, nor its end.
 
-namespace tn = tenon;
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::simulated_cluster;
@@ -48,8 +43,7 @@ struct waiting_client {
 
 // Another client of the same master adds on the same task.
 void check_other_is_served(simulated_cluster& all) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::on("/job:worker/task:1", [] { return tn::variable("v", std::int64_t{1}); });
     tn::detail::run_request r;
     r.targets.push_back(v.initializer());

@@ -1,7 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-
 #include <sys/resource.h>
 
 #include <net/link/handshake.hpp>
@@ -13,9 +9,10 @@
 #include <net/transport/raw_socket.hpp>
 #include <tenon/io/files/crc32c.hpp>
 
+#include "tests.hpp"
+
 // Who connects to a live server and says what nobody should: it is refused, and named in the server's log; all others are served.
 
-namespace tn = tenon;
 using namespace net_test;
 
 namespace {
@@ -31,8 +28,7 @@ struct live_server {
     // The session that was there, and a new one.
     void check_serves() {
         CHECK(sess->run(more[0])() == ++count);
-        const tn::graph g;
-        const tn::graph_scope other(g);
+        const own_graph g;
         const auto five = tn::constant(std::int64_t{5});
         tn::session another(server->target(), g);
         CHECK(another.run(five)() == 5);
@@ -40,8 +36,7 @@ struct live_server {
     const clients_that are_quick;
     std::shared_ptr<told_lines> log = std::make_shared<told_lines>();
     std::optional<tn::server> server;
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<tn::variable_tensor<std::int64_t, tn::shape<>>> x{tn::variable("x", std::int64_t{0})};
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> more{x[0].assign_add(std::int64_t{1})};
     std::optional<tn::session> sess;
@@ -137,8 +132,7 @@ TEST_CASE("hostile: handshakes that are slow, or never go on, end by their time;
         if (i % 3 == 1) slow.back().write(std::span(whole).first(20));
         if (i % 3 == 2) slow.back().write(whole); // and no proof
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::constant(5.0f);
     tn::session sess("tenon://" + s.address(), g);
     CHECK(sess.run(x)() == 5.0f);
@@ -199,8 +193,7 @@ TEST_CASE("hostile: a wrong token, none, and one that was heard before are refus
     std::shared_ptr<told_lines> log = std::make_shared<told_lines>();
     o.log = o.log_verbose = [&](const std::string& line) { log->add(line); };
     const tn::server s = tn::server::create_local_server(o);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::constant(5.0f);
     for (const char* token : {"wrong", ""}) {
         CAPTURE(token);
@@ -244,8 +237,7 @@ TEST_CASE(
     const auto with = [](const certificate_files& f, const std::string& authorities) {
         return tn::tls_files{f.certificate, f.key, authorities};
     };
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::constant(5.0f);
     const auto open = [&](const tn::server& s, const tn::tls_files& tls) {
         const clients_that have({.token = "secret", .tls = tls});

@@ -1,14 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-
 #include <net/server/servers.hpp>
 #include <net/server/simulated_cluster.hpp>
-#include <tenon/tenon.hpp>
+
+#include "tests.hpp"
 
 // Who is a task of the cluster, and what is only for tasks.
 
-namespace tn = tenon;
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::simulated_cluster;
@@ -16,8 +12,7 @@ using net_test::simulated_cluster;
 namespace {
 
 struct counter {
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<tn::variable_tensor<std::int64_t, tn::shape<>>> x{
         tn::on("/job:ps/task:0", [] { return tn::variable("x", std::int64_t{0}); })};
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> more{x[0].assign_add(std::int64_t{1})};

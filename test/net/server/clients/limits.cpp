@@ -1,14 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-
-#include <messages.hpp>
 #include <net/server/servers.hpp>
 #include <net/wire/graph_codec.hpp>
 
+#include "tests.hpp"
+
 // What a server takes of its clients, and how it says that it takes no more.
 
-namespace tn = tenon;
 using namespace net_test;
 using namespace tenon::net;
 
@@ -47,8 +43,7 @@ void replace(bytes& in, std::int64_t from, std::int64_t by) {
 
 // Serves a client that asks for nothing odd.
 void check_serves(const tn::server& s) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     tn::session sess(s.target(), g);
     CHECK(sess.run(tn::sum(x), tn::feed(x, {1.0f, 2.0f, 3.0f}))() == 6.0f);
@@ -114,8 +109,7 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
     o.client.callables = 8;
     const tn::server s = make_server(o);
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::constant(std::int64_t{1});
         number sum = x + x;
         tn::session sess(s.target(), g);
@@ -125,8 +119,7 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
         CHECK(sess.run(x + x)() == 2);
     }
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::constant(std::int64_t{1});
         tn::session sess(s.target(), g);
         CHECK(sess.run(x)() == 1);
@@ -134,8 +127,7 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
         CHECK_THROWS_WITH_AS((void)sess.run(tn::sum(large)), doctest::Contains("4194"), tn::resource_exhausted_error);
     }
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         tn::session sess(s.target(), g);
         std::vector<number> all;
         for (std::int64_t i = 0; i < 9; ++i) all.push_back(tn::identity(tn::constant(i)));
@@ -155,8 +147,7 @@ TEST_CASE("limits: of steps without end so many are under way, more are refused;
     o.client.calls = 2; // steps are none of those
     const tn::server s = make_server(o);
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const tn::fifo_queue<std::int64_t> q(4, {.shared_name = "q"});
         tn::session sess(s.target(), g);
         auto step = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));
@@ -210,8 +201,7 @@ TEST_CASE("limits: 2^40 bytes are refused with sizes, wherever they are asked fo
     o.memory_limit = std::size_t{256} << 20;
     const tn::server s = make_server(o);
     constexpr std::int64_t huge = std::int64_t{1} << 38; // of float32
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto v = tn::variable<float, tn::shape<huge>>("huge", tn::zeros());
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 1>>("x");
     const auto y = tn::placeholder<float, tn::shape<1, tn::dyn>>("y");
@@ -234,8 +224,7 @@ TEST_CASE("limits: sizes that lie or overflow, in what is fed and in graphs, are
     const tn::server s = make_server(quick());
     raw_client liar(s);
     const std::uint64_t session = liar.open();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<std::int32_t, tn::shape<tn::dyn, tn::dyn>>("x");
     const auto sum = tn::sum(x);
     const auto v = tn::variable<float, tn::shape<1237, 1239>>("v", tn::zeros());
@@ -280,16 +269,14 @@ TEST_CASE("SEMANTICS 26: the same name with other sizes, another type or another
     servers all(1, 2);
     const auto on_ps = [] { return tn::device_scope("/job:ps/task:0"); };
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto ps = on_ps();
         const auto v = tn::variable<float, tn::shape<3, 4>>("v", tn::zeros());
         const tn::fifo_queue<std::int64_t> q(4, {.shared_name = "q"});
         tn::session sess(all.target("worker", 0), g);
         sess.run(v.initializer(), q.enqueue(std::int64_t{1}));
     }
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto ps = on_ps();
     const auto v = tn::variable<float, tn::shape<4, 3>>("v", tn::zeros());
     const tn::fifo_queue<std::int64_t> q(5, {.shared_name = "q"});
@@ -311,8 +298,7 @@ TEST_CASE("SEMANTICS 27: a client that extends a session's graph from where it i
     const tn::server s = make_server(quick());
     raw_client one(s);
     const std::uint64_t session = one.open();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::identity(tn::constant(std::int64_t{5}));
     graph_mark first, second;
     extend_graph base{session, 0, encode_nodes(g, {}, first)};
@@ -336,8 +322,7 @@ TEST_CASE("SEMANTICS 27: a client that extends a session's graph from where it i
 TEST_CASE("what a user gets wrong on a server is said as in a process: devices, shapes, targets") {
     const clients_that are_quick;
     servers all(1, 1);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3>>("x");
     const auto twice = tn::identity(x + x);
     tn::session sess(all.target("worker", 0), g);

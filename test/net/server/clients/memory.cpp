@@ -1,13 +1,8 @@
-#include <algorithm>
-#include <optional>
-
-#include <doctest/doctest.h>
-
 #include <net/server/servers.hpp>
 
-// One limit for all that a server's clients have it hold.
+#include "tests.hpp"
 
-namespace tn = tenon;
+// One limit for all that a server's clients have it hold.
 
 namespace {
 
@@ -49,8 +44,7 @@ TEST_CASE("memory: elements of a queue are held against the limit of its server,
           "by a reset") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::device_scope there{tn::device_name("/job:ps/task:0")};
     tn::fifo_queue<tn::component<float, large_shape>> q(1000, {.shared_name = "q"});
     const auto put = q.enqueue(tn::full<large_shape>(2.0f));
@@ -78,8 +72,7 @@ TEST_CASE("memory: elements of a queue are held against the limit of its server,
 TEST_CASE("memory: what a queue keeps of another task is received once, in memory that is the queue's from then on") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float>("x");
     const auto [put, taken] = [&] {
         const tn::device_scope ps("/job:ps/task:0");
@@ -101,8 +94,7 @@ TEST_CASE(
     tn::server_options o = net_test::quick();
     o.memory_limit = std::size_t{900} << 10;
     net_test::servers all(1, 1, o);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     using rows = tn::shape<batch, 64>;
     const auto x = tn::placeholder<float, rows>("x");
     const tn::device_scope ps("/job:ps/task:0");
@@ -144,8 +136,7 @@ TEST_CASE(
 TEST_CASE("memory: texts are held against the limit, in queues and in variables") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const tn::device_scope there{tn::device_name("/job:ps/task:0")};
     tn::fifo_queue<std::string> q(1000, {.shared_name = "texts"});
     const auto text = tn::placeholder<std::string>("text");
@@ -196,8 +187,7 @@ TEST_CASE("memory: what replicas have in common is held against the limit of the
         int n = 0;
         try {
             for (; n < most; ++n) {
-                const tn::graph g;
-                const tn::graph_scope scope(g);
+                const own_graph g;
                 const tn::device_scope there{tn::device_name("/job:ps/task:0")};
                 const tn::untyped::step_ledger made({1, 1, parts, "ledger" + std::to_string(n)}, 0, 1);
                 tn::session sess(all.target("worker", 0), g);
@@ -223,8 +213,7 @@ TEST_CASE("memory: constants are held against the limits of the tasks that they 
     for (int round = 0; round < 3; ++round) {
         const char* const where = round % 2 ? "/job:ps/task:0" : "/job:worker/task:0";
         CAPTURE(where);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         tn::session sess(all.target("worker", 0), g);
         int n = 0;
         try {
@@ -247,8 +236,7 @@ TEST_CASE("memory: constants are held against the limits of the tasks that they 
 TEST_CASE("memory: what is fed and does not fit is refused, and the session goes on") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto text = tn::placeholder<std::string, tn::shape<tn::dyn>>("text");
     const auto sum = tn::on("/job:ps/task:0", [&] { return tn::sum(x); });
@@ -305,8 +293,7 @@ TEST_CASE("memory: a shortage that a part met passes with it, also of a program 
           "its steps") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     constexpr std::int64_t fed = 1 << 19; // elements: 2 MiB
     const auto x = tn::placeholder<float, tn::shape<fed>>("x");
     const tn::device_scope there{tn::device_name("/job:ps/task:0")};
@@ -353,8 +340,7 @@ TEST_CASE("memory: tenon status says which client holds how much of a task, also
         to->close();
         return rows.tasks.at(0).holders;
     };
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto w = tn::variable("w", tn::full<large_shape>(1.0f));
     {
         tn::session sess(s.target(), g);

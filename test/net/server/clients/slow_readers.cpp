@@ -1,21 +1,13 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <condition_variable>
-#include <cstring>
-#include <functional>
-#include <mutex>
-#include <set>
-
 #include <net/server/server_core.hpp>
 #include <net/server/servers.hpp>
 #include <net/transport/tcp.hpp>
 #include <net/wire/graph_codec.hpp>
 
+#include "tests.hpp"
+
 // Who asks for much and does not read it, and who asks and then wants it no more. What a server holds is what it counts: the memory
 // of the process says less, since large pieces that were given back are kept for the next (core/array/large_memory.hpp).
 
-namespace tn = tenon;
 using namespace net_test;
 using namespace tenon::net;
 using namespace std::chrono_literals;
@@ -101,8 +93,7 @@ struct asking_client {
         return f();
     }
 
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::variable_tensor<std::int64_t, tn::shape<>> count = tn::variable("count", std::int64_t{0});
     tn::tensor<std::int64_t, tn::shape<>> more = count.assign_add(std::int64_t{1});
     tn::tensor<float, tn::shape<1 << 18>> large =

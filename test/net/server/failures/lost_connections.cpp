@@ -1,15 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
 #include <future>
-#include <random>
-#include <set>
 
 #include <net/server/servers.hpp>
 
+#include "tests.hpp"
+
 // What a network does between clients, masters and workers that themselves are well.
 
-namespace tn = tenon;
 using namespace net_test;
 using fate = tcp_proxy::fate;
 using way = tcp_proxy::way;
@@ -26,8 +22,7 @@ struct counting {
         x.emplace_back(tn::variable("x", std::int64_t{0}));
         more.emplace_back(x[0].assign_add(std::int64_t{1}));
     }
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<counter> x;
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> more;
 };

@@ -1,17 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <filesystem>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <net/server/servers.hpp>
-#include <temporary_folder.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 
@@ -33,8 +25,7 @@ struct model {
         w.emplace_back(tn::variable<float, vector4>("v", tn::zeros()));
         train = tn::group(w[0].assign_add(1.0f), w[1].assign_add(1.0f), step[0].assign_add(std::int64_t{1}));
     }
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<tn::variable_tensor<std::int64_t, tn::shape<>>> step;
     std::vector<tn::variable_tensor<float, vector4>> w;
     tn::operation train;
@@ -172,8 +163,7 @@ TEST_CASE(
     {
         net_test::servers all = with_files(3, 1, folder.path().string());
         model m(3);
-        tn::session sess(all.target("worker", 0), m.graph);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target("worker", 0), m.graph);
         for (int i = 0; i < 4; ++i) sess.run(m.train);
         const tn::saved_checkpoint saved = tn::saver("run/m").save(sess);
         path = saved.path;
@@ -207,8 +197,7 @@ TEST_CASE("a server that allows no files refuses to save; one that allows a fold
     const auto try_it = [&](const std::string& files, const std::string& prefix) {
         net_test::servers all = with_files(1, 1, files);
         model m(1);
-        tn::session sess(all.target("worker", 0), m.graph);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target("worker", 0), m.graph);
         return tn::saver(prefix).save(sess).path;
     };
     CHECK_THROWS_WITH_AS(try_it("", "m"), doctest::Contains("server_options::files"), tn::permission_denied_error);

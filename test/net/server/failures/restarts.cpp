@@ -1,13 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <chrono>
-#include <thread>
 
 #include <net/server/servers.hpp>
 
+#include "tests.hpp"
+
 // Servers that end while steps are under way, and others on their ports.
 
-namespace tn = tenon;
 using namespace net_test;
 
 namespace {
@@ -29,8 +27,7 @@ struct waiting_steps {
             has_begun.push_back(begun.back().dequeue());
         }
     }
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<tn::fifo_queue<std::int64_t>> begun, goes_on;
     std::vector<number> wait, has_begun;
     std::vector<number> sizes;
@@ -79,17 +76,13 @@ TEST_CASE("SEMANTICS 28: a ps that ends in mid-step: the step fails and names it
 TEST_CASE("SEMANTICS 28: what a ps held is gone when it was restarted, and is said to be; what others held is there") {
     const clients_that are_quick;
     servers all(2, 1);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     std::vector<tn::variable_tensor<float, tn::shape<>>> v;
     for (const char* ps : {"/job:ps/task:0", "/job:ps/task:1"}) {
         const tn::device_scope there(ps);
         v.push_back(tn::variable(std::string("v") + ps[13], 5.0f));
     }
-    {
-        tn::session sess(all.target("worker", 0), g);
-        sess.run(tn::initialize_variables());
-    }
+    { initialized_session sess(all.target("worker", 0), g); }
     for (int round = 0; round < 3; ++round) {
         all.stop("ps", 1);
         all.start("ps", 1);
@@ -164,14 +157,10 @@ TEST_CASE("SEMANTICS 22: servers that stop and start on one port while clients c
         const tn::device_scope ps("/job:ps");
         return tn::variable("x", std::int64_t{0});
     };
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = make();
     const auto more = x.assign_add(std::int64_t{1});
-    {
-        tn::session sess(all.target("worker", 0), g);
-        sess.run(tn::initialize_variables());
-    }
+    { initialized_session sess(all.target("worker", 0), g); }
     std::int64_t acknowledged = 0, tried = 0;
     for (int life = 0; life < 8; ++life) {
         tn::session sess(all.target("worker", 0), g);

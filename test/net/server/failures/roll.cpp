@@ -1,13 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <net/server/membership.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Who takes part in a run, by a clock that the test sets: nothing waits here for time to pass.
 

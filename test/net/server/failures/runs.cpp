@@ -1,13 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <net/server/server_core.hpp>
 #include <net/server/servers.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Runs of a cluster, and who takes part in them.
 
-namespace tn = tenon;
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::servers;

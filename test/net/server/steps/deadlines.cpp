@@ -1,17 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <net/client/remote_session.hpp>
 #include <net/server/simulated_cluster.hpp>
-#include <tenon/tenon.hpp>
+
+#include "tests.hpp"
 
 // A step ends at its limit, whatever stands still, and says what became of it.
 
-namespace tn = tenon;
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::simulated_cluster;
@@ -82,8 +75,7 @@ struct three_tasks {
     }
 
     simulated_cluster all{3};
-    tn::graph g;
-    tn::graph_scope scope{g};
+    own_graph g;
     std::optional<tn::variable_tensor<std::int64_t, tn::shape<>>> v1, v2;
     std::shared_ptr<net::remote_session> session;
 };

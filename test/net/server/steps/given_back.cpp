@@ -1,17 +1,12 @@
-#include <doctest/doctest.h>
-
 #include <chrono>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <messages.hpp>
 #include <net/server/servers.hpp>
+
+#include "tests.hpp"
 
 // SEMANTICS 17 over tasks: what a late, stopped or failed step took from queues of whichever tasks and did not use is where it was; on
 // servers as in one process.
 
-namespace tn = tenon;
 using namespace net_test;
 
 namespace {
@@ -34,8 +29,7 @@ template <class F> void in_both(F f) {
 tn::device_scope on_ps(int task) { return tn::device_scope("/job:ps/task:" + std::to_string(task)); }
 
 struct model {
-    tn::graph graph;
-    tn::graph_scope in{graph};
+    own_graph graph;
     const tn::device_scope on_first = on_ps(0);
     const tn::fifo_queue<number> first{10, {.shared_name = "first"}};
     const tn::tensor<number, tn::shape<>> x = first.dequeue();

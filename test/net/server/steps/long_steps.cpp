@@ -1,23 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <net/server/free_ports.hpp>
 #include <net/server/server_core.hpp>
 #include <net/transport/tcp.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
+
+#include "tests.hpp"
 
 // Which thread of a server runs a step, and what goes on while it does.
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 namespace {
@@ -117,8 +106,7 @@ TEST_CASE("a step after the other is run by the thread that has read of it: no t
         const servers all(count, 4);
         std::atomic<int> here{0}, by_pools{0};
         while_running() = [&](std::int64_t, const tn::step&) { ++(all.is_of_a_pool() ? by_pools : here); };
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
         scalar y;
         {
@@ -141,8 +129,7 @@ TEST_CASE("while a step runs long, all else is answered: of its link and of othe
         const servers all(1, threads);
         barrier gate;
         while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
         const scalar blocked = calling(0, x), free = x + 1.0f;
         tn::session same(all.target(), g), other(all.target(), g);
@@ -177,8 +164,7 @@ TEST_CASE("while many clients' steps are planned, or run, another one's first st
             while_planning() = [&] {
                 if (by_plans) gate.pass(nobodys);
             };
-            const tn::graph g;
-            const tn::graph_scope scope(g);
+            const own_graph g;
             const auto x = tn::placeholder<float, tn::shape<>>("x");
             scalar blocked, free;
             {
@@ -242,8 +228,7 @@ TEST_CASE("SEMANTICS 17: a step whose plan is being made, by its master or on an
         const tn::step nobodys{};
         while_running() = [](std::int64_t, const tn::step&) {};
         while_planning() = [&] { gate.pass(nobodys); };
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
         scalar y;
         {
@@ -280,8 +265,7 @@ TEST_CASE("SEMANTICS 17: a step whose plan is being made, by its master or on an
 TEST_CASE("a callable goes on when the handle of its session has gone, which ends only what was asked for before") {
     const servers all(1, 2);
     while_running() = [](std::int64_t, const tn::step&) {};
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const scalar y = x + 1.0f;
     for (int i = 0; i < 100; ++i) {
@@ -300,8 +284,7 @@ TEST_CASE("steps that compute are reached by a stop and by their deadline, on an
         const servers all(count, 2);
         barrier gate;
         while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
         scalar y;
         {
@@ -331,8 +314,7 @@ TEST_CASE("a server that is stopped ends the steps that its reading threads run"
     servers all(1, 2);
     barrier gate;
     while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const scalar y = calling(0, x);
     tn::session sess(all.target(), g);

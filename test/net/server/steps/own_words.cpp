@@ -1,16 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
 #include <net/wire/graph_codec.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // An op's own words for what it refuses come over the network as those of the library do.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -34,8 +27,7 @@ const tn::op_definition& definition = tn::definition_of<paired_op>();
 
 TEST_CASE("a server says an op's own words of the sizes of a step") {
     tn::server server = tn::server::create_local_server();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const tn::any_tensor y = tn::add<paired_op>({}, {x});
     tn::session sess(server.target(), g);
@@ -46,8 +38,7 @@ TEST_CASE("a server says an op's own words of the sizes of a step") {
 }
 
 TEST_CASE("a graph that arrives is refused in an op's own words") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     paired_op::is_strict = false;
     (void)tn::add<paired_op>({}, {x});
@@ -68,8 +59,7 @@ TEST_CASE("a graph that arrives is refused in an op's own words") {
 
 TEST_CASE("an error that a server's step ends with says the line of the client's program") {
     tn::server server = tn::server::create_local_server();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto i = tn::placeholder<int, tn::shape<2>>("i");
     const auto rows = tn::gather(x, i);

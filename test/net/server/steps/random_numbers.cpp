@@ -1,14 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
 #include <net/server/servers.hpp>
-#include <temporary_folder.hpp>
+
+#include "tests.hpp"
 
 // Random numbers of sessions on servers: SEMANTICS 21, 46.
 
-namespace tn = tenon;
 using namespace net_test;
 
 namespace {

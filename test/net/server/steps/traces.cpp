@@ -1,18 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-
 #include <net/client/remote_session.hpp>
 #include <net/server/servers.hpp>
 #include <net/server/simulated_cluster.hpp>
 
+#include "tests.hpp"
 #include "trace_picture.hpp"
 
-namespace tn = tenon;
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::simulated_cluster;
@@ -49,11 +41,9 @@ void check_order(const tn::trace& t) {
 
 TEST_CASE("a trace of steps on servers has a process for each task, and arrows between them") {
     net_test::servers all(1, 2);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const tn::any_tensor c = model("/job:ps", "/job:worker/task:0", "/job:worker/task:1");
-    tn::session s(all.target("worker", 1), g);
-    s.run(tn::initialize_variables());
+    initialized_session s(all.target("worker", 1), g);
     tn::trace t;
     t.add("mine", "a data set", "input: mine", 0, 1); // of this program
     s.set_trace(&t);
@@ -82,8 +72,7 @@ TEST_CASE("clocks that are seconds apart are aligned: a value is received after 
         all.network.set_clock("host" + std::to_string(i), ahead[i]);
         all.start(i);
     }
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     tn::detail::fetch_request r;
     r.fetches.push_back(model("/job:worker/task:1", "/job:worker/task:2", "/job:worker/task:0"));
     const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());

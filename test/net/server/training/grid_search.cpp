@@ -1,25 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <net/server/servers.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 #include <tenon/search/grid_search.hpp>
 
+#include "tests.hpp"
 #include "same_results.hpp"
 
 // A search over the devices of a cluster, whose tasks are lost and come back (TOUR 20).
-
-namespace tn = tenon;
 
 namespace {
 

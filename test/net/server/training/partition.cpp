@@ -1,21 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
 #include <net/server/free_ports.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Variables in parts over the parameter servers of a cluster.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -64,22 +52,18 @@ TEST_CASE("a table over parameter servers: the same training as in one piece in 
     std::vector<double> expected;
     tn::array<double, table_shape> trained;
     {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const model m(1);
-        tn::session s;
-        s.run(tn::initialize_variables());
+        initialized_session s;
         for (int i = 0; i < 20; ++i) expected.push_back(m.step(s, i));
         trained = s.run(m.table);
     }
     for (const int ps : {2, 3}) {
         const small_cluster cluster(ps);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto dealt = tn::on(tn::replica_device_setter(cluster.described));
         const model m(3);
-        tn::session s(cluster.target(), g);
-        s.run(tn::initialize_variables());
+        initialized_session s(cluster.target(), g);
         for (int i = 0; i < 20; ++i) CHECK(m.step(s, i) == doctest::Approx(expected[static_cast<std::size_t>(i)]));
         const auto got = s.run(m.table);
         for (int i = 0; i < rows; ++i)
@@ -91,12 +75,10 @@ TEST_CASE("a table over parameter servers: the same training as in one piece in 
 
 TEST_CASE("rows alone cross between the tasks, and to each their own") {
     const small_cluster cluster(2);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto dealt = tn::on(tn::replica_device_setter(cluster.described));
     const model m(2);
-    tn::session s(cluster.target(), g);
-    s.run(tn::initialize_variables());
+    initialized_session s(cluster.target(), g);
     const auto explained = s.explain_placement(tn::feed(m.ids, {1, 1000, 5}), m.train, m.loss);
     std::map<std::string, tn::device_name> device_of;
     for (const auto& n : explained.nodes) device_of[n.name] = n.device;
@@ -143,8 +125,7 @@ TEST_CASE("tables of one checkpoint go into other numbers of parameter servers")
     double next = 0;
     const auto in_cluster = [&](int ps, int parts, const std::function<void(tn::session&, const model&)>& f) {
         const small_cluster cluster(ps, {.files = folder.path().string()});
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto dealt = tn::on(tn::replica_device_setter(cluster.described));
         const model m(parts);
         tn::session s(cluster.target(), g);

@@ -1,17 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
 #include <net/server/servers.hpp>
 
+#include "tests.hpp"
 #include "runtime/place/crossing_lists.hpp"
 
 // Networks split over the tasks of a cluster (SEMANTICS 43).
 
-namespace tn = tenon;
 using probe::said_and_seen;
 
 namespace {
@@ -32,8 +25,7 @@ constexpr auto squared_error = [](const auto& y, const auto& wanted) { return tn
 TEST_CASE("S43: a pipeline over two tasks of a cluster has the whole batch's gradients, and says what crosses") {
     net_test::servers all(1, 2);
     for (const tn::pipeline_schedule schedule : {tn::all_forward_then_backward, tn::one_forward_one_backward}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<double, tn::shape<batch, 7>>("x");
         const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
         const auto first = tn::nn::dense<9>(tn::nn::tanh);
@@ -44,8 +36,7 @@ TEST_CASE("S43: a pipeline over two tasks of a cluster has the whole batch's gra
         const auto loss = squared_error(second(first(x)), y);
         const auto whole = tn::optimizer::compute_gradients(loss);
         const auto train = tn::gradient_descent(0.1).apply_gradients(made.gradients, {.advance_global_step = false});
-        tn::session s(all.target("worker", 0), g);
-        s.run(tn::initialize_variables());
+        initialized_session s(all.target("worker", 0), g);
         REQUIRE(made.gradients.size() == 4);
         REQUIRE(whole.size() == 4);
         std::map<std::string, tn::any_tensor> expected;
@@ -75,16 +66,14 @@ TEST_CASE("S43: a pipeline over two tasks of a cluster has the whole batch's gra
 
 TEST_CASE("S43: what is refused in a pipeline's step on a cluster changes nothing") {
     net_test::servers all(1, 2);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 7>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
     const auto pipe =
         tn::pipeline({.micro_batches = 4}, tn::stage("/job:worker/task:0", tn::nn::dense<9>(tn::nn::tanh)),
                      tn::stage("/job:worker/task:1", tn::nn::dense<3>()));
     const auto [train, loss] = pipe.minimize(tn::momentum(0.1), squared_error, x, y);
-    tn::session s(all.target("worker", 0), g);
-    s.run(tn::initialize_variables());
+    initialized_session s(all.target("worker", 0), g);
     const auto before = s.run_untyped({}, g.collection(tn::global_variables));
     std::string words;
     try {
@@ -103,8 +92,7 @@ TEST_CASE("S43: what a pipeline takes of each task of a cluster is known before 
     net_test::servers all(1, 2);
     std::map<tn::pipeline_schedule, std::vector<std::size_t>> peaks;
     for (const tn::pipeline_schedule schedule : {tn::all_forward_then_backward, tn::one_forward_one_backward}) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<double, tn::shape<batch, 16>>("x");
         const auto y = tn::placeholder<double, tn::shape<batch, 16>>("y");
         const auto half = [] {
@@ -114,8 +102,7 @@ TEST_CASE("S43: what a pipeline takes of each task of a cluster is known before 
             tn::pipeline({.micro_batches = 8, .schedule = schedule}, tn::stage("/job:worker/task:0", half()),
                          tn::stage("/job:worker/task:1", half()));
         const auto [train, loss] = pipe.minimize(tn::gradient_descent(0.1), squared_error, x, y);
-        tn::session s(all.target("worker", 0), g);
-        s.run(tn::initialize_variables());
+        initialized_session s(all.target("worker", 0), g);
         for (const tn::device_report& d :
              pipe.memory(s.report(tn::feed(x, numbers<16>(8 * 32, 1)), tn::feed(y, numbers<16>(8 * 32, 2)), train)))
             peaks[schedule].push_back(d.peak_bytes);
@@ -133,8 +120,7 @@ TEST_CASE("S43: what a pipeline takes of each task of a cluster is known before 
 TEST_CASE("S43: a layer split over two tasks of a cluster has the numbers of the whole; its bytes are those that one "
           "counts") {
     net_test::servers all(1, 2);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 6>>("x");
     const auto layer = tn::nn::parallel_mlp<8, 4>({"/job:worker/task:0", "/job:worker/task:1"}, tn::nn::tanh);
     const auto y = layer(x);
@@ -149,8 +135,7 @@ TEST_CASE("S43: a layer split over two tasks of a cluster has the numbers of the
     const tn::any_tensor whole =
         tn::untyped::matmul(tn::untyped::tanh(tn::untyped::matmul(x, w1) + b1), w2) + rows.bias();
     const auto wanted = tn::optimizer::compute_gradients(tn::untyped::mean(tn::untyped::square(whole)));
-    tn::session s(all.target("worker", 0), g);
-    s.run(tn::initialize_variables());
+    initialized_session s(all.target("worker", 0), g);
     REQUIRE(gradients.size() == 7);
     REQUIRE(wanted.size() == 7);
     std::vector<tn::any_tensor> fetched{y, whole};

@@ -1,26 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <net/server/servers.hpp>
-#include <temporary_folder.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "each_thread.hpp"
 
 // Synchronous replicas over tasks (SEMANTICS 41), whose servers are stopped and started again.
-
-namespace tn = tenon;
 
 namespace {
 
@@ -37,8 +23,7 @@ struct model {
         x = tn::placeholder<double, tn::shape<>>("x");
         train = sync.minimize((sum(*v) + sum(*w)) * x);
     }
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     tn::sync_replicas sync;
     std::optional<tn::variable_tensor<std::int64_t, tn::shape<>>> step;
     std::optional<tn::variable_tensor<double, tn::shape<3>>> v, w;
@@ -163,8 +148,7 @@ TEST_CASE("S41, 46, at random: servers are stopped and started again while repli
 TEST_CASE("S41: who pauses in a step of several tasks holds the ledger until that has ended on all of them, and no "
           "longer") {
     net_test::servers all(2, 1);
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto on_ps = [](int task, auto f) { return tn::on("/job:ps/task:" + std::to_string(task), f); };
     const tn::untyped::step_ledger ledger = on_ps(0, [] {
         return tn::untyped::step_ledger({1, 1, "w", "train"}, 0, 1);
