@@ -1,21 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <random>
-#include <thread>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/resources/accumulator.hpp>
-#include <tenon/resources/step_number.hpp>
 
-#include "messages.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

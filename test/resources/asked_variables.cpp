@@ -1,13 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <thread>
-
+#include "tests.hpp"
 #include "variable_bank.hpp"
 
 // SEMANTICS 20: who must not wait asks, and is called when to ask again; whom an update wakes.
 
-namespace tn = tenon;
 using tn::held_variables;
 using namespace variable_bank;
 

@@ -1,18 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstddef>
 #include <list>
-#include <map>
-#include <random>
-#include <set>
-#include <vector>
 
 #include <tenon/resources/cached_rows.hpp>
 
-// Rows that are kept where they are used, against a model that does everything in the plainest way.
+#include "tests.hpp"
 
-namespace tn = tenon;
+// Rows that are kept where they are used, against a model that does everything in the plainest way.
 
 namespace {
 

@@ -1,11 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include "temporary_folder.hpp"
-
-#include <tenon/core/error.hpp>
-#include <tenon/io/files/file_access.hpp>
-
-namespace tn = tenon;
 namespace fs = std::filesystem;
 
 TEST_CASE("where all files are allowed a path is what it is") {

@@ -1,13 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <thread>
-
+#include "tests.hpp"
 #include "variable_bank.hpp"
 
 // SEMANTICS 20: what steps hold of variables, and where they read and write them.
 
-namespace tn = tenon;
 using tn::held_variables;
 using namespace variable_bank;
 

@@ -1,12 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <string>
-#include <vector>
-
 #include <tenon/resources/lease.hpp>
 
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

@@ -1,16 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <memory>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/simd/philox.hpp>
-
+#include "tests.hpp"
 #include "resources/queue_attempts.hpp"
-#include "messages.hpp"
 
 // Queues as resources: what waits is kept, and completed later (SEMANTICS 30 to 34). What any sequence of calls gives: queue_random.cpp.
 
-namespace tn = tenon;
 using namespace queues;
 using tn::element_type;
 

@@ -1,18 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <condition_variable>
 #include <deque>
 #include <list>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <thread>
 
+#include "tests.hpp"
 #include "resources/queue_attempts.hpp"
 
 // Queues beside a model of their statements, and under many threads (SEMANTICS 31, 32).
 
-namespace tn = tenon;
 using namespace queues;
 
 namespace {

@@ -1,21 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <condition_variable>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <set>
-#include <thread>
-#include <vector>
-
-#include <tenon/core/error.hpp>
 #include <tenon/resources/reader.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Readers without graphs. What ops do with them is in ops/input/reader.cpp.
-
-namespace tn = tenon;
 
 namespace {
 

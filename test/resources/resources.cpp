@@ -1,19 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <new>
-#include <thread>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/memory/memory_account.hpp>
 #include <tenon/resources/resources.hpp>
 
-#include "messages.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

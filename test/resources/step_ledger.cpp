@@ -1,23 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
 #include <deque>
-#include <limits>
-#include <map>
-#include <memory>
-#include <random>
-#include <set>
-#include <vector>
 
-#include <tenon/core/error.hpp>
 #include <tenon/memory/memory_budget.hpp>
 #include <tenon/resources/step_ledger.hpp>
-#include <tenon/resources/step_number.hpp>
 
-#include "messages.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

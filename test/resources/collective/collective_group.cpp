@@ -1,10 +1,5 @@
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
-#include <tenon/resources/collective/collective_group.hpp>
-
-#include "messages.hpp"
-
-namespace tn = tenon;
 using tn::collective_kind, tn::element_type;
 
 TEST_CASE("what cannot be summed, averaged, gathered or sent between processes is refused with its name and type") {
