@@ -146,6 +146,17 @@ struct gate_op {
 };
 inline const tn::op_definition& gate_definition = tn::definition_of<gate_op>();
 
+/// A gate that is open while it lives.
+class open_gate {
+public:
+    explicit open_gate(std::string gate) : gate_(std::move(gate)) { gates::get().leave_open(gate_); }
+    open_gate(const open_gate&) = delete;
+    ~open_gate() { gates::get().leave_open(gate_, false); }
+
+private:
+    const std::string gate_;
+};
+
 /// x, of sizes S, once the gate is open.
 template <class S, class T, class S1>
 tn::tensor<T, tn::canonical_t<S>> gated(const std::string& gate, const tn::tensor<T, S1>& x,

@@ -20,6 +20,8 @@
 #include <tenon/ops/collective/collective.hpp>
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
@@ -148,8 +150,7 @@ tn::array<float> numbers(const tn::extents& sizes, int seed) {
 
 // The network of the benchmarks; `g` empty: alone, on the joined batch.
 std::vector<tn::any_array> train(const group& g, std::vector<float>& said) {
-    const tn::graph own;
-    const tn::graph_scope scope(own);
+    const own_graph own;
     const auto x = tn::placeholder<float, tn::shape<batch, 100>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch, 10>>("y");
     const auto loss_of = [](const auto& rows, const auto& wanted) {

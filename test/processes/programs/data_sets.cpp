@@ -16,6 +16,8 @@
 #include <tenon/input.hpp>
 #include <tenon/net/net.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -49,8 +51,7 @@ tn::session open(const std::string& target, const tn::graph& g) {
 // The same actions, drawn at random, here and there: values, ends and errors are the same, and a state of one goes on in the other.
 int compare_with_local(const std::string& target, unsigned seed) {
     std::mt19937 random(seed);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto range = tn::data::range(std::int64_t{1 + seed % 17});
     const numbers squares = range.map_host([](std::int64_t x) {
         if (x == 5) throw std::runtime_error("no square of five");
@@ -103,8 +104,7 @@ int main(int, char** argv) {
     for (unsigned seed = 1; seed <= 12; ++seed) compared += compare_with_local(target, seed);
 
     { // one element a step, however often it is fetched, of large components; the end is one of its own
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         tn::array<float, tn::shape<3, 100000>> rows;
         for (std::int64_t i = 0; i < 300000; ++i) rows.data()[i] = static_cast<float>(i);
         const auto row = tn::make_one_shot_iterator(tn::data::slices(rows)).get_next();
@@ -126,8 +126,7 @@ int main(int, char** argv) {
         expect(ended, "the end of data is an error of its own");
     }
     { // what a user's function throws is told, whatever it is, and the next element comes
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto set = tn::data::range(std::int64_t{4}).map_host([](std::int64_t x) {
             if (x == 1) throw 7;
             return x;
@@ -140,8 +139,7 @@ int main(int, char** argv) {
         expect(s.run(next)() == 2, "the element behind the one that failed");
     }
     { // who waits for a silent data set has his limit, others go on, and a session can be closed meanwhile
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         std::atomic<bool> opened{false};
         const auto silent = tn::data::generator([&opened] {
             return [&opened, n = std::int64_t{0}]() mutable -> std::optional<std::int64_t> {
@@ -170,8 +168,7 @@ int main(int, char** argv) {
         expect(has(closed, "cancelled"), "a session that is closed: " + closed);
     }
     { // more than a server goes through for one session: refused by name, and what is there goes on
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         constexpr std::size_t most = tn::client_limits{}.data_sets;
         std::vector<tn::initializable_iterator<std::int64_t>> its;
         std::vector<tn::tensor<std::int64_t, tn::shape<>>> next;
@@ -195,8 +192,7 @@ int main(int, char** argv) {
         expect(s.run(next[most])() == 0, "one for which there is room again");
     }
     { // of several sessions: one whose data set has gone says so, and goes on with another's
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto it = tn::make_initializable_iterator(tn::data::range(std::int64_t{10}), {.shared_name = "shared"});
         const auto next = it.get_next();
         tn::session first = open(target, g), second = open(target, g);
@@ -210,8 +206,7 @@ int main(int, char** argv) {
         expect(second.run(next)() == 0, "another session's data set");
     }
     { // where it is: with the session, where nothing pins it; elsewhere it cannot be
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto made = [] { return tn::make_one_shot_iterator(tn::data::range(std::int64_t{3})).get_next(); };
         const auto free = made();
         const auto setter = [&] {

@@ -23,6 +23,8 @@
 #include <tenon/net/net.hpp>
 #include <tenon/models.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -148,8 +150,7 @@ struct run {
     const temporary_folder files;
     const tn::cluster cluster = some_cluster();
     task ps{cluster, "ps", 0, files.path().string()};
-    tn::graph graph;
-    tn::graph_scope in{graph};
+    own_graph graph;
     queues q = queues_on_ps();
     tn::session session{"tenon://" + cluster.address("ps", 0), graph, ps_alone()};
     tn::ensemble_aggregator<rows, classes> aggregator{q, session};

@@ -23,6 +23,9 @@
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
+#include "initialized_session.hpp"
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -39,8 +42,7 @@ struct model {
         const tn::control_dependencies first(queues[0].enqueue(std::int64_t{1}));
         wait.push_back(queues[1].dequeue() + std::int64_t{0});
     }
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<tn::variable_tensor<std::int64_t, tn::shape<>>> count;
     std::vector<tn::fifo_queue<std::int64_t>> queues;
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> more, wait, begun;
@@ -53,8 +55,7 @@ struct large_model {
         v.push_back(tn::variable<float, tn::shape<1 << 22>>("large", tn::zeros()));
         add.push_back(v[0].assign_add(1.0f));
     }
-    tn::graph graph;
-    tn::graph_scope scope{graph};
+    own_graph graph;
     std::vector<tn::variable_tensor<float, tn::shape<1 << 22>>> v;
     std::vector<tn::tensor<float, tn::shape<1 << 22>>> add;
 };
@@ -65,8 +66,7 @@ TEST_CASE("SEMANTICS 28: a ps that is killed in mid-step: the step fails within 
           "again, it serves") {
     processes all(2, 1);
     model m;
-    tn::session sess(all.target(), m.graph);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target(), m.graph);
     const auto step = sess.callable(tn::feeds(), tn::fetches(m.wait[0])).start();
     (void)sess.run(m.begun[0]);
     const auto at = std::chrono::steady_clock::now();
@@ -75,8 +75,7 @@ TEST_CASE("SEMANTICS 28: a ps that is killed in mid-step: the step fails within 
     MESSAGE("after " << std::chrono::duration<double>(std::chrono::steady_clock::now() - at).count() << " s");
     all.start("ps", 0);
     CHECK_THROWS_WITH_AS((void)sess.run(m.count[0]), doctest::Contains("/job:ps/task:0"), tn::aborted_error);
-    tn::session again(all.target(), m.graph);
-    again.run(tn::initialize_variables());
+    initialized_session again(all.target(), m.graph);
     CHECK(again.run(m.more[0])() == 1);
 }
 
@@ -116,8 +115,7 @@ TEST_CASE("SEMANTICS 46: a ps that is killed while it writes a checkpoint: the o
     large_model m;
     tn::saver keeper("m");
     {
-        tn::session sess(all.target(), m.graph);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target(), m.graph);
         sess.run(tn::operation(m.add[0].node()));
         CHECK(keeper.save(sess, 1).path == "m-1.json");
         sess.run(tn::operation(m.add[0].node()));
@@ -145,8 +143,7 @@ TEST_CASE(
     large_model m;
     tn::saver keeper("m");
     {
-        tn::session sess(all.target(), m.graph);
-        sess.run(tn::initialize_variables());
+        initialized_session sess(all.target(), m.graph);
         (void)keeper.save(sess, 1);
     }
     all.start("ps", 0, {.most_file = rlim_t{4} << 20}); // no file may be larger
@@ -174,8 +171,7 @@ TEST_CASE(
     processes all(1, 1);
     all.start("worker", 0, {.most_open = 64});
     model m;
-    tn::session sess(all.target(), m.graph);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target(), m.graph);
     {
         std::vector<net_test::raw_socket> many;
         for (int i = 0; i < 100; ++i) many.emplace_back(all.cluster.address("worker", 0));
@@ -204,8 +200,7 @@ TEST_CASE("servers whose clock is set back an hour: a running training, heartbea
     ::unsetenv("TENON_TEST_SET_BACK");
     model m;
     const auto go_on = m.queues[1].enqueue(std::int64_t{7});
-    tn::session sess(all.target(), m.graph);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target(), m.graph);
     const auto before = sess.callable(tn::feeds(), tn::fetches(m.wait[0])).start();
     (void)sess.run(m.begun[0]);
 

@@ -26,6 +26,7 @@
 #include <tenon/tenon.hpp>
 #include <tenon/search/grid_search.hpp>
 
+#include "own_graph.hpp"
 #include "same_results.hpp"
 
 namespace tn = tenon;
@@ -118,8 +119,7 @@ struct searching {
 /// Those that are kept, with the value that is the score.
 void best_have_weights(const tn::grid_search<settings>& search) {
     for (const auto& r : search.best(2)) {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto w = tn::variable<float, tn::shape<64>>("w", tn::zeros());
         tn::session sess(g);
         (void)r.weights.load(sess);

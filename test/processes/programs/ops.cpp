@@ -13,6 +13,8 @@
 #include <tenon/input.hpp>
 #include <tenon/net/net.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 namespace net = tenon::net;
 
@@ -62,8 +64,7 @@ int check_names(const std::string& address) {
 // Ops of input as they are used.
 template <class F> int check(const char* what, F f) {
     try {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         if (f(g)) return 0;
         std::printf("%s: another value\n", what);
     } catch (const tn::error& e) {

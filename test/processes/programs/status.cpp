@@ -15,6 +15,9 @@
 #include <processes/programs/tasks.hpp>
 #include <tenon/tenon.hpp>
 
+#include "initialized_session.hpp"
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -40,15 +43,13 @@ nlohmann::json status(const std::string& http) {
 TEST_CASE("a task that is stopped is named, with what waits for it, within seconds; and no more when it goes on") {
     processes all(2, 1, {.lease = "600", .more = {"--http", "0"}});
     const std::string worker = http_of(all.at("worker", 0));
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto of = [](const char* where, auto&& make) { return tn::on(where, make); };
     const auto a = of("/job:ps/task:0", [] { return tn::variable("a", std::int64_t{1}); });
     // A name that is HTML must be shown as it is.
     const auto b = of("/job:ps/task:1", [] { return tn::variable("<i>gradients</i>/w", std::int64_t{2}); });
     const auto sum = of("/job:worker/task:0", [&] { return a + b; });
-    tn::session sess(all.target(), g);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target(), g);
     CHECK(sess.run(sum)() == 3);
     CHECK(status(worker)["stalls"].empty());
 

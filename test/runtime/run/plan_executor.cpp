@@ -231,7 +231,7 @@ TEST_CASE_FIXTURE(in_graph,
     const auto there = tn::on("/gpu:0", [&] { return sum(x); });
     const auto passed = gated("go", x);
     const auto late = tn::on("/gpu:0", [&] { return sum(passed * 2.0f); });
-    gates::get().leave_open("go");
+    const probe::open_gate open("go");
     tn::session s(g, on_gpus(2, days));
     tn::array<float, tn::shape<rows>> some(4);
     const auto step = s.callable(tn::feeds(x), tn::fetches(there));
@@ -246,14 +246,13 @@ TEST_CASE_FIXTURE(in_graph,
             CHECK_MESSAGE(contains(text, limit), text);
         }
     }
-    gates::get().leave_open("go", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 19: closing a session, or its end, stops a stage in the middle of its copy") {
     const auto x = tn::placeholder<float, tn::shape<rows>>("x");
     const auto passed = gated("go", x);
     const auto late = tn::on("/gpu:0", [&] { return sum(passed * 2.0f); });
-    gates::get().leave_open("go");
+    const probe::open_gate open("go");
     tn::array<float, tn::shape<rows>> some(4);
     for (const bool close : {true, false})
         for (const int threads : {1, 2}) {
@@ -265,7 +264,6 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 19: closing a session, or its end, stops 
             for (auto* p : {&one, &two})
                 CHECK(contains(message_of<tn::cancelled_error>([&] { (void)p->get(); }), "its session "));
         }
-    gates::get().leave_open("go", false);
 }
 
 TEST_CASE("a step that waits for a variable which another step's copy keeps locked holds no thread") {

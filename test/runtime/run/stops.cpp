@@ -161,12 +161,11 @@ TEST_CASE("a step is stopped at each node of random graphs: no wait, lock or hal
         }
         // And all of it runs once more.
         reached() = nullptr;
-        gates::get().leave_open("stops");
+        const probe::open_gate open("stops");
         tn::any_array number(tn::element_type::float32, {});
         *number.data<float>() = 1000;
         (void)step(zero, number);
         for (const float v : values()) CHECK(v == 1000);
-        gates::get().leave_open("stops", false);
     }
 }
 
@@ -179,11 +178,10 @@ TEST_CASE("out of memory in a later stage fails the step, and leaves the session
     auto total = sum(exp(matmul(table, table)));
     auto first = v.assign_add(1.0f);
     initialized_session sess(g, {.memory_limit = std::size_t{4} << 20});
-    gates::get().leave_open("memory");
+    const probe::open_gate open("memory");
     (void)sess.run(tn::feed(n, 10.0f), first, total);
     CHECK_THROWS_AS((void)sess.run(tn::feed(n, 3000.0f), first, total), tn::resource_exhausted_error);
     CHECK(gates::get().waiting() == 0);
     CHECK(sess.run(v)() >= 2.0f);
     (void)sess.run(tn::feed(n, 20.0f), first, total);
-    gates::get().leave_open("memory", false);
 }

@@ -30,10 +30,9 @@ TEST_CASE_FIXTURE(in_graph, "a step waits without its result, and goes on where 
     gates::get().open("a");
     CHECK(result.get() == 30.0f);
 
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     for (int i = 0; i < 5; ++i)
         CHECK(sess.run(tn::feed(x, static_cast<float>(i)), y)() == 10.0f * static_cast<float>(1 + i));
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "what does not depend on an op that waits does not wait for it") {
@@ -78,14 +77,13 @@ TEST_CASE_FIXTURE(in_graph,
     auto x = tn::placeholder<float, scalar>("x");
     auto waited = gated("a", x + 0.0f);
     tn::session sess(g);
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     (void)gates::get().take_arrivals("a");
     auto [p, q, r] = sess.run(tn::feed(x, 4.0f), waited, waited, waited + 1.0f);
     CHECK(p() == 4.0f);
     CHECK(q() == 4.0f);
     CHECK(r() == 5.0f);
     CHECK(gates::get().take_arrivals("a") == 1);
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: an op that waits and is fed does not run") {
@@ -105,9 +103,8 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a step that waits too long says for w
     CHECK_MESSAGE(contains(text, "run's time limit of 0.02 s; it was waiting for gate \"late\""), text);
     CHECK_MESSAGE(contains(text, "[node the_gate (test_gate) on /device:CPU:0]"), text);
     CHECK(gates::get().waiting() == 0);
-    gates::get().leave_open("late");
+    const probe::open_gate open("late");
     CHECK(sess.run_for(5, tn::feed(x, 1.0f), waited)() == 1.0f);
-    gates::get().leave_open("late", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "an op that waits and fails, in its completion, fails the step with its error and place") {
@@ -157,7 +154,7 @@ TEST_CASE_FIXTURE(in_graph,
     auto late = waited + v;                  // reads v after that, and finds what was before
     auto late_update = v.assign_add(waited); // comes second, to what the first left
     initialized_session sess(g);
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     auto [a, l] = sess.run(tn::feed(x, 100.0f), added, late);
     CHECK(a() == 11.0f);
     CHECK(l() == 101.0f);
@@ -166,7 +163,6 @@ TEST_CASE_FIXTURE(in_graph,
     CHECK(m() == 111.0f);
     CHECK(u() == 121.0f);
     CHECK(sess.run(v)() == 121.0f);
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a variable that is fetched is found as it was before the step, too") {
@@ -175,12 +171,11 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a variable that is fetched is found a
     auto update = v.assign_add(gated("a", x + 0.0f));
     auto other = exp(x); // is computed beside it
     initialized_session sess(g);
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     for (int i = 0; i < 20; ++i) {
         auto [u, o, before] = sess.run(tn::feed(x, 2.0f), update, other, v);
         CHECK(u() == before() + 2.0f);
     }
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph,
@@ -194,10 +189,9 @@ TEST_CASE_FIXTURE(in_graph,
         return v.assign_add(18.0f);
     }();
     initialized_session sess(g, {.gpus = tn::simulated_gpu(1, std::size_t{1} << 20)});
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     CHECK(sess.run(tn::feed(x, 2.0f), first.operation(), update)() == 32.0f);
     CHECK(sess.run(v)() == 32.0f);
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph,
@@ -255,14 +249,13 @@ TEST_CASE_FIXTURE(in_graph, "sizes that are known late: the rest of the step is 
     auto total = sum(xs * 2.0f);
     auto same = tn::ones_like(xs) + xs;
     tn::session sess(g);
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     for (const float k : {3.0f, 5.0f, 3.0f, 0.0f, 1.0f}) {
         auto [t, s] = sess.run(tn::feed(n, k), total, same);
         CHECK(t() == 2 * k * k);
         REQUIRE(s.untyped().extents() == tn::extents(static_cast<std::int64_t>(k)));
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(k); ++i) CHECK(s.untyped().data<float>()[i] == k + 1);
     }
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "named sizes that are known late have one value in a step") {
@@ -273,7 +266,7 @@ TEST_CASE_FIXTURE(in_graph, "named sizes that are known late have one value in a
     auto b = repeated<tn::shape<rows>>("a", m, "from_b");
     auto ones = tn::ones_like(y);
     tn::session sess(g);
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     CHECK(sess.run(tn::feed(n, 3.0f), tn::feed(m, 3.0f), sum(a * b))() == 27.0f);
     auto text = message_of<tn::invalid_argument_error>(
         [&] { (void)sess.run(tn::feed(n, 3.0f), tn::feed(m, 4.0f), sum(a), sum(b)); });
@@ -287,7 +280,6 @@ TEST_CASE_FIXTURE(in_graph, "named sizes that are known late have one value in a
     // What has a named size, and is not fed because nobody reads it, has it when the name has a value.
     CHECK(sess.run(tn::feed(n, 3.0f), sum(a + ones))() == 12.0f);
     CHECK(std::get<1>(sess.run(tn::feed(n, 2.0f), a, sum(ones)))() == 2.0f);
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "sizes that do not agree with those known late are an error that names both") {
@@ -295,14 +287,13 @@ TEST_CASE_FIXTURE(in_graph, "sizes that do not agree with those known late are a
     auto y = tn::placeholder<float, tn::shape<tn::dyn>>("y");
     auto a = repeated<tn::shape<tn::dyn>>("a", n);
     tn::session sess(g);
-    gates::get().leave_open("a");
+    const probe::open_gate open("a");
     const tn::array<float, tn::shape<tn::dyn>> two({1, 2});
     const auto text =
         message_of<tn::invalid_argument_error>([&] { (void)sess.run(tn::feed(n, 3.0f), tn::feed(y, two), a + y); });
     CHECK_MESSAGE(contains(text, "[3]"), text);
     CHECK_MESSAGE(contains(text, "[2]"), text);
     CHECK(sess.run(tn::feed(n, 2.0f), tn::feed(y, two), sum(a + y))() == 7.0f);
-    gates::get().leave_open("a", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "many threads wait in one callable, each for its own") {

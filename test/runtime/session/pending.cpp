@@ -52,10 +52,9 @@ TEST_CASE_FIXTURE(in_graph, "a started step is stopped alone, wherever it waits"
     CHECK(gates::get().waiting() == 0);
     two.stop(); // of what has ended, nothing happens
     gates::get().leave_open("a");
-    gates::get().leave_open("b");
+    const probe::open_gate open("b");
     CHECK(std::get<0>(step(3.0f))() == 4.0f);
     gates::get().leave_open("a", false);
-    gates::get().leave_open("b", false);
 }
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a started step keeps its time limit where somebody waits for it") {

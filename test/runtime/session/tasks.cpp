@@ -176,13 +176,12 @@ TEST_CASE("sizes that are known late on one task are known on the other") {
         count = sum(tn::ones_like(xs));
     }
     tn::session sess(tasks.from_ps(), g);
-    gates::get().leave_open("sizes");
+    const probe::open_gate open("sizes");
     for (const float k : {3.0f, 5.0f, 3.0f, 0.0f}) {
         auto [t, c] = sess.run(tn::feed(n, k), total, count);
         CHECK(t() == 2 * k * k);
         CHECK(c() == k);
     }
-    gates::get().leave_open("sizes", false);
 }
 
 TEST_CASE("steps of several threads on two tasks: no update is lost, and all end with the session") {
