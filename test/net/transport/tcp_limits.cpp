@@ -1,8 +1,8 @@
 // What comes from outside and is not as it should be: damaged, cut off, too much, too slow; and connections that end.
 #include <sys/resource.h>
 
-#include "tests.hpp"
 #include "peers.hpp"
+#include "tests.hpp"
 #include "raw_socket.hpp"
 
 using namespace net_test;
