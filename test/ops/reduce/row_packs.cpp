@@ -8,7 +8,7 @@
 
 #include <tenon/ops/reduce/row_packs.hpp>
 
-#include "../../each_isa.hpp"
+#include "each_isa.hpp"
 
 #define TENON_SIMD_FILE <ops/reduce/row_packs_ops.inl>
 #include <tenon/simd/for_each_isa.hpp>
