@@ -145,8 +145,11 @@ TENON_INLINE any_tensor ctc_loss_op::of_functions(const any_tensor& logits, cons
     const any_tensor runs = less(steps, expand_dims(cast(times, whole), {1})); // [batch, time]
     const any_tensor said =
         select(less(arange_like(labels, whole, 1), expand_dims(length, {1})), cast(labels, whole), blank);
-    const any_tensor between = add(multiply(said, 0), blank);
-    const any_tensor states = pad(flatten(stack({said, between}, 2), 1), {margin{}, margin{1, 0}}, blank);
+    // The blank before, between and after the labels: label u / 2 in state u where that is odd. (No sizes are deduced, so that there may be none.)
+    const any_tensor like = concat({said, said, expand_dims(length, {1})}, 1), state = arange_like(like, whole, 1);
+    const any_tensor at_labels =
+        take_along_axis(pad(said, {margin{}, margin{0, 1}}, blank), add(divide(state, 2), multiply(like, 0)), 1);
+    const any_tensor states = select(equal(mod(state, 2), 1), at_labels, blank);
     const auto later = [](const any_tensor& x, std::int64_t by, const number& before) {
         return slice(pad(x, {margin{}, margin{by, 0}}, before), {range{}, range{unbounded, -by}});
     };
