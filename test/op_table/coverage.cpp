@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <set>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "running.hpp"
 
 using namespace op_table;

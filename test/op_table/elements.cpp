@@ -1,7 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-
+#include "tests.hpp"
 #include "running.hpp"
 
 using namespace op_table;

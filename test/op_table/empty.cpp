@@ -1,12 +1,6 @@
-#include <doctest/doctest.h>
-
 #include <sstream>
 
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-
+#include "tests.hpp"
 #include "running.hpp"
 
 using namespace op_table;

@@ -1,9 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <tenon/graph/json.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/simd/isa.hpp>
 
+#include "tests.hpp"
 #include "running.hpp"
 
 using namespace op_table;

@@ -1,12 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-
+#include "tests.hpp"
 #include "running.hpp"
 #include "slopes.hpp"
 

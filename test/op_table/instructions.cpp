@@ -1,16 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/control/control.hpp>
 #include <tenon/simd/isa.hpp>
 
+#include "tests.hpp"
 #include "running.hpp"
 #include "slopes.hpp"
 

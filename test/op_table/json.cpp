@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
 #include <filesystem>
 
-#include <tenon/graph/json.hpp>
-
-#include "../temporary_folder.hpp"
+#include "tests.hpp"
 #include "running.hpp"
 
 using namespace op_table;

@@ -1,15 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cstdlib>
-
 #include <malloc.h>
 
 #include <tenon/core/array/memory_payer.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/io/files/file_access.hpp>
 #include <tenon/resources/resources.hpp>
 
+#include "tests.hpp"
 #include "replaced_new.hpp"
 #include "running.hpp"
 

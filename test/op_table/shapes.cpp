@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <set>
-#include <string>
-
-#include <tenon/core/error.hpp>
-
+#include "tests.hpp"
 #include "running.hpp"
 
 using namespace op_table;

@@ -4,6 +4,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
 #include "running.hpp"
 
 /// What a typed function and the untyped one of its name make, side by side.
@@ -85,8 +86,7 @@ private:
         fed_.push_back({x, std::move(a)});
         return x;
     }
-    graph in_;
-    graph_scope scope_{in_};
+    own_graph in_;
     std::vector<fed_value> fed_;
 };
 

@@ -1,7 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "twins.hpp"
 
 // As twins.cpp, of control flow.

@@ -1,7 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "twins.hpp"
 
 // A typed function and the untyped one of its name give the same bits, and types that agree; test/twins holds that each has

@@ -1,9 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
 #include <tenon/input.hpp>
 
+#include "tests.hpp"
 #include "twins.hpp"
 
 // A typed function and the untyped one of its name give the same node, and types that agree.
