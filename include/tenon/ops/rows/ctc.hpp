@@ -167,8 +167,8 @@ TENON_INLINE any_tensor ctc_loss_op::of_functions(const any_tensor& logits, cons
             return detail::carried_and_given{{select(x[1], add(from, x[0]), c[0])}, {}};
         },
         {first}, {transpose(of_states, {1, 0, 2}), expand_dims(transpose(runs), {2})})[0];
-    const auto at = [&](const any_tensor& state) {
-        return squeeze(take_along_axis(last, expand_dims(state, {1}), 1), {1});
+    const auto at = [&](const any_tensor& one) {
+        return squeeze(take_along_axis(last, expand_dims(one, {1}), 1), {1});
     };
     const any_tensor end = multiply(length, 2), in_blank = at(end);
     const any_tensor all = select(greater(length, 0), logaddexp(in_blank, at(maximum(subtract(end, 1), 0))), in_blank);
