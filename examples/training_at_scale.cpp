@@ -53,7 +53,7 @@ struct inputs {
 };
 using predicted_type = tn::tensor<std::int32_t, tn::shape<batch>>;
 
-tn::adam_optimizer optimizer() { return tn::adam(1e-3f); }
+tn::adam optimizer() { return tn::adam(1e-3f); }
 
 auto dense_network() {
     return nn::sequential(nn::flatten(), nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());

@@ -110,8 +110,9 @@ auto program(const tn::tensor<float, tn::shape<batch, 10>>& logits, const tn::te
 }
 
 // case learning_rate: An optimiser without a learning rate.
-// error[gcc]: In function|too few arguments
-// error: too few arguments to function.*gradient_descent\(learning_rate\)|single argument 'rate' was not specified
+// error[gcc]: use of deleted function
+// error[clang]: call to deleted constructor
+// error: give it a learning rate: gradient_descent\(0.1\)
 auto program(const images& x) {
     return tn::gradient_descent().minimize(mean(x));    // wrong
     return tn::gradient_descent(0.1).minimize(mean(x)); // right

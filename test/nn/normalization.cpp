@@ -135,7 +135,7 @@ TEST_CASE(
     const auto train_b = tn::gradient_descent(0.0).minimize(loss(b(x, nn::training)));
     const auto seen = a(x);
     initialized_session s(g);
-    const auto averages = [&](const nn::batch_norm_layer& of) {
+    const auto averages = [&](const nn::batch_norm& of) {
         const auto v = s.run_untyped({}, {of.moving_mean(), of.moving_variance()});
         return std::vector<double>{v[0].data<float>()[1], v[1].data<float>()[1]};
     };

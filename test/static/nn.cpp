@@ -48,7 +48,7 @@ static_assert(gives<nn::flatten, given<float, batch>, given<float, batch, 1>>);
 static_assert(gives<nn::reshaped_to<2, 8>, given<int, batch, 16>, given<int, batch, 2, 8>>);
 
 // dropout keeps types, in both phases
-static_assert(gives<nn::dropout_layer, given<float, batch, 5>, given<float, batch, 5>>);
+static_assert(gives<nn::dropout, given<float, batch, 5>, given<float, batch, 5>>);
 static_assert(
     std::is_same_v<decltype(nn::dropout(0.5)(std::declval<given<double, 5>>(), nn::training)), given<double, 5>>);
 static_assert(gives<nn::switched_dropout<given<bool>>, given<float, batch, 5>, given<float, batch, 5>>);

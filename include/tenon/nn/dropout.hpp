@@ -8,9 +8,9 @@ namespace tenon::nn {
 /// In training, each element is set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise; in
 /// inference, x itself. Throws invalid_argument_error, when it is called, unless 0 <= rate < 1. N. Srivastava et al.,
 /// JMLR 15 (2014).
-class dropout_layer {
+class dropout {
 public:
-    explicit dropout_layer(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
+    explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
 
     template <Operand X> auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
@@ -30,7 +30,6 @@ private:
     double rate_;
     std::uint64_t seed_;
 };
-inline dropout_layer dropout(double rate, std::uint64_t seed = 0) { return dropout_layer(rate, seed); }
 
 /// The same where `flag`, a bool scalar such as a placeholder, is true in the step: one graph trains and predicts.
 template <Operand Flag> class switched_dropout {

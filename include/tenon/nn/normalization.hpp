@@ -112,13 +112,13 @@ protected:
 };
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis (ops/rows/normalization.hpp).
-class layer_norm_layer : public gamma_and_beta {
+class layer_norm : public gamma_and_beta {
     using rule = normalization_rule<"layer_norm", 1>;
 
 public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
-    explicit layer_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
+    explicit layer_norm(normalization_options o = {}) : options_(std::move(o)) {}
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -134,16 +134,15 @@ public:
 private:
     normalization_options options_;
 };
-inline layer_norm_layer layer_norm(const normalization_options& o = {}) { return layer_norm_layer(o); }
 
 /// x / sqrt(mean of squares + epsilon) * gamma over the last axis. B. Zhang, R. Sennrich, Root mean square layer normalization, NeurIPS 2019.
-class rms_norm_layer {
+class rms_norm {
     using rule = normalization_rule<"rms_norm", 1>;
 
 public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
-    explicit rms_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
+    explicit rms_norm(normalization_options o = {}) : options_(std::move(o)) {}
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -166,19 +165,18 @@ private:
     normalization_options options_;
     parameter gamma_;
 };
-inline rms_norm_layer rms_norm(const normalization_options& o = {}) { return rms_norm_layer(o); }
 
 /// In training, each feature with the mean and variance (divided by n) that it has over all else of the batch; in inference with moving
 /// averages of those, which every training step updates: minimize() and apply_gradients() see to it. S. Ioffe, C. Szegedy, Batch
 /// normalization, ICML 2015.
-class batch_norm_layer : public gamma_and_beta {
+class batch_norm : public gamma_and_beta {
     using rule = normalization_rule<"batch_norm", 2>;
 
 public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     /// Throws invalid_argument_error unless 0 <= momentum < 1.
-    explicit batch_norm_layer(batch_norm_options o = {});
+    explicit batch_norm(batch_norm_options o = {});
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
@@ -215,7 +213,6 @@ private:
     batch_norm_options options_;
     parameter mean_, variance_;
 };
-inline batch_norm_layer batch_norm(const batch_norm_options& o = {}) { return batch_norm_layer(o); }
 
 /// Each example's groups of features with the mean and variance that they have over all its positions; Groups = 0: each feature is a
 /// group. Y. Wu, K. He, Group normalization, ECCV 2018; D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance normalization, 2016.

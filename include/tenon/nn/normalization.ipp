@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-TENON_INLINE nn::batch_norm_layer::batch_norm_layer(batch_norm_options o) : options_(std::move(o)) {
+TENON_INLINE nn::batch_norm::batch_norm(batch_norm_options o) : options_(std::move(o)) {
     if (!(options_.momentum >= 0 && options_.momentum < 1))
         throw invalid_argument_error("batch_norm: the momentum is " + detail::text_of_number(options_.momentum) +
                                      "; give a number from 0, less than 1");

@@ -66,8 +66,8 @@ private:
     std::string name_;
     attending attention_;
     projection hidden_, output_;
-    layer_norm_layer attention_norm_, network_norm_;
-    dropout_layer dropped_;
+    layer_norm attention_norm_, network_norm_;
+    dropout dropped_;
 };
 
 // One function, so that a compiler that refuses a call has little to say.

@@ -6,11 +6,11 @@ namespace {
 
 std::vector<std::unique_ptr<tn::optimizer>> optimizers() {
     std::vector<std::unique_ptr<tn::optimizer>> all;
-    all.push_back(std::make_unique<tn::gradient_descent_optimizer>(0.1f));
-    all.push_back(std::make_unique<tn::momentum_optimizer>(0.1f));
-    all.push_back(std::make_unique<tn::adagrad_optimizer>(0.1f));
-    all.push_back(std::make_unique<tn::rmsprop_optimizer>(0.01f, tn::rmsprop_options{.momentum = 0.5}));
-    all.push_back(std::make_unique<tn::adam_optimizer>(0.01f));
+    all.push_back(std::make_unique<tn::gradient_descent>(0.1f));
+    all.push_back(std::make_unique<tn::momentum>(0.1f));
+    all.push_back(std::make_unique<tn::adagrad>(0.1f));
+    all.push_back(std::make_unique<tn::rmsprop>(0.01f, tn::rmsprop_options{.momentum = 0.5}));
+    all.push_back(std::make_unique<tn::adam>(0.01f));
     return all;
 }
 

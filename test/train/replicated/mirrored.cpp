@@ -99,29 +99,29 @@ template <class O, class... A> optimizer_maker maker(A... a) {
 TEST_CASE("SEMANTICS 44: a mirrored step is one device's step on the joined batch, to rounding; copies are equal") {
     for (const int n : {1, 2, 3, 4})
         for (const int rows : {12, 10}) { // 10 rows: 4 3 3 and 3 3 2 2
-            check_as_one_device(maker<tn::gradient_descent_optimizer>(0.2), devices(n), with_cpus(n), rows);
-            check_as_one_device(maker<tn::momentum_optimizer>(0.1, 0.9), devices(n), with_cpus(n), rows);
-            check_as_one_device(maker<tn::adam_optimizer>(0.05), devices(n), with_cpus(n), rows);
+            check_as_one_device(maker<tn::gradient_descent>(0.2), devices(n), with_cpus(n), rows);
+            check_as_one_device(maker<tn::momentum>(0.1, 0.9), devices(n), with_cpus(n), rows);
+            check_as_one_device(maker<tn::adam>(0.05), devices(n), with_cpus(n), rows);
         }
 }
 
 TEST_CASE("SEMANTICS 44: every optimiser is mirrored, also on simulated GPUs") {
     const tn::session_options gpus = with_gpus(2);
     for (const int rows : {8, 7}) {
-        check_as_one_device(maker<tn::gradient_descent_optimizer>(0.2), devices(2, "gpu"), gpus, rows);
-        check_as_one_device(maker<tn::momentum_optimizer>(0.1, 0.9, tn::momentum_options{true}), devices(2, "gpu"),
+        check_as_one_device(maker<tn::gradient_descent>(0.2), devices(2, "gpu"), gpus, rows);
+        check_as_one_device(maker<tn::momentum>(0.1, 0.9, tn::momentum_options{true}), devices(2, "gpu"),
                             gpus, rows);
-        check_as_one_device(maker<tn::adagrad_optimizer>(0.1), devices(2, "gpu"), gpus, rows);
-        check_as_one_device(maker<tn::rmsprop_optimizer>(0.01, tn::rmsprop_options{0.9, 0.5, 1e-3, true}),
+        check_as_one_device(maker<tn::adagrad>(0.1), devices(2, "gpu"), gpus, rows);
+        check_as_one_device(maker<tn::rmsprop>(0.01, tn::rmsprop_options{0.9, 0.5, 1e-3, true}),
                             devices(2, "gpu"), gpus, rows);
-        check_as_one_device(maker<tn::adam_optimizer>(0.05, tn::adam_options{0.9, 0.99, 1e-6, 0.1}), devices(2, "gpu"),
+        check_as_one_device(maker<tn::adam>(0.05, tn::adam_options{0.9, 0.99, 1e-6, 0.1}), devices(2, "gpu"),
                             gpus, rows);
     }
 }
 
 TEST_CASE("SEMANTICS 44: replicas without rows do not count") {
-    check_as_one_device(maker<tn::momentum_optimizer>(0.1, 0.9), devices(4), with_cpus(4), 2);
-    check_as_one_device(maker<tn::adam_optimizer>(0.05), devices(3), with_cpus(3), 1);
+    check_as_one_device(maker<tn::momentum>(0.1, 0.9), devices(4), with_cpus(4), 2);
+    check_as_one_device(maker<tn::adam>(0.05), devices(3), with_cpus(3), 1);
 }
 
 TEST_CASE("SEMANTICS 44: variables and what optimisers keep lie on their replica's device") {
@@ -214,7 +214,7 @@ TEST_CASE("SEMANTICS 44: gradients may be summed in another way") {
     const auto [step, loss] = mirrored.minimize(tn::momentum(0.1), losses);
     tn::session s(with_cpus(3));
     const trained got = train(s, p, step, loss, 10, 3, [&] { check_copies_equal(s, mirrored, p.graph); });
-    check_close(got, train_on_one_device(maker<tn::momentum_optimizer>(0.1), 10, 3));
+    check_close(got, train_on_one_device(maker<tn::momentum>(0.1), 10, 3));
 }
 
 TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {

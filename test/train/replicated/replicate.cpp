@@ -86,9 +86,9 @@ std::vector<tn::any_array> trained_alone(const std::vector<int>& rows, const som
 TEST_CASE(
     "SEMANTICS 40: averaged gradients of replicas train as one device does on the joined batch, in float64 to 1e-12") {
     const some_optimizer all[] = {
-        [] { return std::make_unique<tn::gradient_descent_optimizer>(0.2); },
-        [] { return std::make_unique<tn::momentum_optimizer>(0.1, 0.9, tn::momentum_options{.nesterov = true}); },
-        [] { return std::make_unique<tn::adam_optimizer>(0.05); }};
+        [] { return std::make_unique<tn::gradient_descent>(0.2); },
+        [] { return std::make_unique<tn::momentum>(0.1, 0.9, tn::momentum_options{.nesterov = true}); },
+        [] { return std::make_unique<tn::adam>(0.05); }};
     for (const auto& how : all)
         for (const std::vector<int>& rows :
              {std::vector<int>{4, 4, 4}, std::vector<int>{5, 1, 3}, std::vector<int>{2}}) {
@@ -105,7 +105,7 @@ TEST_CASE(
 }
 
 TEST_CASE("SEMANTICS 40: so do replicas on workers whose variables a setter deals out to parameter servers") {
-    const some_optimizer how = [] { return std::make_unique<tn::adam_optimizer>(0.05); };
+    const some_optimizer how = [] { return std::make_unique<tn::adam>(0.05); };
     const std::vector<int> rows = {3, 5};
     const auto on_tasks = [](const tn::graph& g) {
         std::vector<tn::task> tasks;

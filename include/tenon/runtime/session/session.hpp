@@ -44,12 +44,14 @@ public:
         constexpr bool by_options = std::is_base_of_v<session_options, Second>;
         constexpr bool by_graph = std::is_base_of_v<graph, Second>;
         constexpr bool here = std::is_base_of_v<session_options, First> || std::is_base_of_v<graph, First>;
-        constexpr bool there = std::is_base_of_v<task, First> || std::is_convertible_v<const First&, std::string>;
-        static_assert((here && by_options) || (there && (by_graph || by_options)),
-                      "tenon::session: it takes a task or a server's target, a graph, and options, all of which may be "
-                      "left out, in this "
-                      "order: session(), session({.intra_op_threads = 1}), session(graph, {.intra_op_threads = 1}), "
-                      "session(\"tenon://host:port\", graph)");
+        constexpr bool there = std::is_base_of_v<task, First> || std::is_base_of_v<std::vector<task>, First> ||
+                               std::is_convertible_v<const First&, std::string>;
+        static_assert(
+            (here && by_options) || (there && (by_graph || by_options)),
+            "tenon::session: it takes a task, several, or a server's target, a graph, and options, all of which may be "
+            "left out, in this "
+            "order: session(), session({.intra_op_threads = 1}), session(graph, {.intra_op_threads = 1}), "
+            "session(\"tenon://host:port\", graph)");
         if constexpr (std::is_base_of_v<session_options, First> && by_options) open(graph::current(), first);
         else if constexpr (std::is_base_of_v<graph, First> && by_options) open(first, second);
         else if constexpr (there && by_graph) open(first, second, o);
@@ -58,7 +60,7 @@ public:
     /// A session on several tasks of this process, whose names (task_options) are different. The first is the one where it is:
     /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by
     /// name (SEMANTICS 3). Each task runs its part of a step; values between them are handed on in memory.
-    session(const std::vector<task>& tasks, const graph& g, const session_options& o = {});
+    session(const std::vector<task>& tasks, const graph& g, const session_options& o = {}) { open(tasks, g, o); }
     /// Stops its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
@@ -192,6 +194,7 @@ public:
 private:
     void open(const graph& g, const session_options& o);
     void open(const task& t, const graph& g, const session_options& o);
+    void open(const std::vector<task>& tasks, const graph& g, const session_options& o);
     void open(const std::string& target, const graph& g, const session_options& o);
     /// failed_precondition_error where the session was moved from.
     detail::session_state& live() const {

@@ -47,9 +47,9 @@ inline std::shared_ptr<session_state> new_session(const graph& g, const session_
 
 TENON_INLINE void session::open(const graph& g, const session_options& o) { state_ = detail::new_session(g, o, {}); }
 TENON_INLINE void session::open(const task& t, const graph& g, const session_options& o) {
-    *this = session(std::vector<task>{t}, g, o);
+    open(std::vector<task>{t}, g, o);
 }
-TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, const session_options& o) {
+TENON_INLINE void session::open(const std::vector<task>& tasks, const graph& g, const session_options& o) {
     if (tasks.empty()) throw invalid_argument_error("session: it is given no task; give at least one");
     std::vector<std::shared_ptr<detail::task_state>> all;
     for (const task& t : tasks) {

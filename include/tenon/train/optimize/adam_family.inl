@@ -6,48 +6,46 @@
 
 namespace tenon {
 
-TENON_INLINE radam_optimizer::radam_optimizer(learning_rate rate, const radam_options& o) :
+TENON_INLINE radam::radam(learning_rate rate, const radam_options& o) :
     optimizer("radam", std::move(rate)), options_(o) {
     detail::check_weight("radam", "beta1", o.beta1);
     detail::check_weight("radam", "beta2", o.beta2);
     detail::check_not_negative("radam", "epsilon", o.epsilon);
     detail::check_not_negative("radam", "weight_decay", o.weight_decay);
 }
-TENON_INLINE lamb_optimizer::lamb_optimizer(learning_rate rate, const lamb_options& o) :
-    optimizer("lamb", std::move(rate)), options_(o) {
+TENON_INLINE lamb::lamb(learning_rate rate, const lamb_options& o) : optimizer("lamb", std::move(rate)), options_(o) {
     detail::check_weight("lamb", "beta1", o.beta1);
     detail::check_weight("lamb", "beta2", o.beta2);
     detail::check_not_negative("lamb", "epsilon", o.epsilon);
     detail::check_not_negative("lamb", "weight_decay", o.weight_decay);
 }
-TENON_INLINE lion_optimizer::lion_optimizer(learning_rate rate, const lion_options& o) :
-    optimizer("lion", std::move(rate)), options_(o) {
+TENON_INLINE lion::lion(learning_rate rate, const lion_options& o) : optimizer("lion", std::move(rate)), options_(o) {
     detail::check_weight("lion", "beta1", o.beta1);
     detail::check_weight("lion", "beta2", o.beta2);
     detail::check_not_negative("lion", "weight_decay", o.weight_decay);
 }
 
-TENON_INLINE std::string radam_optimizer::settings() const {
+TENON_INLINE std::string radam::settings() const {
     return detail::text_of_settings({{"beta1", options_.beta1},
                                      {"beta2", options_.beta2},
                                      {"epsilon", options_.epsilon},
                                      {"weight_decay", options_.weight_decay}});
 }
-TENON_INLINE std::string lamb_optimizer::settings() const {
+TENON_INLINE std::string lamb::settings() const {
     return detail::text_of_settings({{"beta1", options_.beta1},
                                      {"beta2", options_.beta2},
                                      {"epsilon", options_.epsilon},
                                      {"weight_decay", options_.weight_decay}});
 }
-TENON_INLINE std::string lion_optimizer::settings() const {
+TENON_INLINE std::string lion::settings() const {
     return detail::text_of_settings(
         {{"beta1", options_.beta1}, {"beta2", options_.beta2}, {"weight_decay", options_.weight_decay}});
 }
 
-TENON_INLINE void radam_optimizer::begin(detail::update_setup& setup) const { setup.count_runs(); }
-TENON_INLINE void lamb_optimizer::begin(detail::update_setup& setup) const { setup.count_runs(); }
+TENON_INLINE void radam::begin(detail::update_setup& setup) const { setup.count_runs(); }
+TENON_INLINE void lamb::begin(detail::update_setup& setup) const { setup.count_runs(); }
 
-TENON_INLINE void radam_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void radam::write(detail::update_writer& u) const {
     const auto s = u.scalars([&](detail::tape_value t, detail::tape_value rate) {
         using detail::correction;
         const double most = 2 / (1 - options_.beta2) - 1;
@@ -71,7 +69,7 @@ TENON_INLINE void radam_optimizer::write(detail::update_writer& u) const {
     u.store_w(multiply_add(s[0] * m, s[1] / (sqrt(v) + options_.epsilon) + s[2], w));
 }
 
-TENON_INLINE void lamb_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void lamb::write(detail::update_writer& u) const {
     const auto s = u.scalars([&](detail::tape_value t, detail::tape_value) {
         using detail::correction;
         return std::vector<detail::tape_value>{1 / correction(options_.beta1, t),
@@ -88,7 +86,7 @@ TENON_INLINE void lamb_optimizer::write(detail::update_writer& u) const {
     u.store_w_by_norm(u.rate(), step);
 }
 
-TENON_INLINE void lion_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void lion::write(detail::update_writer& u) const {
     const auto slot = u.slot("lion_m");
     const auto step = multiply_add(options_.beta1, slot.value, (1 - options_.beta1) * u.g());
     u.store(slot, multiply_add(options_.beta2, slot.value, (1 - options_.beta2) * u.g()));

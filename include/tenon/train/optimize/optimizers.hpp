@@ -15,7 +15,7 @@
 ///     auto train = tn::adam(1e-3).minimize(loss);                    // all variables that matter
 ///     auto slow  = tn::gradient_descent(tn::exponential_decay(0.1, {.steps = 1000, .factor = 0.9})).minimize(loss);
 ///
-///     auto opt = tn::momentum(0.1, 0.9, {.nesterov = true});                // the same in parts
+///     tn::momentum opt(0.1, 0.9, {.nesterov = true});                // the same in parts
 ///     auto clipped = tn::clip_by_global_norm(opt.compute_gradients(loss), 5);
 ///     auto careful = opt.apply_gradients(clipped);
 ///
@@ -163,16 +163,14 @@ private:
 };
 
 /// w -= rate * g.
-class gradient_descent_optimizer : public optimizer {
+class gradient_descent : public optimizer {
 public:
-    explicit gradient_descent_optimizer(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
+    gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
+    explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
 
 private:
     void write(detail::update_writer&) const override;
 };
-inline gradient_descent_optimizer gradient_descent(learning_rate rate) {
-    return gradient_descent_optimizer(std::move(rate));
-}
 
 struct momentum_options {
     bool nesterov = false;
@@ -180,9 +178,10 @@ struct momentum_options {
 
 /// m = factor * m + g; w -= rate * m. B. Polyak, USSR Comp. Math. 4 (1964).
 /// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
-class momentum_optimizer : public optimizer {
+class momentum : public optimizer {
 public:
-    explicit momentum_optimizer(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
+    momentum() = delete; // give it a learning rate: momentum(0.1)
+    explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
     std::string settings() const override;
 
 private:
@@ -190,9 +189,6 @@ private:
     double momentum_;
     momentum_options options_;
 };
-inline momentum_optimizer momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {}) {
-    return momentum_optimizer(std::move(rate), factor, o);
-}
 
 struct adagrad_options {
     double initial = 0.1; ///< of the sum of squares
@@ -200,18 +196,16 @@ struct adagrad_options {
 };
 
 /// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
-class adagrad_optimizer : public optimizer {
+class adagrad : public optimizer {
 public:
-    explicit adagrad_optimizer(learning_rate rate, const adagrad_options& o = {});
+    adagrad() = delete; // give it a learning rate: adagrad(0.1)
+    explicit adagrad(learning_rate rate, const adagrad_options& o = {});
     std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
     adagrad_options options_;
 };
-inline adagrad_optimizer adagrad(learning_rate rate, const adagrad_options& o = {}) {
-    return adagrad_optimizer(std::move(rate), o);
-}
 
 struct rmsprop_options {
     double decay = 0.9;
@@ -223,18 +217,16 @@ struct rmsprop_options {
 /// s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / (sqrt(s) + epsilon); w -= m.
 /// T. Tieleman, G. Hinton, lecture 6.5 (2012). Centered, the square of a running mean of g is taken off s under
 /// the root: A. Graves, arXiv:1308.0850.
-class rmsprop_optimizer : public optimizer {
+class rmsprop : public optimizer {
 public:
-    explicit rmsprop_optimizer(learning_rate rate, const rmsprop_options& o = {});
+    rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
+    explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
     std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
     rmsprop_options options_;
 };
-inline rmsprop_optimizer rmsprop(learning_rate rate, const rmsprop_options& o = {}) {
-    return rmsprop_optimizer(std::move(rate), o);
-}
 
 struct adam_options {
     double beta1 = 0.9;
@@ -246,9 +238,9 @@ struct adam_options {
 /// m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
 /// w -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w), in the t-th run.
 /// D. Kingma, J. Ba, ICLR 2015; the decay of weights: I. Loshchilov, F. Hutter, ICLR 2019.
-class adam_optimizer : public optimizer {
+class adam : public optimizer {
 public:
-    explicit adam_optimizer(learning_rate rate, const adam_options& o = {});
+    explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
     std::string settings() const override;
 
 private:
@@ -256,9 +248,6 @@ private:
     void write(detail::update_writer&) const override;
     adam_options options_;
 };
-inline adam_optimizer adam(learning_rate rate = 0.001, const adam_options& o = {}) {
-    return adam_optimizer(std::move(rate), o);
-}
 
 struct radam_options {
     double beta1 = 0.9;
@@ -271,9 +260,9 @@ struct radam_options {
 /// w -= rate * (m / (1 - beta1^t) * sqrt((rho - 4) (rho - 2) R / ((R - 4) (R - 2) rho)) * sqrt(1 - beta2^t) / (sqrt(v) + epsilon) + weight_decay * w);
 /// before that, while the variance of v is not tractable, w -= rate * (m / (1 - beta1^t) + weight_decay * w).
 /// L. Liu et al., On the variance of the adaptive learning rate and beyond, ICLR 2020. Needs no warm-up.
-class radam_optimizer : public optimizer {
+class radam : public optimizer {
 public:
-    explicit radam_optimizer(learning_rate rate, const radam_options& o = {});
+    explicit radam(learning_rate rate = 0.001, const radam_options& o = {});
     std::string settings() const override;
 
 private:
@@ -281,9 +270,6 @@ private:
     void write(detail::update_writer&) const override;
     radam_options options_;
 };
-inline radam_optimizer radam(learning_rate rate = 0.001, const radam_options& o = {}) {
-    return radam_optimizer(std::move(rate), o);
-}
 
 struct lamb_options {
     double beta1 = 0.9;
@@ -296,9 +282,9 @@ struct lamb_options {
 /// over the variable, where the quotient is 1 if either norm is 0: for batches of thousands. Y. You et al., Large batch optimization for deep
 /// learning, ICLR 2020. A sparse gradient is taken as the dense one that it is, for the norms are of all rows; of a variable in parts each
 /// part has its own.
-class lamb_optimizer : public optimizer {
+class lamb : public optimizer {
 public:
-    explicit lamb_optimizer(learning_rate rate, const lamb_options& o = {});
+    explicit lamb(learning_rate rate = 0.001, const lamb_options& o = {});
     std::string settings() const override;
 
 private:
@@ -307,9 +293,6 @@ private:
     void write(detail::update_writer&) const override;
     lamb_options options_;
 };
-inline lamb_optimizer lamb(learning_rate rate = 0.001, const lamb_options& o = {}) {
-    return lamb_optimizer(std::move(rate), o);
-}
 
 struct lion_options {
     double beta1 = 0.9;
@@ -319,18 +302,15 @@ struct lion_options {
 
 /// w -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w); m = beta2 * m + (1 - beta2) * g. One slot; the rate is a third to a tenth of
 /// Adam's. X. Chen et al., Symbolic discovery of optimization algorithms, NeurIPS 2023.
-class lion_optimizer : public optimizer {
+class lion : public optimizer {
 public:
-    explicit lion_optimizer(learning_rate rate, const lion_options& o = {});
+    explicit lion(learning_rate rate = 0.0001, const lion_options& o = {});
     std::string settings() const override;
 
 private:
     void write(detail::update_writer&) const override;
     lion_options options_;
 };
-inline lion_optimizer lion(learning_rate rate = 0.0001, const lion_options& o = {}) {
-    return lion_optimizer(std::move(rate), o);
-}
 
 /// Each element of each gradient, not below `low` and not above `high`. Here and below sparse gradients stay sparse,
 /// but where the bounds exclude 0.

@@ -349,56 +349,55 @@ TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate) :
 
 TENON_INLINE optimizer::~optimizer() = default;
 
-TENON_INLINE momentum_optimizer::momentum_optimizer(learning_rate rate, double factor, const momentum_options& o) :
+TENON_INLINE momentum::momentum(learning_rate rate, double factor, const momentum_options& o) :
     optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {
     detail::check_weight("momentum", "factor", factor);
 }
 
-TENON_INLINE adagrad_optimizer::adagrad_optimizer(learning_rate rate, const adagrad_options& o) :
+TENON_INLINE adagrad::adagrad(learning_rate rate, const adagrad_options& o) :
     optimizer("adagrad", std::move(rate)), options_(o) {
     detail::check_not_negative("adagrad", "initial sum", o.initial);
     detail::check_not_negative("adagrad", "epsilon", o.epsilon);
 }
 
-TENON_INLINE rmsprop_optimizer::rmsprop_optimizer(learning_rate rate, const rmsprop_options& o) :
+TENON_INLINE rmsprop::rmsprop(learning_rate rate, const rmsprop_options& o) :
     optimizer("rmsprop", std::move(rate)), options_(o) {
     detail::check_weight("rmsprop", "decay", o.decay);
     detail::check_weight("rmsprop", "momentum", o.momentum);
     detail::check_not_negative("rmsprop", "epsilon", o.epsilon);
 }
 
-TENON_INLINE adam_optimizer::adam_optimizer(learning_rate rate, const adam_options& o) :
-    optimizer("adam", std::move(rate)), options_(o) {
+TENON_INLINE adam::adam(learning_rate rate, const adam_options& o) : optimizer("adam", std::move(rate)), options_(o) {
     detail::check_weight("adam", "beta1", o.beta1);
     detail::check_weight("adam", "beta2", o.beta2);
     detail::check_not_negative("adam", "epsilon", o.epsilon);
     detail::check_not_negative("adam", "weight_decay", o.weight_decay);
 }
 
-TENON_INLINE std::string momentum_optimizer::settings() const {
+TENON_INLINE std::string momentum::settings() const {
     return detail::text_of_settings({{"factor", momentum_}, {"nesterov", options_.nesterov}});
 }
-TENON_INLINE std::string adagrad_optimizer::settings() const {
+TENON_INLINE std::string adagrad::settings() const {
     return detail::text_of_settings({{"initial", options_.initial}, {"epsilon", options_.epsilon}});
 }
-TENON_INLINE std::string rmsprop_optimizer::settings() const {
+TENON_INLINE std::string rmsprop::settings() const {
     return detail::text_of_settings({{"decay", options_.decay},
                                      {"momentum", options_.momentum},
                                      {"epsilon", options_.epsilon},
                                      {"centered", options_.centered}});
 }
-TENON_INLINE std::string adam_optimizer::settings() const {
+TENON_INLINE std::string adam::settings() const {
     return detail::text_of_settings({{"beta1", options_.beta1},
                                      {"beta2", options_.beta2},
                                      {"epsilon", options_.epsilon},
                                      {"weight_decay", options_.weight_decay}});
 }
 
-TENON_INLINE void gradient_descent_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void gradient_descent::write(detail::update_writer& u) const {
     u.store_w(multiply_add(u.rate(-1), u.g(), u.w()));
 }
 
-TENON_INLINE void momentum_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void momentum::write(detail::update_writer& u) const {
     const auto slot = u.slot("momentum");
     const auto m = multiply_add(momentum_, slot.value, u.g());
     const auto step = options_.nesterov ? multiply_add(momentum_, m, u.g()) : m;
@@ -406,14 +405,14 @@ TENON_INLINE void momentum_optimizer::write(detail::update_writer& u) const {
     u.store_w(multiply_add(u.rate(-1), step, u.w()));
 }
 
-TENON_INLINE void adagrad_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void adagrad::write(detail::update_writer& u) const {
     const auto slot = u.slot("adagrad", options_.initial);
     const auto s = multiply_add(u.g(), u.g(), slot.value);
     u.store(slot, s);
     u.store_w(multiply_add(u.rate(-1), u.g() / (sqrt(s) + options_.epsilon), u.w()));
 }
 
-TENON_INLINE void rmsprop_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void rmsprop::write(detail::update_writer& u) const {
     const auto slot = u.slot("rmsprop");
     const auto s = multiply_add(options_.decay, slot.value, (1 - options_.decay) * u.g() * u.g());
     u.store(slot, s);
@@ -432,7 +431,7 @@ TENON_INLINE void rmsprop_optimizer::write(detail::update_writer& u) const {
     u.store_w(u.w() - m);
 }
 
-TENON_INLINE void adam_optimizer::begin(detail::update_setup& setup) const { setup.count_runs(); }
+TENON_INLINE void adam::begin(detail::update_setup& setup) const { setup.count_runs(); }
 
 namespace detail {
 // beta^t, and what a mean that began at 0 is divided by after t steps.
@@ -440,7 +439,7 @@ inline tape_value power(double beta, tape_value t) { return t.in->apply(opcode::
 inline tape_value correction(double beta, tape_value t) { return 1 - power(beta, t); }
 } // namespace detail
 
-TENON_INLINE void adam_optimizer::write(detail::update_writer& u) const {
+TENON_INLINE void adam::write(detail::update_writer& u) const {
     const auto s = u.scalars([&](detail::tape_value t, detail::tape_value rate) {
         using detail::correction;
         std::vector<detail::tape_value> r{-(rate / correction(options_.beta1, t)),
