@@ -83,7 +83,7 @@ auto f(const images& x) {
 
 // case while_loop_numbers: A number that is no tensor.
 // error[gcc]: In instantiation of .*tenon::while_loop\(
-// error: tenon::while_loop: what it begins with are tensors: write constant\(0\)
+// error: tenon::while_loop: give a condition, a function, and the tensors that it begins with, such as constant\(0\)
 auto f() {
 #ifdef TENON_EXPECT_ERROR
     return tn::while_loop([](const auto& i) { return i < 5; }, [](const auto& i) { return i + 1; }, 0);

@@ -79,7 +79,7 @@ void program(tenon::session& s, tenon::coordinator& c) {
 }
 
 // case variable_of_array: An array whose sizes are known when the program runs.
-// error[gcc]: In instantiation of .*tenon::variable\(
+// error[gcc]: In instantiation of .*variable
 // error: tenon::variable: the sizes of a variable must be numbers; of an array whose type does not say them
 auto f(const tn::array<float>& a, const tn::array<float, tn::shape<3>>& b) {
     (void)b;                     // wrong

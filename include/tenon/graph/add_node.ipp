@@ -134,8 +134,12 @@ inline node* enter(graph_state& g, node&& n) {
         if (const auto* types = std::get_if<std::vector<tensor_type>>(&value))
             for (const tensor_type& t : *types) hold_names(g, t.extents);
     }
-    for (const char** text : {&n.made_at.file, &n.made_at.function})
-        if (*text) *text = g.files.emplace(*text).first->c_str();
+    for (const char** text : {&n.made_at.file, &n.made_at.function}) {
+        if (!*text) continue;
+        const std::string_view whole = *text;
+        const bool is_function = text == &n.made_at.function; // g++ says its template arguments, too
+        *text = g.files.emplace(is_function ? whole.substr(0, whole.find('<')) : whole).first->c_str();
+    }
     n.number = static_cast<std::int64_t>(g.nodes.size());
     n.graph = &g;
     g.nodes.push_back(std::move(n));

@@ -241,6 +241,14 @@ TENON_INLINE void executor::ended(int command, std::int64_t begin, std::int64_t 
 TENON_INLINE void executor::ended_early(int command) noexcept { f_.set_written(p_.op(command)); }
 
 TENON_INLINE void executor::failed(int command, std::exception_ptr why) noexcept {
+    if (command != nowhere && e_.in->late()) { // a loop on a stream looks itself whether it is wanted
+        try {
+            std::rethrow_exception(why);
+        } catch (const cancelled_error&) {
+            why = failure_of([&]() -> deadline_exceeded_error { exceed_limit(*e_.in, "it was computing"); });
+        } catch (...) {
+        }
+    }
     const std::lock_guard lock(errors_);
     if (!first_) {
         first_ = std::move(why);
