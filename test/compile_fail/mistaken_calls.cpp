@@ -19,7 +19,7 @@ auto program() {
 // error[gcc]: In instantiation of .*benchmark
 // error: tenon::benchmark: a kernel is timed, .*, or what can be called
 auto program() {
-    return tn::benchmark(1); // wrong
+    return tn::benchmark(1);                     // wrong
     return tn::benchmark([] {}, {.seconds = 1}); // right
 }
 
@@ -28,14 +28,14 @@ auto program() {
 // error: tenon::data::columns: give a name for each column
 auto program() {
     return tn::data::columns<float>("x", "y"); // wrong
-    return tn::data::columns<float>("x"); // right
+    return tn::data::columns<float>("x");      // right
 }
 
 // case data_zip_number: What is no data set among those that go on together.
 // error[gcc]: In instantiation of .*zip
 // error: tenon::data::zip: it takes data sets
 auto program() {
-    return tn::data::zip(tn::data::range(10), 3); // wrong
+    return tn::data::zip(tn::data::range(10), 3);                  // wrong
     return tn::data::zip(tn::data::range(10), tn::data::range(3)); // right
 }
 
@@ -43,7 +43,7 @@ auto program() {
 // error[gcc]: In instantiation of .*an array is no tensor: write constant\(a.copy\(\)\), or feed a placeholder
 // error[clang]: an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder
 auto program(const tn::array<float, tn::shape<2, 784>>& a) {
-    return tn::nn::dense<10>()(a); // wrong
+    return tn::nn::dense<10>()(a);                      // wrong
     return tn::nn::dense<10>()(tn::constant(a.copy())); // right
 }
 
@@ -61,7 +61,7 @@ auto program() {
 // error[gcc]: In instantiation of .*string_input_producer
 // error: tenon::string_input_producer: texts are a list, string_input_producer\(\{.*a.csv.*\}\)
 auto program() {
-    return tn::string_input_producer("a.csv"); // wrong
+    return tn::string_input_producer("a.csv");   // wrong
     return tn::string_input_producer({"a.csv"}); // right
 }
 
@@ -77,7 +77,7 @@ auto program(const tn::graph& g) {
 // error[gcc]: In instantiation of .*variable
 // error: tenon::variable: give type, sizes, name and how it begins, zeros\(\), normal\(\), glorot_uniform\(\), ..:
 auto program() {
-    return tn::variable<float>("w", tn::zeros()); // wrong
+    return tn::variable<float>("w", tn::zeros());                // wrong
     return tn::variable<float, tn::shape<10>>("w", tn::zeros()); // right
 }
 
@@ -85,6 +85,8 @@ auto program() {
 // error[gcc]: In instantiation of .*what is given is no tensor: constant\(x\) makes one of a number or a text
 // error[clang]: what_is_given_is_no_tensor
 auto program() {
-    return tn::while_loop([](const auto&) { return true; }, [](const auto& i) { return i + 1; }, tn::constant(0)); // wrong
-    return tn::while_loop([](const auto& i) { return i < 10; }, [](const auto& i) { return i + 1; }, tn::constant(0)); // right
+    return tn::while_loop([](const auto&) { return true; }, [](const auto& i) { return i + 1; },
+                          tn::constant(0)); // wrong
+    return tn::while_loop([](const auto& i) { return i < 10; }, [](const auto& i) { return i + 1; },
+                          tn::constant(0)); // right
 }

@@ -20,15 +20,15 @@ struct named_optimizer {
 };
 
 inline std::vector<named_optimizer> optimizers() {
-    return {{"gradient_descent", std::make_shared<gradient_descent>(0.1)},
-            {"momentum", std::make_shared<momentum>(0.1, 0.8)},
-            {"momentum, nesterov", std::make_shared<momentum>(0.1, 0.8, momentum_options{true})},
-            {"adagrad", std::make_shared<adagrad>(0.1)},
-            {"rmsprop", std::make_shared<rmsprop>(0.01)},
-            {"rmsprop, centered, with momentum",
-             std::make_shared<rmsprop>(0.01, rmsprop_options{0.8, 0.5, 1e-6, true})},
-            {"adam", std::make_shared<adam>(0.01)},
-            {"adamw", std::make_shared<adam>(0.01, adam_options{0.8, 0.9, 1e-7, 0.1})}};
+    return {
+        {"gradient_descent", std::make_shared<gradient_descent>(0.1)},
+        {"momentum", std::make_shared<momentum>(0.1, 0.8)},
+        {"momentum, nesterov", std::make_shared<momentum>(0.1, 0.8, momentum_options{true})},
+        {"adagrad", std::make_shared<adagrad>(0.1)},
+        {"rmsprop", std::make_shared<rmsprop>(0.01)},
+        {"rmsprop, centered, with momentum", std::make_shared<rmsprop>(0.01, rmsprop_options{0.8, 0.5, 1e-6, true})},
+        {"adam", std::make_shared<adam>(0.01)},
+        {"adamw", std::make_shared<adam>(0.01, adam_options{0.8, 0.9, 1e-7, 0.1})}};
 }
 
 /// On one device.

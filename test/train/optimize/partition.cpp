@@ -65,15 +65,12 @@ std::vector<kept_by> optimizers() {
     std::vector<kept_by> all;
     all.push_back({std::make_unique<tn::gradient_descent>(0.05), {}});
     all.push_back({std::make_unique<tn::momentum>(0.02, 0.9), {"momentum"}});
-    all.push_back(
-        {std::make_unique<tn::momentum>(0.02, 0.9, tn::momentum_options{.nesterov = true}), {"momentum"}});
+    all.push_back({std::make_unique<tn::momentum>(0.02, 0.9, tn::momentum_options{.nesterov = true}), {"momentum"}});
     all.push_back({std::make_unique<tn::adagrad>(0.1), {"adagrad"}});
-    all.push_back(
-        {std::make_unique<tn::rmsprop>(0.01, tn::rmsprop_options{.momentum = 0.5, .centered = true}),
-         {"rmsprop", "rmsprop_mean", "rmsprop_momentum"}});
+    all.push_back({std::make_unique<tn::rmsprop>(0.01, tn::rmsprop_options{.momentum = 0.5, .centered = true}),
+                   {"rmsprop", "rmsprop_mean", "rmsprop_momentum"}});
     all.push_back({std::make_unique<tn::adam>(0.02), {"adam_m", "adam_v"}});
-    all.push_back(
-        {std::make_unique<tn::adam>(0.02, tn::adam_options{.weight_decay = 0.1}), {"adam_m", "adam_v"}});
+    all.push_back({std::make_unique<tn::adam>(0.02, tn::adam_options{.weight_decay = 0.1}), {"adam_m", "adam_v"}});
     return all;
 }
 

@@ -109,13 +109,12 @@ TEST_CASE("SEMANTICS 44: every optimiser is mirrored, also on simulated GPUs") {
     const tn::session_options gpus = with_gpus(2);
     for (const int rows : {8, 7}) {
         check_as_one_device(maker<tn::gradient_descent>(0.2), devices(2, "gpu"), gpus, rows);
-        check_as_one_device(maker<tn::momentum>(0.1, 0.9, tn::momentum_options{true}), devices(2, "gpu"),
-                            gpus, rows);
+        check_as_one_device(maker<tn::momentum>(0.1, 0.9, tn::momentum_options{true}), devices(2, "gpu"), gpus, rows);
         check_as_one_device(maker<tn::adagrad>(0.1), devices(2, "gpu"), gpus, rows);
-        check_as_one_device(maker<tn::rmsprop>(0.01, tn::rmsprop_options{0.9, 0.5, 1e-3, true}),
-                            devices(2, "gpu"), gpus, rows);
-        check_as_one_device(maker<tn::adam>(0.05, tn::adam_options{0.9, 0.99, 1e-6, 0.1}), devices(2, "gpu"),
+        check_as_one_device(maker<tn::rmsprop>(0.01, tn::rmsprop_options{0.9, 0.5, 1e-3, true}), devices(2, "gpu"),
                             gpus, rows);
+        check_as_one_device(maker<tn::adam>(0.05, tn::adam_options{0.9, 0.99, 1e-6, 0.1}), devices(2, "gpu"), gpus,
+                            rows);
     }
 }
 

@@ -22,7 +22,7 @@ namespace tenon {
 struct matmul_op {
     static constexpr const char* name = "matmul";
     static constexpr const char* with_bias = "matmul_bias";
-    static const op_definition& with_addend();   ///< "matmul_add"
+    static const op_definition& with_addend(); ///< "matmul_add"
     // GPUs' libraries have these, CPUs do not.
     static const op_definition& with_row_sums(); ///< "matmul_row_sums"
     static const op_definition& with_gelu();     ///< "matmul_gelu_gradient"
