@@ -85,8 +85,7 @@ auto program() {
 // error[gcc]: In instantiation of .*what is given is no tensor: constant\(x\) makes one of a number or a text
 // error[clang]: what_is_given_is_no_tensor
 auto program() {
-    return tn::while_loop([](const auto&) { return true; }, [](const auto& i) { return i + 1; },
-                          tn::constant(0)); // wrong
-    return tn::while_loop([](const auto& i) { return i < 10; }, [](const auto& i) { return i + 1; },
-                          tn::constant(0)); // right
+    const auto next = [](const auto& i) { return i + 1; };
+    return tn::while_loop([](const auto&) { return true; }, next, tn::constant(0));     // wrong
+    return tn::while_loop([](const auto& i) { return i < 10; }, next, tn::constant(0)); // right
 }
