@@ -45,11 +45,11 @@ auto f(const tn::tensor<float, tn::shape<1000, 64>>& x, const tn::tensor<std::in
 // error[gcc]: gather: element type must be an integer: float\[1000, 64\] x float\[batch\]
 // error[clang]: gather_op, tenon::fault::element_type_must_be_integer, .*shown_tensor<float, .*shown_tensor<float,
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
-using index = float;        // wrong
-using index = std::int64_t; // right
+using places = float;        // wrong
+using places = std::int64_t; // right
 
 tn::tensor<float, tn::shape<1000, 64>> table;
-tn::tensor<index, tn::shape<batch>> ids;
+tn::tensor<places, tn::shape<batch>> ids;
 
 int main() { (void)tn::gather(table, ids); }
 
