@@ -202,8 +202,8 @@ private:
 
 TENON_INLINE std::unique_ptr<gemm_implementation> make_onednn_gemm(const gemm_description& d) {
     if (d.element != element_type::float32 || d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0) return nullptr;
-    if (!may_run_written_code()) return nullptr;
     if (d.scale != 1.0 && adds_bias(d.after)) return nullptr; // oneDNN would scale the bias too
+    if (!may_run_written_code()) return nullptr;
     auto made = std::make_unique<onednn_gemm>(d);
     if (!made->usable()) return nullptr;
     return made;

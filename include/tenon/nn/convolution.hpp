@@ -95,9 +95,7 @@ auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
 /// conv2d<64, 3, 2, same>(relu): with a stride and a padding, as the op has them. So has conv2d_transpose.
 template <int Filters, height_width Window, int Stride, padding Padding = valid, class First = conv2d_layer_options>
 auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
-    constexpr conv2d_options options{Stride, Padding};
-    if constexpr (std::is_same_v<First, conv2d_layer_options>) return conv2d_layer<Filters, Window, options>({}, first);
-    else return conv2d_layer<Filters, Window, options, First>(std::move(first), o);
+    return conv2d<Filters, Window, conv2d_options{Stride, Padding}>(std::move(first), o);
 }
 
 struct window_layer_options {

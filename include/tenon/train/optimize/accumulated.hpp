@@ -22,14 +22,14 @@ class accumulated final : public optimizer {
 public:
     /// Throws invalid_argument_error unless runs >= 1.
     template <class O, class Runs>
-    accumulated(const O& how, const Runs& runs) :
-        optimizer(*kept(how, runs)), how_(kept(how, runs)), runs_(checked(number_of(runs))) {}
+    accumulated(const O& how, const Runs& runs) : accumulated(kept(how, runs), number_of(runs)) {}
 
     operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
                               const minimize_options& o = {}) const override;
     std::string settings() const override;
 
 private:
+    accumulated(std::shared_ptr<const optimizer> how, std::int64_t runs);
     template <class O, class Runs> static std::shared_ptr<const optimizer> kept(const O& how, const Runs&) {
         constexpr bool good = std::derived_from<O, optimizer> && std::integral<Runs>;
         static_assert(good, "tenon::accumulated: it takes an optimiser, and of how many runs it has the mean gradient: "
@@ -41,7 +41,6 @@ private:
         if constexpr (std::integral<Runs>) return static_cast<std::int64_t>(runs);
         else return 0;
     }
-    static int checked(std::int64_t runs);
     bool takes_rows() const override { return how_->takes_rows(); }
     void begin(detail::update_setup& s) const override { how_->begin(s); }
     void write(detail::update_writer& w) const override { how_->write(w); }

@@ -11,11 +11,11 @@
 
 namespace tenon {
 
-TENON_INLINE int accumulated::checked(std::int64_t runs) {
+TENON_INLINE accumulated::accumulated(std::shared_ptr<const optimizer> how, std::int64_t runs) :
+    optimizer(*how), how_(std::move(how)), runs_(static_cast<int>(runs)) {
     if (runs < 1 || runs > std::numeric_limits<int>::max())
         throw invalid_argument_error("accumulated: gradients of " + std::to_string(runs) +
                                      " runs are asked for; give 1 or more");
-    return static_cast<int>(runs);
 }
 
 TENON_INLINE std::string accumulated::settings() const {
