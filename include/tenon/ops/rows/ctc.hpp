@@ -232,7 +232,7 @@ private:
     // A state of a path is a label or one of the blanks between, before and after them.
     std::int64_t states() const { return 2 * most_ + 1; }
     // The table of a sequence, the probabilities of its steps, and a row.
-    std::int64_t doubles() const { return time_ * (states() + classes_) + states(); }
+    std::int64_t doubles() const { return (time_ + 1) * (states() + classes_); }
     double row_cost() const { return static_cast<double>(time_) * static_cast<double>(40 * states() + 10 * classes_); }
 
     [[noreturn]] void refuse_sequence(std::int64_t sequence, ctc_loss_op::wrong what, std::int64_t value,
@@ -256,7 +256,8 @@ private:
                   std::int64_t length, T* loss, T* dx, double* scratch) const {
         constexpr double none = -std::numeric_limits<double>::infinity();
         const std::int64_t n = 2 * length + 1;
-        double *const forward = scratch, *const p = forward + time_ * states(), *const later = p + time_ * classes_;
+        double *const forward = scratch, *const p = forward + time_ * states(), *const later = p + time_ * classes_,
+                      *const through = later + states();
         const auto class_of = [&](std::int64_t u) { return u % 2 == 0 ? blank_ : labels[first_label + u / 2]; };
         const auto skips = [&](std::int64_t u) { return u % 2 == 1 && u > 1 && class_of(u) != class_of(u - 2); };
         if (dx) std::fill(dx, dx + time_ * classes_, T(0));
@@ -293,8 +294,8 @@ private:
             double* const now = p + t * classes_;
             T* const d = dx + t * classes_;
             // What of all paths is in a state, and so in a class, at t; `later` is of t until then.
-            for (std::int64_t u = 0; u < n; ++u)
-                d[class_of(u)] -= static_cast<T>(std::exp(forward[t * n + u] + later[u] - all));
+            std::fill(through, through + classes_, 0);
+            for (std::int64_t u = 0; u < n; ++u) through[class_of(u)] += std::exp(forward[t * n + u] + later[u] - all);
             for (std::int64_t u = 0; u < n; ++u) later[u] += now[class_of(u)];
             for (std::int64_t u = 0; u < n; ++u) { // in place: of those to come, which are not yet overwritten
                 double to = later[u];
@@ -302,7 +303,7 @@ private:
                 if (u + 2 < n && skips(u + 2)) to = log_of_sum(to, later[u + 2]);
                 later[u] = to;
             }
-            for (std::int64_t c = 0; c < classes_; ++c) d[c] += static_cast<T>(std::exp(now[c]));
+            for (std::int64_t c = 0; c < classes_; ++c) d[c] = static_cast<T>(std::exp(now[c]) - through[c]);
         }
     }
 
