@@ -29,4 +29,4 @@ cmake --preset release "-DTENON_WITH_CUDA=${TENON_WITH_CUDA:-AUTO}" \
 echo "== building with $jobs jobs"
 cmake --build --preset release --parallel "$jobs" "${targets[@]}"
 echo "== testing"
-ctest --preset release --parallel $((jobs + 1)) "$@" # many wait for each other rather than compute
+ctest --preset release --parallel $((2 * jobs)) "$@" # many wait for each other rather than compute

@@ -5,8 +5,7 @@
 #
 #   run.sh DIR COMPILER FLAGS...
 #
-# HEADERS in the environment: just these, of which the first is enough for who does not compile all alone. Header-only, each takes as
-# long as the whole library, and a few reach all.
+# HEADERS in the environment: just these, together. Header-only, a header takes as long as all of the library that it reaches.
 set -euo pipefail
 
 cd "$1"
@@ -24,13 +23,13 @@ fi
 '
 if [ -n "${HEADERS:-}" ]; then
     read -ra headers <<<"$HEADERS"
-    [ -n "${TENON_COMPILE_ALONE:-}" ] || headers=("${headers[0]}")
+    [ -n "${TENON_COMPILE_ALONE:-}" ] || headers=("$HEADERS")
 else
     mapfile -t headers < <(find tenon -name '*.hpp' -exec grep -LE '^#error "define ' {} + | sort)
 fi
 count=${#headers[@]}
 [ "$count" -gt 0 ] || { echo "there are no headers under $PWD/tenon"; exit 1; }
-if [ -z "${TENON_COMPILE_ALONE:-}" ]; then
+if [ -z "${HEADERS:-}${TENON_COMPILE_ALONE:-}" ]; then
     # A line for each folder, its headers by how many others each reaches.
     mapfile -t headers < <(grep -oHE '^#include <tenon/[^>]*>' "${headers[@]}" | sed 's/:#include </ /; s/>$//' |
         awk -v headers="${headers[*]}" '
