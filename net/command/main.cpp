@@ -157,7 +157,11 @@ void add_serve(CLI::App& app, int& status) {
         ->check(CLI::Range(0, 4096));
     sub->add_option("--memory-limit", o->server.memory_limit,
                     "Bytes of memory that all of its clients may have it hold; 0: no limit")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(CLI::AsSizeValue(false))
+        // Asked first: a negative number would be a large one.
+        ->transform([](const std::string& bytes) {
+            return bytes.starts_with('-') ? throw CLI::ValidationError(bytes + " is negative") : bytes;
+        });
     sub->add_option("--files", o->server.files, "A folder below which ops may read and write files; none without it")
         ->type_name("FOLDER")
         ->envname("TENON_FILES");

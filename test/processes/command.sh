@@ -29,6 +29,7 @@ says 2 'Write tenon status --help for what it takes.' status
 says 2 'tenon status: more is not expected' status localhost:1 more
 says 2 'tenon serve: --grace: ' serve --grace -1
 says 2 'tenon stop: --grace: ' stop localhost:1 --grace -1
+says 2 'tenon serve: --memory-limit: -5kb is negative' serve --memory-limit -5kb
 
 # Addresses and targets.
 says 1 "'foo' is no address, it has no port: write host:port" status foo
