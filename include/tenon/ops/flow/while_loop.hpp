@@ -154,7 +154,7 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
 ///
 /// Gradients flow through all runs that there were, how many being known in the step only: in memory that is planned before, some
 /// carries are kept and those between computed again (treeverse: Griewank, Achieving logarithmic growth of temporal and spatial complexity
-/// in reverse automatic differentiation, 1992). Up to 64 MiB of carries each run is computed again once. Second gradients: write a scan.
+/// in reverse automatic differentiation, 1992). Up to 64 MiB of carries each run is computed again once.
 template <class Condition, class F, OperandOrIllShaped... Xs>
     requires(sizeof...(Xs) > 0)
 auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
@@ -189,6 +189,7 @@ ill_shaped while_loop(const Condition&, const F&, const Xs&...) {
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/elementwise/untyped_elementwise.hpp>
 #include <tenon/ops/flow/while_gradient_kernel.hpp>
 #include <tenon/ops/flow/while_kernel.hpp>
 #include <tenon/ops/shape/assembly.hpp>
@@ -342,9 +343,80 @@ TENON_INLINE inferred while_gradient_op::infer(const attributes& a, type_list in
                                                     : inferred(fault::none);
 }
 
+namespace detail {
+// A run of a loop beside which tangents are carried: how its floating carries change where they, and the floating ones of the rest, do.
+struct loop_of_tangents {
+    explicit loop_of_tangents(const while_gradient_op::attributes& a) : b(a.body) {
+        const std::vector<any_tensor>& own = b.of().arguments();
+        const std::size_t count = own.size() - rest_of(a);
+        carried = floating_of(own, 0, count);
+        rest = floating_of(own, count, own.size() - count);
+        arguments.push_back(b.add_argument({element_type::int64, extents()})); // how many runs are left
+        std::vector<any_tensor> xs, ys, tangents, flowing;
+        for (const std::vector<std::size_t>* which : {&carried, &rest})
+            for (const std::size_t k : *which) {
+                xs.push_back(own[k]);
+                tangents.push_back(b.add_argument(own[k].type()));
+            }
+        const graph_scope in(b.of().of());
+        for (std::size_t c = 0; c < carried.size(); ++c) {
+            ys.push_back(b.of().results()[carried[c]]);
+            flowing.push_back(untyped::identity(tangents[c])); // of any value: what is linear in it is asked for
+        }
+        const std::vector<any_tensor> changed = b.of(b.of(ys, flowing, xs), tangents, flowing);
+        const auto own_rest = own.begin() + static_cast<std::ptrdiff_t>(count);
+        const auto tangents_of_rest = tangents.begin() + static_cast<std::ptrdiff_t>(carried.size());
+        results.push_back(untyped::subtract(arguments[0], 1));
+        append(results, b.of().results());
+        append(results, changed);
+        arguments.insert(arguments.end(), own.begin(), own_rest);
+        arguments.insert(arguments.end(), tangents.begin(), tangents_of_rest);
+        arguments.insert(arguments.end(), own_rest, own.end());
+        arguments.insert(arguments.end(), tangents_of_rest, tangents.end());
+        goes_on = untyped::greater(arguments[0], 0);
+    }
+    while_op::attributes attributes() const {
+        return {b.text(arguments, {goes_on}), b.text(arguments, results), static_cast<std::int64_t>(results.size())};
+    }
+
+    body_gradient b;
+    std::vector<std::size_t> carried, rest; // which of the loop's arguments are floating
+    std::vector<any_tensor> arguments, results;
+    any_tensor goes_on;
+};
+} // namespace detail
+
+// Where u flows into what it gives, the sum of u times that is the sum of what flows into the last carries times how these change where
+// the first ones, and the rest, change by u. So what flows back is such changes, of a loop that carries them, and that loop's gradient.
 TENON_INLINE void while_gradient_op::gradient(gradient_context& g) {
-    throw unimplemented_error(g.node().name +
-                              ": a while_loop has first gradients only; write a scan, of as many steps as it may take");
+    const auto a = g.attributes<attributes>();
+    const detail::loop_of_tangents loop(a);
+    const int own = static_cast<int>(loop.b.of().arguments().size()),
+              carried = own - static_cast<int>(detail::rest_of(a)), floats = static_cast<int>(loop.carried.size());
+    std::vector<any_tensor> inputs{g.input(own)};
+    const auto add = [&](int first, int end) {
+        for (int k = first; k < end; ++k) inputs.push_back(g.input(k));
+    };
+    const auto add_tangents = [&](int first, int end) {
+        for (int o = first; o < end; ++o)
+            inputs.push_back(g.output_gradient(o).node() ? g.output_gradient(o) : untyped::zeros_like(g.output(o)));
+    };
+    add(0, carried);
+    add_tangents(0, floats);
+    add(carried, own);
+    add_tangents(floats, g.outputs());
+    node* const changes = add_node(definition_of<while_op>(), std::move(inputs), encode(loop.attributes()));
+    std::vector<any_tensor> flowing(changes->outputs.size());
+    for (int c = 0; c < floats; ++c) {
+        const int output = 1 + carried + c, flow = own + 1 + c;
+        g.set(flow, any_tensor({changes, output}));
+        flowing[static_cast<std::size_t>(output)] = g.input(flow);
+    }
+    gradient_context back(*changes, std::move(flowing));
+    while_op::gradient(back);
+    for (const std::size_t c : loop.carried) g.set(static_cast<int>(c), back.input_gradients()[1 + c]);
+    for (const std::size_t r : loop.rest)
+        g.set(static_cast<int>(r), back.input_gradients()[1 + loop.carried.size() + r]);
 }
 
 TENON_INLINE kernel_pointer while_op::prepare(const kernel_setup& s) {
