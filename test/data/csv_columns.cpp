@@ -85,6 +85,9 @@ TEST_CASE("types are found by looking: codes, missing fields, quotes, dates, tru
                                   "new     bool            0        true, FALSE\n"
                                   "tn::data::columns<std::string, double, std::string, double, std::string, bool>"
                                   "(\"id\", \"price\", \"town\", \"rooms\", \"built\", \"new\")\n");
+    const std::string odd = tn::data::infer_csv(table("\"size \"\"x\"\"\",a\\b,\"c\nd\"\n1,2,3\n").path).to_text();
+    CHECK(odd.find(R"(columns<std::int64_t, std::int64_t, std::int64_t>("size \"x\"", "a\\b", "c\012d"))") !=
+          std::string::npos);
     CHECK(kinds_of("1,2\n3,4\n") == "column_1:int64:0 column_2:int64:0 ");
     CHECK(kinds_of("1,2\n3,4\n", {.names = true}) == "1:int64:0 2:int64:0 ");
     CHECK(kinds_of("a,b\nc,d\n", {.names = false}) == "column_1:string:0 column_2:string:0 ");

@@ -47,3 +47,55 @@ TEST_CASE("a short expression is one node") {
     const tn::tensor<float, tn::shape<3>> p = horner<6>(x, y);
     CHECK(g.size() == before + 1);
 }
+
+TEST_CASE("an expression whose gradient is longer than a tape has that gradient, whatever the order, with sizes that "
+          "are repeated") {
+    tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<double, tn::shape<3, 1>>("x");
+    const auto y = tn::placeholder<double, tn::shape<2>>("y");
+    const auto value_of = [](const auto& a, const auto& b) {
+        return tn::identity(tn::tanh(a * b) * tn::exp(-a) / (1.0 + b * b) + tn::select(a > b, a * a * b, a * b * b));
+    };
+    // d/dy of each derivative by x, and its sum over what y was repeated to: [3, 2], [2]
+    tn::any_tensor by_x = value_of(x, y);
+    tn::session sess;
+    const tn::array<double, tn::shape<3, 1>> xs{{0.3}, {-0.7}, {1.1}};
+    const tn::array<double, tn::shape<2>> ys{0.4, -0.6};
+    for (int order = 1; order <= 4; ++order) {
+        const tn::any_tensor before = tn::untyped::sum(by_x);
+        by_x = tn::gradients(before, {tn::any_tensor(x)})[0];
+        const tn::any_tensor by_y = tn::gradients(before, {tn::any_tensor(y)})[0];
+        CHECK(by_y.extents() == tn::extents{2});
+        const auto at = [&](double move_x, double move_y) {
+            auto moved_x = xs.copy();
+            auto moved_y = ys.copy();
+            moved_x(1, 0) += move_x;
+            moved_y(1) += move_y;
+            return *sess.run(tn::feed(x, moved_x), tn::feed(y, moved_y), before).data<double>();
+        };
+        const double h = 1e-5;
+        const auto exact_x = sess.run(tn::feed(x, xs), tn::feed(y, ys), by_x);
+        const auto exact_y = sess.run(tn::feed(x, xs), tn::feed(y, ys), by_y);
+        CHECK(exact_x.data<double>()[1] == doctest::Approx((at(h, 0) - at(-h, 0)) / (2 * h)).epsilon(1e-6));
+        CHECK(exact_y.data<double>()[1] == doctest::Approx((at(0, h) - at(0, -h)) / (2 * h)).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("such a gradient of half is that of float, rounded") {
+    tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<tn::half, tn::shape<2>>("x");
+    const auto third = [](const tn::any_tensor& of) {
+        tn::any_tensor t = tn::untyped::tanh(of * of) * tn::untyped::exp(-of) / (1 + of * of);
+        for (int i = 0; i < 3; ++i) t = tn::gradients(tn::untyped::sum(t), {of})[0];
+        return t;
+    };
+    const auto wide = tn::placeholder<float, tn::shape<2>>("wide");
+    tn::session sess;
+    const auto narrow = sess.run(tn::feed(x, {tn::half(0.5f), tn::half(-0.25f)}), third(x));
+    const auto exact = sess.run(tn::feed(wide, {0.5f, -0.25f}), third(wide));
+    for (int i = 0; i < 2; ++i)
+        CHECK(static_cast<double>(static_cast<float>(narrow.data<tn::half>()[i])) ==
+              doctest::Approx(static_cast<double>(exact.data<float>()[i])).epsilon(0.02));
+}

@@ -97,6 +97,66 @@ TENON_INLINE kernel_pointer fused_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::fused_kernel>(s, decode<attributes>(s.attrs));
 }
 
+namespace detail {
+// The gradient of an expression where it is too long for one tape: each instruction as a node, and the gradient of each.
+inline void gradient_by_instructions(gradient_context& g, const tape& t, const std::vector<std::int64_t>& constants,
+                                     const std::vector<any_tensor>& flowing) {
+    std::vector<any_tensor> inputs, values, amounts(static_cast<std::size_t>(t.length));
+    for (int i = 0; i < g.inputs(); ++i) inputs.push_back(g.input(i));
+    const auto at = [](auto& list, int n) -> auto& { return list[static_cast<std::size_t>(n)]; };
+    const auto operands = [&](const instruction& i) {
+        std::vector<any_tensor> of;
+        for (int k = 0; k < register_operands(i); ++k) of.push_back(at(values, operand_of(i, k)));
+        return of;
+    };
+    const auto as_type = [](const any_tensor& x, element_type e) {
+        return x.element() == e ? x : add_instruction(opcode::cast, {x}, e);
+    };
+    for (int r = 0; r < t.length; ++r) {
+        const instruction& i = t.code[r];
+        const element_type e = compute_type(i.type);
+        if (i.op == opcode::input) values.push_back(as_type(at(inputs, i.a), e));
+        else if (i.op == opcode::literal) values.push_back(scalar_constant(i.literal(), e));
+        else if (i.op == opcode::constant)
+            values.push_back(scalar_constant(number::of_bits(static_cast<std::uint64_t>(at(constants, i.a)), e), e));
+        else values.push_back(add_instruction(i.op, operands(i), i.op == opcode::cast ? i.type : element_type::none));
+    }
+    const auto add = [&](int r, const any_tensor& amount) {
+        any_tensor& sum = at(amounts, r);
+        sum = sum.node() ? add_instruction(opcode::add, {sum, amount}) : amount;
+    };
+    // What flows into an output is that of all sizes of the expression, and is summed to those of its register.
+    for (int o = 0; o < t.output_count; ++o) {
+        const any_tensor &value = at(values, t.outputs[o].reg), &amount = at(flowing, o);
+        if (!is_floating(value.element())) continue;
+        tape sizes;
+        std::vector<any_tensor> given = inputs;
+        given.push_back(amount);
+        given.push_back(value);
+        for (const any_tensor& x : given) sizes.add_input(x.element());
+        sizes.add_output(sizes.emit_input(g.inputs()), value.element(), g.inputs() + 1);
+        if (sizes.overfull)
+            throw invalid_argument_error("gradients: the expression " + g.node().name +
+                                         " has too many operands to be differentiated; name a part of it");
+        add(t.outputs[o].reg, add_fused(share_tape(sizes), {}, std::move(given)));
+    }
+    std::vector<any_tensor> of_inputs(inputs.size());
+    for (int r = t.length - 1; r >= 0; --r) {
+        const instruction& i = t.code[r];
+        const any_tensor& amount = at(amounts, r);
+        if (!amount.node()) continue;
+        if (i.op == opcode::input) at(of_inputs, i.a) = as_type(amount, at(inputs, i.a).element());
+        if (register_operands(i) == 0) continue;
+        gradient_context c(*at(values, r).node(), {amount});
+        fused_op::gradient(c);
+        for (int k = 0; k < c.inputs(); ++k)
+            if (const any_tensor& flows = at(c.input_gradients(), k); flows.node()) add(operand_of(i, k), flows);
+    }
+    for (int i = 0; i < g.inputs(); ++i)
+        if (is_floating(at(inputs, i).element())) g.set(i, at(of_inputs, i));
+}
+} // namespace detail
+
 TENON_INLINE void fused_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     tape forward = *a.tape;
@@ -121,10 +181,7 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
     if (forward.output_count == 0) return;
 
     const gradient_tape backward = vjp(forward);
-    if (backward.code.overfull)
-        throw invalid_argument_error("gradients: the expression " + g.node().name +
-                                     " is too long to be differentiated (" + std::to_string(forward.length) +
-                                     " instructions); name a part of it");
+    if (backward.code.overfull) return detail::gradient_by_instructions(g, forward, a.constants, output_gradients);
     const tape& t = backward.code;
     if (t.output_count == 0) return;
     for (int o = 0; o < forward.output_count; ++o)

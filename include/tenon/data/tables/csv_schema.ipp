@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -156,6 +157,18 @@ inline std::string aligned(const std::vector<std::vector<std::string>>& lines) {
     return text;
 }
 
+// As a text is written in C++.
+inline std::string as_literal(std::string_view text) {
+    std::string said = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        char octal[8] = {};
+        if (byte < 0x20 || byte == 0x7f) std::snprintf(octal, sizeof octal, "\\%03o", byte);
+        said += octal[0] ? octal : c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    }
+    return said + '"';
+}
+
 inline std::string known_columns(const std::vector<data::inferred_column>& all) {
     std::string names;
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 20); ++i)
@@ -201,7 +214,7 @@ TENON_INLINE std::string csv_schema::to_text() const {
         types += (types.empty() ? "" : ", ") + std::string(c.element == element_type::string  ? "std::string"
                                                            : c.element == element_type::int64 ? "std::int64_t"
                                                                                               : name_of(c.element));
-        names += (names.empty() ? "" : ", ") + tenon::detail::shown_text(c.name);
+        names += (names.empty() ? "" : ", ") + tenon::detail::as_literal(c.name);
     }
     return "'" + file + "': " + std::to_string(columns.size()) + " columns, " + (whole ? "all " : "the first ") +
            std::to_string(rows) + " rows\n" + tenon::detail::aligned(lines) +
