@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -126,18 +127,25 @@ inline void gradient_by_instructions(gradient_context& g, const tape& t, const s
         sum = sum.node() ? add_instruction(opcode::add, {sum, amount}) : amount;
     };
     // What flows into an output is that of all sizes of the expression, and is summed to those of its register.
+    std::vector<any_tensor> different;
+    for (const any_tensor& x : inputs)
+        if (std::none_of(different.begin(), different.end(),
+                         [&](const any_tensor& d) { return d.output() == x.output(); }))
+            different.push_back(x);
+    const int count = static_cast<int>(different.size());
     for (int o = 0; o < t.output_count; ++o) {
         const any_tensor &value = at(values, t.outputs[o].reg), &amount = at(flowing, o);
         if (!is_floating(value.element())) continue;
         tape sizes;
-        std::vector<any_tensor> given = inputs;
+        std::vector<any_tensor> given = different;
         given.push_back(amount);
         given.push_back(value);
         for (const any_tensor& x : given) sizes.add_input(x.element());
-        sizes.add_output(sizes.emit_input(g.inputs()), value.element(), g.inputs() + 1);
+        sizes.add_output(sizes.emit_input(count), value.element(), count + 1);
         if (sizes.overfull)
             throw invalid_argument_error("gradients: the expression " + g.node().name +
-                                         " has too many operands to be differentiated; name a part of it");
+                                         " is too long to be differentiated (" + std::to_string(count) +
+                                         " operands); name a part of it");
         add(t.outputs[o].reg, add_fused(share_tape(sizes), {}, std::move(given)));
     }
     std::vector<any_tensor> of_inputs(inputs.size());
