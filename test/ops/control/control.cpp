@@ -174,6 +174,45 @@ TEST_CASE("print writes its message and values when it runs, in one piece, and i
     CHECK(printed_by([&] { s.run(tn::feed(x, tn::array<float>{8, 9}), then); }).find("8") != std::string::npos);
 }
 
+TEST_CASE("print in a loop, a scan and a branch says each run once, also where gradients compute it again") {
+    const tn::graph_scope in{tn::graph()};
+    const auto x = tn::placeholder<double, tn::shape<>>("x");
+    const auto doubled = tn::while_loop([](const auto& v) { return v < 10.0; },
+                                        [](const auto& v) { return tn::sin(tn::print(v, "run")) + v * 2.0; }, x);
+    const auto [sum, sums] = tn::scan(
+        [](const auto& h, const auto& s) {
+            const auto next = tn::print(tn::tanh(h * s), "step", h);
+            return std::pair(next, next);
+        },
+        doubled, tn::constant({1.0, 2.0}));
+    const auto y = tn::cond(
+        sum > 0.0, [&] { return tn::print(sum * sum, "above") * sum; }, [&] { return tn::print(sum, "below"); });
+    const auto [slope] = tn::gradients(y, x);
+    tn::session s;
+    double value = 0, by_x = 0;
+    const std::string text = printed_by([&] {
+        const auto [v, d] = s.run(y, slope, tn::feed(x, 2.0));
+        value = v.item();
+        by_x = d.item();
+    });
+    const auto count = [&](std::string_view word) {
+        int n = 0;
+        for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+        return n;
+    };
+    CHECK(count("run") == 3); // 2, 4.9 and 8.8
+    CHECK(count("step") == 2);
+    CHECK(count("above") == 1);
+    CHECK(count("below") == 0);
+    const auto by_hand = [](double v) {
+        while (v < 10) v = std::sin(v) + v * 2;
+        const double h = std::tanh(std::tanh(v) * 2);
+        return h * h * h;
+    };
+    CHECK(value == doctest::Approx(by_hand(2)));
+    CHECK(by_x == doctest::Approx((by_hand(2 + 1e-6) - by_hand(2 - 1e-6)) / 2e-6).epsilon(1e-4));
+}
+
 TEST_CASE("assert_true fails the step with its message, the first bad element and what it was told to show") {
     const tn::graph_scope in{tn::graph()};
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");

@@ -40,10 +40,14 @@ TENON_INLINE any_tensor body_gradient::sum(const any_tensor& a, const any_tensor
 
 TENON_INLINE std::string body_gradient::text(const std::vector<any_tensor>& arguments,
                                              const std::vector<any_tensor>& results) const {
-    // Without what only the body itself gave.
+    // Without what only the body itself gave, and without what it prints.
     graph copy;
-    std::vector<node*> made(static_cast<std::size_t>(of_.of().size()));
+    std::vector<node_output> made(static_cast<std::size_t>(of_.of().size())); // the first output of each
     std::vector<char> needed(made.size());
+    const auto in_copy = [&](const node_output& o) {
+        const node_output& first = made[static_cast<std::size_t>(o.node->number)];
+        return node_output{first.node, first.index + o.index};
+    };
     for (const any_tensor& t : arguments) needed[static_cast<std::size_t>(t.node()->number)] = 1;
     for (const any_tensor& t : results) needed[static_cast<std::size_t>(t.node()->number)] = 1;
     for (std::size_t n = made.size(); n-- > 0;)
@@ -53,19 +57,19 @@ TENON_INLINE std::string body_gradient::text(const std::vector<any_tensor>& argu
     for (std::size_t i = 0; i < made.size(); ++i) {
         if (!needed[i]) continue;
         const node& from = *of_.of().at(static_cast<std::int64_t>(i));
+        if (from.op == &definition_of<print_op>()) {
+            made[i] = in_copy(from.inputs[0]);
+            continue;
+        }
         node n;
         n.op = from.op;
         n.name = from.name;
         n.attributes = from.attributes;
-        for (const node_output& o : from.inputs)
-            n.inputs.push_back({made[static_cast<std::size_t>(o.node->number)], o.index});
-        made[i] = restore_node(copy, std::move(n));
+        for (const node_output& o : from.inputs) n.inputs.push_back(in_copy(o));
+        made[i] = {restore_node(copy, std::move(n)), 0};
     }
-    const auto in_copy = [&](const any_tensor& t) {
-        return any_tensor({made[static_cast<std::size_t>(t.node()->number)], t.index()});
-    };
-    for (const any_tensor& a : arguments) copy.add_to_collection("arguments", in_copy(a));
-    for (const any_tensor& r : results) copy.add_to_collection("results", in_copy(r));
+    for (const any_tensor& a : arguments) copy.add_to_collection("arguments", any_tensor(in_copy(a.output())));
+    for (const any_tensor& r : results) copy.add_to_collection("results", any_tensor(in_copy(r.output())));
     return to_json(copy);
 }
 

@@ -306,8 +306,9 @@ TENON_INLINE void while_op::gradient(gradient_context& g) {
     for (std::size_t r = 0; r < rest.size(); ++r) gives[carried.size() + r] = b.sum(sums[r], gives[carried.size() + r]);
     detail::append(arguments, sums);
     detail::append(arguments, own);
-    node* const made = add_node(definition_of<while_gradient_op>(), std::move(inputs),
-                                encode(while_gradient_op::attributes{a.body, b.text(arguments, gives), a.carried}));
+    node* const made = add_node(
+        definition_of<while_gradient_op>(), std::move(inputs),
+        encode(while_gradient_op::attributes{b.text(own, b.of().results()), b.text(arguments, gives), a.carried}));
     int output = 0;
     for (const std::vector<std::size_t>* which : {&carried, &rest})
         for (const std::size_t k : *which) g.set(static_cast<int>(k), any_tensor({made, output++}));
