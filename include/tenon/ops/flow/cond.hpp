@@ -3,6 +3,7 @@
 #include <tenon/core/function_ref.hpp>
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/ops/flow/bodies.hpp>
+#include <tenon/ops/shape/selection.hpp>
 
 /// One of two computations, by a value of the step.
 ///
@@ -33,36 +34,100 @@ namespace untyped {
 /// they use of the graph around them is computed before, whichever runs.
 std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
                              function_ref<std::vector<any_tensor>()> otherwise);
+/// The same of results whose sizes along `axis` may differ. `size`: what the types say of that size, as boolean_mask is told it.
+std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
+                             function_ref<std::vector<any_tensor>()> otherwise, int axis, const extents& size = {});
 } // namespace untyped
 
 namespace detail {
+template <auto Size, class S, int D, bool IsSaid> constexpr auto size_or_own() {
+    if constexpr (IsSaid) return canonical_dim<Size>();
+    else return dim_table<S>::template at<D>();
+}
+// S, of whose size along Axis is said what Size says.
+template <int Axis, auto Size, class S> constexpr auto with_size_along() {
+    constexpr int axis = Axis < 0 ? Axis + S::rank : Axis;
+    return []<int... D>(std::integer_sequence<int, D...>) { return shape<size_or_own<Size, S, D, D == axis>()...>{}; }
+    (std::make_integer_sequence<int, S::rank>{});
+}
+
+// The axis along which sizes may differ, and what is said of the size; by default along none.
+template <int Axis, auto Size> struct differing_along {
+    template <class T>
+    using sized = tensor<typename T::element_type, decltype(with_size_along<Axis, Size, typename T::shape_type>())>;
+    static constexpr bool fits(const extents& e) { return Axis < e.rank() && Axis >= -e.rank(); }
+    static constexpr extents without_size(extents e) {
+        e[Axis < 0 ? Axis + e.rank() : Axis] = extent();
+        return e;
+    }
+    template <class... A> static std::vector<any_tensor> add(const A&... a) {
+        return untyped::cond(a..., Axis, selection_size<Size>());
+    }
+};
+struct differing_nowhere {
+    template <class T> using sized = T;
+    static constexpr bool fits(const extents&) { return true; }
+    static constexpr extents without_size(const extents& e) { return e; }
+    template <class... A> static std::vector<any_tensor> add(const A&... a) { return untyped::cond(a...); }
+};
+
 // The condition, and what one and the other function give.
-struct cond_rule {
+template <class Differing> struct cond_rule {
     static constexpr const char* name = cond_op::name;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in[0].element != element_type::boolean || in[0].extents.rank() != 0)
             return cond_op::the_condition_is_one_bool;
         if (in[1].element != in[2].element) return cond_op::bodies_give_different_types;
-        const merged_extents both = equal_shapes(in[1].extents, in[2].extents);
+        if (!Differing::fits(in[1].extents) || !Differing::fits(in[2].extents)) return fault::axis_out_of_range;
+        const merged_extents both =
+            equal_shapes(Differing::without_size(in[1].extents), Differing::without_size(in[2].extents));
         return both.what == fault::none ? inferred(in[1].element, both.extents)
                                         : inferred(cond_op::bodies_give_different_types);
     }
 };
-std::vector<any_tensor> add_cond(const any_tensor& condition, body_builder& then, const std::vector<any_tensor>& given,
-                                 body_builder& otherwise, const std::vector<any_tensor>& given_otherwise,
-                                 const captured_tensors& captured);
 
-template <class P, class Then, class Else> struct cond_types;
-template <class P, class... A, class... B> struct cond_types<P, std::tuple<A...>, std::tuple<B...>> {
-    using verdict =
-        typename first_mistake<rule_on<cond_rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
+template <class Rule, class P, class Then, class Else> struct cond_types;
+template <class Rule, class P, class... A, class... B> struct cond_types<Rule, P, std::tuple<A...>, std::tuple<B...>> {
+    using verdict = typename first_mistake<rule_on<Rule, operand_of_t<P>, operand_of_t<A>, operand_of_t<B>>...>::type;
 };
-template <class P, class Then, class Else> struct cond_results;
-template <class P, class... A, class... B> struct cond_results<P, std::tuple<A...>, std::tuple<B...>> {
-    using type = std::tuple<op_result_t<cond_rule, without_attributes, 0, typename A::element_type, operand_of_t<P>,
-                                        operand_of_t<A>, operand_of_t<B>>...>;
+template <class Differing, class P, class Then, class Else> struct cond_results;
+template <class Differing, class P, class... A, class... B>
+struct cond_results<Differing, P, std::tuple<A...>, std::tuple<B...>> {
+    using type = std::tuple<typename Differing::template sized<
+        op_result_t<cond_rule<Differing>, without_attributes, 0, typename A::element_type, operand_of_t<P>,
+                    operand_of_t<A>, operand_of_t<B>>>...>;
 };
+
+template <class Differing, class P, class Then, class Else>
+auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
+    constexpr bool good = Operand<P> && takes<Then, std::tuple<>> && takes<Else, std::tuple<>>;
+    static_assert(good, "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
+                        "cond(c, [&] { return x; }, [&] { return y; })");
+    using given = applied_t<Then, std::tuple<>>;
+    if constexpr (!good || std::is_same_v<P, ill_shaped> || any_mistake<given> ||
+                  any_mistake<applied_t<Else, std::tuple<>>>)
+        return ill_shaped{};
+    else {
+        using yes = decltype(tensors_of(then()));
+        using no = decltype(tensors_of(otherwise()));
+        static_assert(std::tuple_size_v<yes> == std::tuple_size_v<no>,
+                      "tenon::cond: both functions give as many tensors: one, or std::tuple(a, b, ..)");
+        if constexpr (std::tuple_size_v<yes> != std::tuple_size_v<no>) return ill_shaped{};
+        else {
+            using verdict = typename cond_types<cond_rule<Differing>, P, yes, no>::verdict;
+            static_assert(verdict::agree, "tenon: shapes do not agree");
+            if constexpr (!verdict::fits) return ill_shaped{};
+            else {
+                using results = typename cond_results<Differing, P, yes, no>::type;
+                const std::vector<any_tensor> tensors = Differing::add(
+                    as_tensor(condition), [&] { return untyped_of(tensors_of(then())); },
+                    [&] { return untyped_of(tensors_of(otherwise())); });
+                return as_given<given>(typed_from<results>(tensors));
+            }
+        }
+    }
+}
 } // namespace detail
 
 /// What `then` gives where the condition, one bool, is true in the step, else what `otherwise` gives; only that runs. They are functions
@@ -75,32 +140,16 @@ template <class P, class... A, class... B> struct cond_results<P, std::tuple<A..
 template <class P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
-    constexpr bool good = Operand<P> && detail::takes<Then, std::tuple<>> && detail::takes<Else, std::tuple<>>;
-    static_assert(good, "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
-                        "cond(c, [&] { return x; }, [&] { return y; })");
-    using given = detail::applied_t<Then, std::tuple<>>;
-    if constexpr (!good || std::is_same_v<P, ill_shaped> || detail::any_mistake<given> ||
-                  detail::any_mistake<detail::applied_t<Else, std::tuple<>>>)
-        return ill_shaped{};
-    else {
-        using yes = decltype(detail::tensors_of(then()));
-        using no = decltype(detail::tensors_of(otherwise()));
-        static_assert(std::tuple_size_v<yes> == std::tuple_size_v<no>,
-                      "tenon::cond: both functions give as many tensors: one, or std::tuple(a, b, ..)");
-        if constexpr (std::tuple_size_v<yes> != std::tuple_size_v<no>) return ill_shaped{};
-        else {
-            using verdict = typename detail::cond_types<P, yes, no>::verdict;
-            static_assert(verdict::agree, "tenon: shapes do not agree");
-            if constexpr (!verdict::fits) return ill_shaped{};
-            else {
-                using results = typename detail::cond_results<P, yes, no>::type;
-                const std::vector<any_tensor> tensors = untyped::cond(
-                    detail::as_tensor(condition), [&] { return detail::untyped_of(detail::tensors_of(then())); },
-                    [&] { return detail::untyped_of(detail::tensors_of(otherwise())); });
-                return detail::as_given<given>(detail::typed_from<results>(tensors));
-            }
-        }
-    }
+    return detail::cond_of<detail::differing_nowhere>(condition, then, otherwise);
+}
+/// The same of results whose sizes along Axis may differ, as those of a search that found something or nothing: of that size the types say what
+/// Size says, dyn or a named size, and the step goes on when it is known, which on a GPU it is on the host.
+///
+///     const auto shown = tn::cond<0>(all, [&] { return rows; }, [&] { return tn::slice<tn::range{0, 10}>(rows); });
+template <int Axis, auto Size = dyn, class P, class Then, class Else>
+auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
+    const making made(here);
+    return detail::cond_of<detail::differing_along<Axis, Size>>(condition, then, otherwise);
 }
 
 } // namespace tenon
@@ -109,8 +158,11 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/control/sized.hpp>
+#include <tenon/ops/elementwise/untyped_elementwise.hpp>
 #include <tenon/ops/flow/cond_kernel.hpp>
 #include <tenon/ops/shape/assembly.hpp>
+#include <tenon/ops/shape/movement.hpp>
 
 namespace tenon {
 
@@ -133,28 +185,71 @@ TENON_INLINE inferred cond_op::infer(const attributes& a, type_list in, int outp
     return inferred(one[k].element, equal_shapes(one[k].extents, other[k].extents).extents);
 }
 
+namespace detail {
+// Both functions as bodies, and the inputs of a node that has them: the condition, and what they are given.
+struct two_bodies {
+    two_bodies(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
+               function_ref<std::vector<any_tensor>()> otherwise) {
+        captured_tensors captured;
+        body_builder yes(captured), no(captured);
+        const auto made = [](body_builder& b, function_ref<std::vector<any_tensor>()> f) {
+            std::vector<any_tensor> given;
+            {
+                const body_scope in(b);
+                given = f();
+            }
+            for (any_tensor& r : given) r = b.here(r);
+            return given;
+        };
+        const std::vector<any_tensor> one = made(yes, then), other = made(no, otherwise);
+        if (one.empty() || one.size() != other.size())
+            throw invalid_argument_error("cond: both functions give as many tensors, one at least, not " +
+                                         std::to_string(one.size()) + " and " + std::to_string(other.size()));
+        of = {yes.finish(one).text(), no.finish(other).text()};
+        inputs = {condition};
+        append(inputs, captured);
+    }
+    std::vector<any_tensor> run(const std::string& then_body, const std::string& else_body) const {
+        return outputs_of(
+            add_node(definition_of<cond_op>(), inputs, encode(cond_op::attributes{then_body, else_body})));
+    }
+    cond_op::attributes of;
+    std::vector<any_tensor> inputs;
+};
+// A body that gives zeros of the sizes that another one gives.
+inline std::string zeros_of_body(const std::string& text) {
+    const body_gradient b(text);
+    const graph_scope in(b.of().of());
+    std::vector<any_tensor> zeros;
+    for (const any_tensor& r : b.of().results()) zeros.push_back(untyped::zeros_like(r));
+    return b.text(b.of().arguments(), zeros);
+}
+} // namespace detail
+
 namespace untyped {
 TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
                                           function_ref<std::vector<any_tensor>()> otherwise) {
-    detail::captured_tensors captured;
-    detail::body_builder yes(captured), no(captured);
-    const auto made = [](const detail::body_builder& b, function_ref<std::vector<any_tensor>()> f) {
-        const detail::body_scope in(b);
-        return f();
-    };
-    const std::vector<any_tensor> one = made(yes, then), other = made(no, otherwise);
-    if (one.empty() || one.size() != other.size())
-        throw invalid_argument_error("cond: both functions give as many tensors, one at least, not " +
-                                     std::to_string(one.size()) + " and " + std::to_string(other.size()));
-    const auto here = [](detail::body_builder& b, std::vector<any_tensor> t) {
-        for (any_tensor& r : t) r = b.here(r);
-        return t;
-    };
-    const std::vector<any_tensor> then_gives = here(yes, one), else_gives = here(no, other);
-    const cond_op::attributes a{yes.finish(then_gives).text(), no.finish(else_gives).text()};
-    std::vector<any_tensor> inputs{condition};
-    detail::append(inputs, captured);
-    return detail::outputs_of(add_node(definition_of<cond_op>(), std::move(inputs), encode(a)));
+    const detail::two_bodies both(condition, then, otherwise);
+    return both.run(both.of.then_body, both.of.else_body);
+}
+
+// What both give, of which one is zeros that cost nothing but to fill; and of these, one after another, the part that is there.
+TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
+                                          function_ref<std::vector<any_tensor>()> otherwise, int axis,
+                                          const extents& size) {
+    const detail::two_bodies both(condition, then, otherwise);
+    const std::vector<any_tensor> one = both.run(both.of.then_body, detail::zeros_of_body(both.of.then_body)),
+                                  other = both.run(detail::zeros_of_body(both.of.else_body), both.of.else_body);
+    std::vector<any_tensor> results;
+    for (std::size_t k = 0; k < one.size(); ++k) {
+        const auto there = [&](const any_tensor& x, const any_tensor& is) {
+            return logical_and(greater_equal(arange_like(x, element_type::int64, axis), 0), is);
+        };
+        const any_tensor chosen = concat({there(one[k], condition), there(other[k], logical_not(condition))}, 0);
+        const any_tensor all = moveaxis(concat({one[k], other[k]}, axis), axis, 0);
+        results.push_back(moveaxis(boolean_mask(all, chosen, size), 0, axis));
+    }
+    return results;
 }
 } // namespace untyped
 
