@@ -11,7 +11,7 @@ using images = tn::tensor<float, tn::shape<batch, 784>>;
 
 // case data_batch_named: A batch of a named size that does not say how many.
 // error[gcc]: In instantiation of .*batch
-// error: tenon::data_set::batch: a named size needs a number: batch<rows>\(32\)
+// error: tenon::data_set::batch: say how many once, .* a named size is a template argument beside the number, batch<rows>\(32\)
 inline constexpr struct rows : tn::dim<"rows"> {} rows;
 auto f(const tn::data_set<float>& s) {
     return s.batch<rows>();   // wrong

@@ -59,8 +59,9 @@ TEST_CASE_FIXTURE(in_graph, "2: a name that as gives to an unknown size has one 
     };
     CHECK(std::get<0>(run(3, 3)).item() == 6);
     CHECK(std::get<0>(run(4, 4)).item() == 8);
-    CHECK(message_of<tn::invalid_argument_error>([&] { run(2, 3); }) ==
-          "size batch is 3 in y and 2 in x; in one step a named size has one value");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              run(2, 3);
+          }).starts_with("size batch is 3 in y and 2 in x; in one step a named size has one value"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "as adds nothing where the graph knows as much, and no work where it does not") {

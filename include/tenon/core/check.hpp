@@ -62,6 +62,14 @@ inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, i
 /// False, when it is asked: what a function that catches a common mistake asserts, with what to write instead.
 template <class...> inline constexpr bool is_mistake = false;
 
+/// What a constructor was given where O stands, options. It takes them by a template parameter whose default is O, which braces make.
+template <class O, class Given> O options_in(const Given& given) {
+    constexpr bool good = std::is_base_of_v<O, Given>;
+    static_assert(good, "tenon: here stand options, in braces and with their names: {.size = 32}");
+    if constexpr (good) return given;
+    else return {};
+}
+
 /// For `auto [a, b] = ...`: as many as there are Xs.
 template <class X> using ill_shaped_for = ill_shaped;
 

@@ -88,6 +88,10 @@ auto csv(const name_list& files, const Which& which = {}, const csv_read_options
     }
 }
 
+// clang-format off
+ill_shaped csv(const name_list&, std::initializer_list<const char*>) = delete; // names come with types: csv(file, columns<float, int>("a", "b"))
+// clang-format on
+
 } // namespace tenon::data
 
 #if TENON_HEADER_ONLY

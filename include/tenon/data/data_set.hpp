@@ -100,18 +100,20 @@ public:
         return result(set_.enumerate(first));
     }
 
-    /// N elements along a new dimension 0, of size N: what is left in the end is left out. Elements of different sizes are an
-    /// invalid_argument_error.
-    template <auto N> auto batch() const {
-        static_assert(detail::is_count<N>, "tenon::data_set::batch: a named size needs a number: batch<rows>(32)");
-        if constexpr (!detail::is_count<N>) return same(set_);
-        else return stacked_t<N>(set_.batch(N, {.drop_remainder = true}, extent(N)));
-    }
-    /// n of them, of which the types say what Size says: dyn, or a named size. The last may be smaller.
-    template <auto Size = dyn> auto batch(std::int64_t n, const batching_options& o = {}) const {
-        static_assert(!detail::is_count<Size>, "tenon::data_set::batch: write the number once: batch<32>()");
-        if constexpr (detail::is_count<Size>) return same(set_);
-        else return stacked_t<Size>(set_.batch(n, o, detail::extent_of<Size>()));
+    /// Elements along a new dimension 0: batch<32>(), of size 32, where what is left in the end is left out; or n, of which the types say what
+    /// Size says, dyn or a named size, where the last may be fewer. Elements of different sizes are an invalid_argument_error.
+    // One function, so that a compiler that refuses a call has little to say.
+    template <auto Size = dyn, class N = detail::not_given>
+    auto batch(const N& n = {}, const batching_options& o = {}) const {
+        constexpr bool once = detail::is_count<Size> != detail::is_given<N>;
+        constexpr bool good = once && (detail::is_count<Size> || std::is_integral_v<N>);
+        static_assert(good, "tenon::data_set::batch: say how many once, batch<32>() or batch(32); a named size is a "
+                            "template argument beside "
+                            "the number, batch<rows>(32)");
+        if constexpr (!good) return same(set_);
+        else if constexpr (detail::is_count<Size>)
+            return stacked_t<Size>(set_.batch(Size, {.drop_remainder = true}, extent(Size)));
+        else return stacked_t<Size>(set_.batch(static_cast<std::int64_t>(n), o, detail::extent_of<Size>()));
     }
     /// The same, but each component is filled up at its ends to the largest sizes in the batch (SEMANTICS 34): with zeros, false
     /// and empty strings, or with what is given, a value for each component. Sizes that are no numbers are dyn then.

@@ -143,8 +143,9 @@ template <class... Rows> class minibatches {
 public:
     using value_type = std::tuple<typename Rows::batch...>;
 
-    explicit minibatches(const minibatch_options& options, const typename Rows::argument&... sources) :
-        options_(options), sources_(sources...) {
+    template <class O = minibatch_options>
+    explicit minibatches(const O& options, const typename Rows::argument&... sources) :
+        options_(detail::options_in<minibatch_options>(options)), sources_(sources...) {
         const tensor_type types[] = {sources.type()...};
         batches_ = detail::count_batches(options_, types, static_cast<int>(sizeof...(Rows)));
         rows_ = types[0].extents[0].size;
@@ -213,8 +214,8 @@ private:
     std::uint64_t epoch_ = 0;
 };
 
-template <class... A>
-minibatches(const minibatch_options&, const A&...) -> minibatches<typename detail::rows_for<A>::type...>;
+template <class O = minibatch_options, class... A>
+minibatches(const O&, const A&...) -> minibatches<typename detail::rows_for<A>::type...>;
 
 } // namespace tenon
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/graph/graph.hpp>
@@ -18,13 +21,26 @@ struct picture_options {
     std::int64_t most_nodes = 500; ///< a picture of more nodes ends with one that says how many were left out
 };
 
-/// What these tensors are computed of, as a Mermaid flowchart. Arrows without a tensor (control dependencies) are dashed.
-std::string to_mermaid(const std::vector<any_tensor>& of, const picture_options& o = {});
-/// All of a graph.
-std::string to_mermaid(const graph& g, const picture_options& o = {});
+/// What a picture shows: what tensors are computed of, or all of a graph.
+// A class, so that each function below is one: a compiler that refuses a call has little to say.
+class pictured {
+public:
+    pictured(const graph& all) : whole_(all) {}                  // NOLINT
+    pictured(std::vector<any_tensor> of) : of_(std::move(of)) {} // NOLINT
+    pictured(std::initializer_list<any_tensor> of) : of_(of) {}  // NOLINT
+    pictured(const any_tensor& of) : of_{of} {}                  // NOLINT
+    const std::optional<graph>& whole() const noexcept { return whole_; }
+    const std::vector<any_tensor>& tensors() const noexcept { return of_; }
+
+private:
+    std::optional<graph> whole_;
+    std::vector<any_tensor> of_;
+};
+
+/// A Mermaid flowchart. Arrows without a tensor (control dependencies) are dashed.
+std::string to_mermaid(const pictured& of, const picture_options& o = {});
 /// The same for Graphviz.
-std::string to_dot(const std::vector<any_tensor>& of, const picture_options& o = {});
-std::string to_dot(const graph& g, const picture_options& o = {});
+std::string to_dot(const pictured& of, const picture_options& o = {});
 
 } // namespace tenon
 

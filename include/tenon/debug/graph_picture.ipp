@@ -49,6 +49,9 @@ inline graph_picture picture_of(const graph& g, const picture_options& o) {
     }
     return p;
 }
+inline graph_picture picture_of(const pictured& of, const picture_options& o) {
+    return of.whole() ? picture_of(*of.whole(), o) : picture_of(of.tensors(), o);
+}
 
 // Characters that end a text in quotes, or mean something there.
 inline std::string escaped(const std::string& text, bool mermaid) {
@@ -115,17 +118,11 @@ inline std::string dot_text(const graph_picture& p) {
 
 } // namespace detail
 
-TENON_INLINE std::string to_mermaid(const std::vector<any_tensor>& of, const picture_options& o) {
+TENON_INLINE std::string to_mermaid(const pictured& of, const picture_options& o) {
     return detail::mermaid_text(detail::picture_of(of, o));
 }
-TENON_INLINE std::string to_mermaid(const graph& g, const picture_options& o) {
-    return detail::mermaid_text(detail::picture_of(g, o));
-}
-TENON_INLINE std::string to_dot(const std::vector<any_tensor>& of, const picture_options& o) {
+TENON_INLINE std::string to_dot(const pictured& of, const picture_options& o) {
     return detail::dot_text(detail::picture_of(of, o));
-}
-TENON_INLINE std::string to_dot(const graph& g, const picture_options& o) {
-    return detail::dot_text(detail::picture_of(g, o));
 }
 
 } // namespace tenon

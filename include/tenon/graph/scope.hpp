@@ -273,11 +273,14 @@ template <PlacementFunction F> [[nodiscard]] device_scope on(F policy) {
 }
 
 /// body(), run inside such a scope. An expression that it returns is a node.
-template <class Body>
-    requires std::is_invocable_v<Body&>
-auto on(const device_name& device, Body&& body) {
-    const device_scope inside(device);
-    return detail::result_of(body);
+template <class Body> auto on(const device_name& device, Body&& body) {
+    constexpr bool good = std::is_invocable_v<Body&>;
+    static_assert(good, "tenon::on: what is made there is a function: on(\"/gpu:0\", [&] { return x * 2.0f; })");
+    if constexpr (!good) return ill_shaped{};
+    else {
+        const device_scope inside(device);
+        return detail::result_of(body);
+    }
 }
 template <PlacementFunction F, class Body>
     requires std::is_invocable_v<Body&>

@@ -43,7 +43,13 @@ struct declare_auto_or_the_type_it_has {};
 struct write_as_or_constant {};
 
 /// What elementwise operators are found through, by argument-dependent lookup.
-struct operand {};
+struct operand {
+    // clang-format off
+    template <class I>
+    void operator[](const I&) const = delete; // rows: gather(x, constant(0)), slice<range{0, 10}>(x)
+    void item() const = delete; // nothing runs here: session.run(x).item()
+    // clang-format on
+};
 
 } // namespace detail
 

@@ -86,10 +86,14 @@ private:
 };
 
 // One function, so that a compiler that refuses a call has little to say.
-template <int Filters, height_width Window, conv2d_options Options = conv2d_options{},
+template <int Filters, height_width Window = 0, conv2d_options Options = conv2d_options{},
           class First = conv2d_layer_options>
 auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
-    if constexpr (std::is_same_v<First, conv2d_layer_options>) return conv2d_layer<Filters, Window, Options>({}, first);
+    if constexpr (Window.height == 0) {
+        static_assert(detail::is_mistake<First>, "tenon::nn::conv2d: say the window: conv2d<64, 3>(nn::relu)");
+        return ill_shaped{};
+    } else if constexpr (std::is_same_v<First, conv2d_layer_options>)
+        return conv2d_layer<Filters, Window, Options>({}, first);
     else return conv2d_layer<Filters, Window, Options, First>(std::move(first), o);
 }
 /// conv2d<64, 3, 2, same>(relu): with a stride and a padding, as the op has them. So has conv2d_transpose.

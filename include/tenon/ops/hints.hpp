@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/graph/tensor.hpp>
@@ -23,6 +24,10 @@ struct misplaced {
     template <auto... Dims> constexpr misplaced(shape<Dims...>) {} // NOLINT
     constexpr misplaced(const extents&) {}                         // NOLINT
 };
+
+/// A list of tensors, where they are given one by one; what braces make is one.
+template <class X>
+concept SeveralTensors = std::is_base_of_v<any_tensor, typename X::value_type>;
 
 } // namespace detail
 
@@ -235,6 +240,33 @@ template <class... X> ill_shaped concat(const X&...) {
 }
 template <class... X> ill_shaped stack(const X&...) {
     static_assert(detail::is_mistake<X...>, "tenon::stack: the axis is a template argument: write stack<0>(x, y)");
+    return {};
+}
+template <int Axis, detail::SeveralTensors X = std::initializer_list<any_tensor>> ill_shaped concat(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::concat: tensors are given one by one: concat<1>(x, y); of a list that "
+                                         "has its length in the run write untyped::concat(list, 1)");
+    return {};
+}
+template <int Axis, detail::SeveralTensors X = std::initializer_list<any_tensor>> ill_shaped stack(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::stack: tensors are given one by one: stack<0>(x, y); of a list that has "
+                  "its length in the run write untyped::stack(list, 0)");
+    return {};
+}
+template <Operand X> ill_shaped constant(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::constant: it makes a tensor of numbers, texts or an array; this is a tensor");
+    return {};
+}
+template <class... X> ill_shaped print(const char*, const X&...) {
+    static_assert(detail::is_mistake<X...>,
+                  "tenon::print: first the tensor, which it gives again: print(x, \"x is\", more..)");
+    return {};
+}
+template <Operand X> ill_shaped slice(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::slice: ranges are template arguments: write slice<range{0, 10}>(x); that "
+                  "begins where the run tells is slice<10>(x, begin)");
     return {};
 }
 template <Operand X> ill_shaped one_hot(const X&, detail::misplaced) {

@@ -73,9 +73,10 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: an intermediate that would be fused a
 
 TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: a needed placeholder that is not fed is an error naming it") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("images");
+    const std::string made = ", made at " __FILE__ ":" + std::to_string(__LINE__ - 1) + "]";
     tn::session s;
     CHECK(message_of<bad>([&] { s.run(exp(x)); }) ==
-          "placeholder images of type float[batch, 3] must be fed in this step");
+          "placeholder images of type float[batch, 3] must be fed in this step [node images (placeholder)" + made);
 }
 
 TEST_CASE_FIXTURE(in_graph, "a placeholder of which only the sizes matter need not be fed where they are known") {
@@ -91,11 +92,13 @@ TEST_CASE_FIXTURE(in_graph, "a placeholder of which only the sizes matter need n
 TEST_CASE_FIXTURE(
     in_graph, "SEMANTICS 16: a value of the wrong dtype or sizes, known at run time, is an error with both shapes") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
+    const std::string line = std::to_string(__LINE__ - 1);
     const tn::any_tensor any = x;
     const auto y = x + 1.0f;
     tn::session s;
     const std::string sizes = message_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{{1, 2}}), y); });
     CHECK(contains(sizes, "feed of x: it is float[batch, 3], the value is float[1, 2]"));
+    CHECK(contains(sizes, "not 3 [node x (placeholder), made at " __FILE__ ":" + line + "]"));
     const std::string rank = message_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2, 3}), y); });
     CHECK(contains(rank, "feed of x: it is float[batch, 3], the value is float[3]"));
     const std::string type = message_of<bad>([&] {
@@ -137,11 +140,17 @@ TEST_CASE_FIXTURE(in_graph, "a tensor that is fed twice is an error naming it") 
 TEST_CASE_FIXTURE(in_graph, "a named size has one value in a step; a conflict names both tensors") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("images");
     const auto y = tn::placeholder<float, tn::shape<batch>>("labels");
+    const auto made = [line = __LINE__](int before) {
+        return ", made at " __FILE__ ":" + std::to_string(line - before) + "]";
+    };
     const auto both = sum(x) + sum(y);
     tn::session s;
-    CHECK(message_of<bad>([&] {
-              s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2, 3}), both);
-          }) == "size batch is 2 in images and 3 in labels; in one step a named size has one value");
+    CHECK(
+        message_of<bad>([&] {
+            s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2, 3}), both);
+        }) ==
+        "size batch is 2 in images and 3 in labels; in one step a named size has one value [node images (placeholder)" +
+            made(2) + " [node labels (placeholder)" + made(1));
     CHECK(s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2}), both).item() == 13);
 }
 

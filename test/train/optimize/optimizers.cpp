@@ -324,7 +324,9 @@ TEST_CASE("SEMANTICS 39: schedules follow the global step") {
         CHECK(wn.item() == doctest::Approx(2 * std::min(1.0, (t + 1) / 4.0)).epsilon(1e-13));
         s.run(step.assign_add(std::int64_t{1}));
     }
-    CHECK_THROWS_AS(tn::piecewise_constant({5, 5}, {1, 2, 3}), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(tn::piecewise_constant({5, 5}, {1, 2, 3}),
+                         "piecewise_constant: the boundaries must increase, and 5 follows 5",
+                         tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::piecewise_constant({5}, {1}), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::cosine_decay(1, {.steps = 0}), tn::invalid_argument_error);
 }

@@ -30,14 +30,18 @@ inline constexpr dynamic_size dyn{};
 
 namespace detail {
 
+template <class D> constexpr bool is_negative(const D& size) {
+    if constexpr (std::is_integral_v<D>) return !(size >= 0);
+    return false;
+}
+
 template <auto D> constexpr extent extent_of() {
     using type = std::remove_cvref_t<decltype(D)>;
     if constexpr (std::is_same_v<type, dynamic_size>) return extent{};
     else if constexpr (requires { type::name; }) return extent::named(type::name);
     else {
         static_assert(std::is_integral_v<type>, "tenon::shape: a size is a number, dyn, or a named size");
-        static_assert(D >= 0, "tenon::shape: a size is not negative");
-        return extent(static_cast<std::int64_t>(D));
+        return extent(is_negative(D) ? 0 : static_cast<std::int64_t>(D)); // of which its shape complains
     }
 }
 
@@ -52,6 +56,10 @@ template <auto... Dims> struct shape {
         (e.push_back(detail::extent_of<Dims>()), ...);
         return e;
     }();
+    // Behind the others, which clang would leave out.
+    static_assert(!(detail::is_negative(Dims) || ...),
+                  "tenon::shape: a size is not negative: one that the data tell has a name, shape<batch, 784>, or is "
+                  "dyn; one that follows from the others in reshape is deduce");
 };
 
 namespace detail {

@@ -64,10 +64,7 @@ csv_schema infer_csv(const std::string& file, const infer_options& o = {});
 /// The rows of files as a schema says, which may have been changed: a component for each column, double, int64, bool or string. Missing fields are NaN
 /// and "". A field that is no such, or an int64 or a bool that is missing, as may be where the rows that were looked at had none, is an
 /// invalid_argument_error that says where and what.
-untyped::data_set csv(std::vector<std::string> files, const csv_schema& s);
-untyped::data_set csv(const std::convertible_to<std::string> auto& file, const csv_schema& s) {
-    return csv(std::vector<std::string>{file}, s);
-}
+untyped::data_set csv(const name_list& files, const csv_schema& s);
 
 /// A table in memory, by column.
 class csv_table {

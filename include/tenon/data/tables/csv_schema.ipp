@@ -255,7 +255,7 @@ TENON_INLINE csv_schema infer_csv(const std::string& file, const infer_options& 
     return s;
 }
 
-TENON_INLINE untyped::data_set csv(std::vector<std::string> files, const csv_schema& s) {
+TENON_INLINE untyped::data_set csv(const name_list& files, const csv_schema& s) {
     std::vector<tenon::detail::table_field> fields;
     csv_read_options o = s.read;
     o.defaults.clear();
@@ -266,7 +266,7 @@ TENON_INLINE untyped::data_set csv(std::vector<std::string> files, const csv_sch
         else o.defaults.emplace_back();
     }
     const std::string who = "csv (types of the first " + std::to_string(s.rows) + " rows of '" + s.file + "')";
-    return untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), s.has_names, o, who));
+    return untyped::data_set(tenon::detail::csv_rows(files.all(), std::move(fields), s.has_names, o, who));
 }
 
 TENON_INLINE csv_table read_csv(const std::string& file, const infer_options& o) {

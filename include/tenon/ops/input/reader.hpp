@@ -239,39 +239,49 @@ private:
 /// Lines of text, without their ends ("\n" or "\r\n").
 class text_line_reader : public reader {
 public:
-    explicit text_line_reader(const text_line_reader_options& o = {}) : reader(untyped::text_line_reader(o)) {}
+    template <class O = text_line_reader_options>
+    explicit text_line_reader(const O& o = {}) :
+        reader(untyped::text_line_reader(detail::options_in<text_line_reader_options>(o))) {}
 };
 
 /// Each file is one record.
 class whole_file_reader : public reader {
 public:
-    explicit whole_file_reader(const record_reader_options& o = {}) : reader(untyped::whole_file_reader(o)) {}
+    template <class O = record_reader_options>
+    explicit whole_file_reader(const O& o = {}) :
+        reader(untyped::whole_file_reader(detail::options_in<record_reader_options>(o))) {}
 };
 
 /// Records of so many bytes each, between a header and a footer of the file.
 class fixed_length_record_reader : public reader {
 public:
-    explicit fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o = {}) :
-        reader(untyped::fixed_length_record_reader(record_bytes, o)) {}
+    template <class O = fixed_length_record_reader_options>
+    explicit fixed_length_record_reader(std::int64_t record_bytes, const O& o = {}) :
+        reader(untyped::fixed_length_record_reader(record_bytes,
+                                                   detail::options_in<fixed_length_record_reader_options>(o))) {}
 };
 
 /// Records of TFRecord files, whose checksums are looked at.
 class tf_record_reader : public reader {
 public:
-    explicit tf_record_reader(const record_reader_options& o = {}) : reader(untyped::tf_record_reader(o)) {}
+    template <class O = record_reader_options>
+    explicit tf_record_reader(const O& o = {}) :
+        reader(untyped::tf_record_reader(detail::options_in<record_reader_options>(o))) {}
 };
 
 /// Elements along dimension 0 of IDX files, as they are stored.
 class idx_reader : public reader {
 public:
-    explicit idx_reader(const record_reader_options& o = {}) : reader(untyped::idx_reader(o)) {}
+    template <class O = record_reader_options>
+    explicit idx_reader(const O& o = {}) : reader(untyped::idx_reader(detail::options_in<record_reader_options>(o))) {}
 };
 
 /// Elements along dimension 0 of .npy files, as they are stored (decode_raw is told the byte order). Those
 /// stored by columns, of more than one dimension, are an unimplemented_error.
 class npy_reader : public reader {
 public:
-    explicit npy_reader(const record_reader_options& o = {}) : reader(untyped::npy_reader(o)) {}
+    template <class O = record_reader_options>
+    explicit npy_reader(const O& o = {}) : reader(untyped::npy_reader(detail::options_in<record_reader_options>(o))) {}
 };
 
 } // namespace tenon

@@ -302,24 +302,29 @@ private:
 /// Elements are taken in the order in which they came. invalid_argument_error unless capacity is 1 or more.
 template <class... C> class fifo_queue : public queue<C...> {
 public:
-    explicit fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
-        queue<C...>(untyped::fifo_queue(queue<C...>::components(), capacity, o)) {}
+    template <class O = queue_options>
+    explicit fifo_queue(std::int64_t capacity, const O& o = {}) :
+        queue<C...>(untyped::fifo_queue(queue<C...>::components(), capacity, detail::options_in<queue_options>(o))) {}
 };
 
 /// Elements are taken in random order; at least min_after_dequeue of them, which is less than the capacity, stay until the
 /// queue is closed.
 template <class... C> class random_shuffle_queue : public queue<C...> {
 public:
-    random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const shuffle_queue_options& o = {}) :
-        queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue, o)) {}
+    template <class O = shuffle_queue_options>
+    random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const O& o = {}) :
+        queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue,
+                                                  detail::options_in<shuffle_queue_options>(o))) {}
 };
 
 /// As fifo_queue, but elements whose sizes differ where the components' are no numbers can be dequeued many at a time: they
 /// are filled up with zeros, false and empty strings at their ends to the largest size of each dimension.
 template <class... C> class padding_fifo_queue : public queue<C...> {
 public:
-    explicit padding_fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
-        queue<C...>(untyped::padding_fifo_queue(queue<C...>::components(), capacity, o)) {}
+    template <class O = queue_options>
+    explicit padding_fifo_queue(std::int64_t capacity, const O& o = {}) :
+        queue<C...>(
+            untyped::padding_fifo_queue(queue<C...>::components(), capacity, detail::options_in<queue_options>(o))) {}
 };
 
 /// A component more, in front of the others: a scalar int64, the element's priority. The least is taken first, of equal
@@ -328,8 +333,9 @@ template <class... C> class priority_queue : public queue<std::int64_t, C...> {
     using base = queue<std::int64_t, C...>;
 
 public:
-    explicit priority_queue(std::int64_t capacity, const queue_options& o = {}) :
-        base(untyped::priority_queue(base::components(), capacity, o)) {}
+    template <class O = queue_options>
+    explicit priority_queue(std::int64_t capacity, const O& o = {}) :
+        base(untyped::priority_queue(base::components(), capacity, detail::options_in<queue_options>(o))) {}
 };
 
 } // namespace tenon

@@ -159,7 +159,7 @@ constexpr reshape_op::attributes reshape_attributes(const extents& target, const
 
 template <auto D> constexpr extent reshaped_extent() {
     using type = std::remove_cvref_t<decltype(D)>;
-    if constexpr (std::is_same_v<type, deduced_size>) return extent{};
+    if constexpr (std::is_same_v<type, deduced_size> || is_negative(D)) return extent{};
     else return extent_of<D>();
 }
 template <class T> inline constexpr int kept_axis = -1;
@@ -260,6 +260,7 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
 /// dimension of x), and at most one that is left over: `deduce`, `dyn`, or a named size that x does not have.
 /// What the compiler cannot decide is checked when the step's sizes are known.
 template <Shape Target, OperandOrIllShaped X> auto reshape(const X& x, called_from here = caller()) {
+    static_assert(Target::rank >= 0); // of negative sizes the shape complains, which is made here
     const making made(here);
     return detail::apply_to_shape<reshape_op, Target>(x);
 }

@@ -289,11 +289,12 @@ template <Element T, Shape S, bool Rows> class accumulator_of {
     static_assert(S::extents.is_static(), "tenon::accumulator: its sizes are numbers");
 
 public:
-    explicit accumulator_of(const accumulator_options& o = {}) :
-        accumulator_of(untyped::accumulator({element_type_of<T>, S::extents}, Rows, o)) {}
-    /// One of a graph that was read. invalid_argument_error, naming both, where its type is another one.
-    explicit accumulator_of(const untyped::accumulator& a) : accumulator_(a) {
-        require_accumulator(a, {element_type_of<T>, S::extents}, Rows);
+    /// A new one, by its options, or one of a graph that was read, an untyped::accumulator: invalid_argument_error, naming both, where its
+    /// type is another one.
+    // One function, so that a compiler that refuses a call has little to say.
+    template <class From = accumulator_options>
+    explicit accumulator_of(const From& from = {}) : accumulator_(made_from(from)) {
+        require_accumulator(accumulator_, {element_type_of<T>, S::extents}, Rows);
     }
     /// The step that it is in, how many gradients are there, and how many were dropped in its life.
     tensor<std::int64_t, shape<>> step() const { return tensor<std::int64_t, shape<>>::unchecked(accumulator_.step()); }
@@ -320,6 +321,12 @@ protected:
         else return tensor<bool, shape<>>::unchecked(accumulator_.apply({as_tensor(gradient)...}, as_step(local_step)));
     }
     untyped::accumulator accumulator_;
+
+private:
+    static const untyped::accumulator& made_from(const untyped::accumulator& a) { return a; }
+    template <class Options> static untyped::accumulator made_from(const Options& o) {
+        return untyped::accumulator({element_type_of<T>, S::extents}, Rows, options_in<accumulator_options>(o));
+    }
 };
 
 } // namespace detail
@@ -329,7 +336,7 @@ template <Element T, Shape S> class accumulator : public detail::accumulator_of<
     using base = detail::accumulator_of<T, canonical_t<S>, false>;
 
 public:
-    using base::base;
+    template <class From = accumulator_options> explicit accumulator(const From& from = {}) : base(from) {}
     /// Adds a gradient that was computed in step local_step, a number or a scalar int64. A tensor: whether it is not stale.
     template <OperandOrIllShaped X, class I>
     auto apply(const X& gradient, const I& local_step, called_from here = caller()) const {
@@ -349,7 +356,7 @@ template <Element T, Shape S> class row_accumulator : public detail::accumulator
     static_assert(S::extents.rank() > 0, "tenon::row_accumulator: a scalar has no rows");
 
 public:
-    using base::base;
+    template <class From = accumulator_options> explicit row_accumulator(const From& from = {}) : base(from) {}
     /// Adds rows of these indices, int32 or int64. An index may occur again.
     template <OperandOrIllShaped Indices, OperandOrIllShaped Rows, class I>
     auto apply(const Indices& indices, const Rows& rows, const I& local_step, called_from here = caller()) const {

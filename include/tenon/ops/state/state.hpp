@@ -160,6 +160,15 @@ public:
     /// What is computed is no variable: make one that begins as it, variable(name, x).
     template <class T2, class S2>
     variable_tensor(const tensor<T2, S2>&, detail::not_a_variable_declare_auto = {}) = delete;
+    /// Nor does it take a value while the graph is built.
+    template <detail::Typed X>
+    void operator=(const X&) = delete; // run what changes it: w.assign(x)
+    template <class X>
+        requires(!std::is_same_v<X, ill_shaped>)
+    void operator+=(const X&) = delete; // run what changes it: w.assign_add(x)
+    template <class X>
+        requires(!std::is_same_v<X, ill_shaped>)
+    void operator-=(const X&) = delete; // run what changes it: w.assign_sub(x)
     // clang-format on
 
     /// The operation that gives it its initial value.

@@ -36,6 +36,8 @@ private:
 /// was made somewhere; and where the program has not named it either, the nearest of what it is computed of are told that have a name or
 /// a line: ", which is computed of x, made at model.cpp:12, and of w1". `device`: empty where that is not known.
 std::string described(const node& n, const std::string& device = {});
+/// " [node x (placeholder), made at model.cpp:12]", where the line is known; else nothing.
+std::string where_made(const node& n);
 /// An error's words of a step that another process ran, with the places of the nodes that they name: those are known here alone.
 std::string with_places(const graph& g, std::string message);
 

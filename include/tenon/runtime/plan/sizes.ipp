@@ -33,7 +33,8 @@ TENON_INLINE void size_bindings::bind(const extents& declared, const extents& ac
                 throw invalid_argument_error("size " + std::string(d.name) + " is " + std::to_string(known->size) +
                                              " in " + any_tensor(known->tensor).name() + " and " +
                                              std::to_string(actual[i].size) + " in " + any_tensor(tensor).name() +
-                                             "; in one step a named size has one value");
+                                             "; in one step a named size has one value" +
+                                             where_made(*known->tensor.node) + where_made(*tensor.node));
         }
     }
 }
@@ -93,6 +94,11 @@ TENON_INLINE std::string described(const node& n, const std::string& device) {
     for (std::size_t k = 0; k < told.size(); ++k)
         text += (k == 0 ? ", which is computed of " : ", and of ") + told[k]->name + detail::made_at(*told[k]);
     return text;
+}
+
+TENON_INLINE std::string where_made(const node& n) {
+    const std::string place = detail::made_at(n);
+    return place.empty() ? place : " [node " + n.name + " (" + shown_op(n) + ")" + place + "]";
 }
 
 TENON_INLINE std::string with_places(const graph& g, std::string message) {

@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 #include <tenon/runtime/session/backend.hpp>
 
 namespace tenon::detail {
@@ -79,7 +80,7 @@ TENON_INLINE void session_state::require_fit(const any_tensor& t, const any_arra
     const std::string why = misfit(value.type(), t.type());
     if (!why.empty())
         throw invalid_argument_error("feed of " + t.name() + ": it is " + to_string(t.type()) + ", the value is " +
-                                     to_string(value.type()) + ": " + why);
+                                     to_string(value.type()) + ": " + why + runtime::where_made(*t.node()));
 }
 
 TENON_INLINE session_state::fed_tensors session_state::checked(const run_request& r) const {

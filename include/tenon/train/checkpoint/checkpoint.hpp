@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,12 +52,27 @@ struct load_report {
     std::vector<std::string> unused;     ///< tensors of the file that no variable asked for
 };
 
+/// Values of variables: a safetensors file that was read, which must outlive it, or the path of one.
+// A class, so that load_variables is one function: a compiler that refuses a call has little to say.
+class saved_values {
+public:
+    saved_values(const safetensors_file& file) : file_(&file) {} // NOLINT
+    template <std::convertible_to<std::string> Path>
+    saved_values(const Path& path) : read_(read_safetensors(path)), file_(&*read_) {} // NOLINT
+    saved_values(const saved_values&) = delete;
+    saved_values& operator=(const saved_values&) = delete;
+    ~saved_values() = default;
+    const safetensors_file& file() const noexcept { return *file_; }
+
+private:
+    std::optional<safetensors_file> read_;
+    const safetensors_file* file_;
+};
+
 /// Gives variables of a session the values they have in a file: they count as initialised then. Not partial, it changes
 /// no variable and throws not_found_error that lists what is missing, or invalid_argument_error that lists what has
 /// another type or other sizes. Throws what read_safetensors throws.
-load_report load_variables(session& s, const std::string& path, const load_options& o = {});
-/// The same of a file that was read.
-load_report load_variables(session& s, const safetensors_file& file, const load_options& o = {});
+load_report load_variables(session& s, const saved_values& from, const load_options& o = {});
 
 namespace detail {
 /// What load_variables does but for its step: the file is read and held against the variables; none has changed.

@@ -165,11 +165,8 @@ TENON_INLINE detail::prepared_load detail::prepare_load(session& s, const safete
     return all;
 }
 
-TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
-    return load_variables(s, read_safetensors(path), o);
-}
-TENON_INLINE load_report load_variables(session& s, const safetensors_file& file, const load_options& o) {
-    detail::prepared_load all = detail::prepare_load(s, file, o);
+TENON_INLINE load_report load_variables(session& s, const saved_values& from, const load_options& o) {
+    detail::prepared_load all = detail::prepare_load(s, from.file(), o);
     if (!all.assignments.empty()) s.run_untyped(std::move(all.feeds), {}, all.assignments);
     return std::move(all.report);
 }

@@ -127,6 +127,14 @@ public:
     virtual operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                       const minimize_options& o = {}) const;
 
+    template <class... G> operation apply_gradients(const std::tuple<G...>&) const {
+        static_assert(
+            detail::is_mistake<G...>,
+            "tenon::optimizer::apply_gradients: it takes gradients with their variables, which compute_gradients(loss) "
+            "gives");
+        return {};
+    }
+
     const std::string& name() const noexcept { return name_; }
     const learning_rate& rate() const noexcept { return rate_; }
     /// Those beside the learning rate, as text: "factor 0.9, nesterov 0". What is said here is the same in all replicas that train
@@ -320,6 +328,23 @@ std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variabl
 /// All gradients scaled down by one factor where the norm of all together is larger than `limit`.
 /// R. Pascanu et al., ICML 2013.
 std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients, double limit);
+// Of a tensor, as other libraries have it.
+template <Operand X> ill_shaped clip_by_value(const X&, double, double) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::clip_by_value: it takes gradients, clip_by_value(opt.compute_gradients("
+                  "loss), -1, 1); of a tensor write clip(x, -1.0f, 1.0f)");
+    return {};
+}
+template <Operand X> ill_shaped clip_by_norm(const X&, double) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::clip_by_norm: it takes gradients: clip_by_norm(opt.compute_gradients(loss), 5)");
+    return {};
+}
+template <Operand X> ill_shaped clip_by_global_norm(const X&, double) {
+    static_assert(detail::is_mistake<X>, "tenon::clip_by_global_norm: it takes gradients: "
+                                         "clip_by_global_norm(opt.compute_gradients(loss), 5)");
+    return {};
+}
 /// The Euclidean norm of all gradients together.
 tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients);
 

@@ -270,6 +270,10 @@ TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const an
             throw invalid_argument_error("minimize: the loss " + loss.name() + " does not depend on " + of[i].name() +
                                          " in a way that has a gradient");
     }
+    if (of.empty())
+        throw invalid_argument_error(
+            "minimize: the graph has no trainable variables; variable() and the first call of a "
+            "layer make them, in the graph of the loss");
     if (result.empty())
         throw invalid_argument_error("minimize: the loss " + loss.name() + " depends on none of the graph's " +
                                      std::to_string(of.size()) + " trainable variables in a way that has a gradient");

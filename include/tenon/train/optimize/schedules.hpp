@@ -42,6 +42,12 @@ tensor<double, shape<>> piecewise_constant(const std::vector<std::int64_t>& boun
 /// `rate`, which is reached in equal parts in the first `steps` steps: rate * min(1, (step + 1) / steps).
 tensor<double, shape<>> linear_warmup(const tensor<double, shape<>>& rate, double steps);
 tensor<double, shape<>> linear_warmup(double rate, double steps);
+template <class N>
+    requires std::is_arithmetic_v<N> ill_shaped linear_warmup(N, const tensor<double, shape<>>&) {
+        static_assert(detail::is_mistake<N>,
+                      "tenon::linear_warmup: first the rate, then the steps: linear_warmup(rate, 50)");
+        return {};
+    }
 
 } // namespace tenon
 

@@ -56,8 +56,10 @@ TENON_INLINE tensor<double, shape<>> piecewise_constant(const std::vector<std::i
     if (values.size() != boundaries.size() + 1)
         throw invalid_argument_error("piecewise_constant: " + std::to_string(boundaries.size()) + " boundaries and " +
                                      std::to_string(values.size()) + " values; there must be one value more");
-    if (std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>()) != boundaries.end())
-        throw invalid_argument_error("piecewise_constant: the boundaries must increase");
+    if (const auto fall = std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
+        fall != boundaries.end())
+        throw invalid_argument_error("piecewise_constant: the boundaries must increase, and " +
+                                     std::to_string(fall[1]) + " follows " + std::to_string(fall[0]));
     constexpr std::size_t most = 40; // what one tape holds
     if (boundaries.size() > most)
         throw invalid_argument_error("piecewise_constant: " + std::to_string(boundaries.size()) +

@@ -217,7 +217,7 @@ TENON_INLINE program prune(const request& r) {
             late.find(known, told_by);
             if (runs || (!known.is_static() && told_by.empty()))
                 throw invalid_argument_error("placeholder " + n->name + " of type " + to_string(n->outputs[0]) +
-                                             " must be fed in this step");
+                                             " must be fed in this step" + where_made(*n));
         }
         const int index = wanted.item = static_cast<int>(p.items.size());
         program_item& it = p.items.emplace_back();

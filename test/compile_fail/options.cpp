@@ -1,0 +1,139 @@
+// Options by another name, which C++ itself refuses, and what stands where options do.
+#include <tenon/debug/graph_picture.hpp>
+#include <tenon/input.hpp>
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using images = tn::tensor<float, tn::shape<batch, 784>>;
+
+// case accumulator_member: Of a class compilers list how else it is made: g++ needs more lines.
+// error: no matching .*accumulator
+// error: tenon::accumulator_options
+// lines: 19
+void program() {
+    tn::accumulator<float, tn::shape<3>> sum({.named = "sum"}); // wrong
+    tn::accumulator<float, tn::shape<3>> sum({.name = "sum"});  // right
+}
+
+// case batch_member: A member of a batch's options by another name.
+// error: no matching .*batch
+// error: batching_options
+auto program() {
+    return tn::data::range(10).batch(5, {.drop_rest = true});      // wrong
+    return tn::data::range(10).batch(5, {.drop_remainder = true}); // right
+}
+
+// case batch_of_how_many: A batch of nobody knows how many.
+// error[gcc]: In instantiation of .*batch
+// error: tenon::data_set::batch: say how many once, batch<32>\(\) or batch\(32\)
+auto program() {
+    return tn::data::range(10).batch();  // wrong
+    return tn::data::range(10).batch(5); // right
+}
+
+// case csv_member: Of a table's.
+// error[gcc]: csv_read_options
+// error[clang]: no matching function for call to 'csv'|field designator
+auto program() {
+    return tn::data::csv<float>("x.csv", {.skip_header = 1});       // wrong
+    return tn::data::csv<float>("x.csv", {.skip_header_lines = 1}); // right
+}
+
+// case csv_names: Names of columns without their types.
+// error: deleted function.*csv
+// error: names come with types: csv\(file, columns<float, int>\("a", "b"\)\)
+auto program() {
+    return tn::data::csv("x.csv", {"a", "b"});                                       // wrong
+    return tn::data::csv("x.csv", tn::data::columns<float, std::int32_t>("a", "b")); // right
+}
+
+// case dropout_rate: A rate that is not said.
+// error: deleted
+// error: say how many are dropped: dropout\(0.5\)
+auto program() {
+    return tn::nn::dropout();    // wrong
+    return tn::nn::dropout(0.5); // right
+}
+
+// case load_member: Of what is loaded.
+// error[gcc]: load_options
+// error[clang]: field designator 'partially' does not refer to any field .* did you mean 'partial'
+void program(tn::session& s) {
+    tn::load_variables(s, "x.safetensors", {.partially = true}); // wrong
+    tn::load_variables(s, "x.safetensors", {.partial = true});   // right
+}
+
+// case load_exchanged: The file before the session.
+// error: tenon::session
+void program(tn::session& s) {
+    tn::load_variables("x.safetensors", s); // wrong
+    tn::load_variables(s, "x.safetensors"); // right
+}
+
+// case mermaid_member: Of a picture.
+// error[gcc]: picture_options
+// error[clang]: field designator 'constant' does not refer to any field .* did you mean 'constants'
+auto program(const images& x) {
+    return tn::to_mermaid(x, {.constant = true});  // wrong
+    return tn::to_mermaid(x, {.constants = true}); // right
+}
+
+// case minibatches_size: The size alone.
+// error[gcc]: In instantiation of .*options_in
+// error: tenon: here stand options, in braces and with their names: {.size = 32}
+void program(const tn::array<float, tn::shape<100, 2>>& x) {
+    tn::minibatches batches(32, x.share());           // wrong
+    tn::minibatches batches({.size = 32}, x.share()); // right
+}
+
+// case optimiser_member: Of an optimiser.
+// error: no matching .*adam
+// error: tenon::adam_options
+// lines: 17
+auto program() {
+    return tn::adam(0.1, {.beta = 0.8});  // wrong
+    return tn::adam(0.1, {.beta1 = 0.8}); // right
+}
+
+// case queue_member: Of a queue.
+// error: no matching .*fifo_queue
+// error: tenon::queue_options
+// lines: 18
+void program() {
+    tn::fifo_queue<float> jobs(10, {.shared = "jobs"});      // wrong
+    tn::fifo_queue<float> jobs(10, {.shared_name = "jobs"}); // right
+}
+
+// case queue_name: Its name where its options are.
+// error[gcc]: In instantiation of .*options_in
+// error: tenon: here stand options, in braces and with their names
+void program() {
+    tn::fifo_queue<float> jobs(10, "jobs");           // wrong
+    tn::fifo_queue<float> jobs(10, {.name = "jobs"}); // right
+}
+
+// case reader_file: A reader is given a file.
+// error[gcc]: In instantiation of .*options_in
+// error: tenon: here stand options, in braces and with their names
+void program() {
+    tn::text_line_reader lines("a.txt"); // wrong
+    tn::text_line_reader lines;          // right: its files' names come from a queue, lines.read(names)
+}
+
+// case steps_of_a_schedule: Numbers where a schedule's options are.
+// error[gcc]: tenon::exponential_decay_options
+// error[clang]: too many arguments
+auto program() {
+    return tn::exponential_decay(0.1, 1000, 0.9);                      // wrong
+    return tn::exponential_decay(0.1, {.steps = 1000, .factor = 0.9}); // right
+}
+
+// case warm_up_exchanged: How many steps before what rate.
+// error[gcc]: In instantiation of .*linear_warmup
+// error: tenon::linear_warmup: first the rate, then the steps: linear_warmup\(rate, 50\)
+auto program() {
+    const auto rate = tn::cosine_decay(0.02, {.steps = 100});
+    return tn::linear_warmup(50, rate); // wrong
+    return tn::linear_warmup(rate, 50); // right
+}
