@@ -28,6 +28,8 @@ struct gemm_description {
     /// Elements from one matrix of the batch to the next; 0: all use the same. c's are m * n apart.
     std::int64_t batch_stride_a = 0;
     std::int64_t batch_stride_b = 0;
+    /// Elements from one row of a's memory to the next, where it is a part of a wider matrix; 0: as many as a row has.
+    std::int64_t row_stride_a = 0;
     /// A step of gradient descent, w -= rate * x' * dy, is one product with scale = -rate and accumulate.
     double scale = 1.0;
     /// c += scale * a * b instead of c = ...; only without an epilogue.
@@ -42,6 +44,8 @@ struct gemm_description {
     backend with = backend::best;
     /// Is asked for what the product holds; outlives it. nullptr: nobody.
     memory_payer* memory = nullptr;
+
+    std::int64_t from_row_to_row() const noexcept { return row_stride_a != 0 ? row_stride_a : transpose_a ? m : k; }
 };
 
 } // namespace tenon::dense

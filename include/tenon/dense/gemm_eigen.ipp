@@ -38,8 +38,8 @@ public:
 
 private:
     void part(const T* a, const T* b, const T* bias, T* c, std::int64_t first, std::int64_t count) const {
-        const matrix_operand<T> left{d_.transpose_a ? a + first : a + first * d_.k, d_.transpose_a ? d_.m : d_.k,
-                                     d_.transpose_a};
+        const std::int64_t stride = d_.from_row_to_row();
+        const matrix_operand<T> left{a + first * (d_.transpose_a ? 1 : stride), stride, d_.transpose_a};
         const matrix_operand<T> right{b, d_.transpose_b ? d_.k : d_.n, d_.transpose_b};
         T* to = c + first * d_.n;
         eigen_product(left, right, to, d_.n, count, d_.n, d_.k, static_cast<T>(d_.scale), d_.accumulate);

@@ -30,7 +30,7 @@ public:
         constexpr std::size_t most = 4096;
         // Its matrices are column-major: to it our product is b a, of which it transposes the second.
         const int n = static_cast<int>(d.n), m = static_cast<int>(rows), k = static_cast<int>(d.k);
-        const int a_stride = static_cast<int>(d.transpose_a ? d.m : d.k);
+        const int a_stride = static_cast<int>(d.from_row_to_row());
         const int flags = d.transpose_a ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
         const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
         const T alpha = 1, beta = d.accumulate || adds_bias(d.after) ? T(1) : T(0);
@@ -93,7 +93,7 @@ private:
         c += first * d_.n;
         for (std::int64_t r = 0; r < rows && adds_bias(d_.after); ++r)
             std::memcpy(c + r * d_.n, bias, static_cast<std::size_t>(d_.n) * sizeof(T));
-        (rows == rows_ ? whole_ : last_)(b, a + first * (d_.transpose_a ? 1 : d_.k), c);
+        (rows == rows_ ? whole_ : last_)(b, a + first * (d_.transpose_a ? 1 : d_.from_row_to_row()), c);
         if (clips(d_.after)) eigen_epilogue(c, rows * d_.n, 1, rows * d_.n, nullptr, true);
     }
 
@@ -105,7 +105,7 @@ private:
 TENON_INLINE std::unique_ptr<gemm_implementation> make_libxsmm_gemm(const gemm_description& d) {
     if (d.transpose_b && d.n * d.k > most_turned) return nullptr;
     if (d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0 || d.scale != 1.0) return nullptr;
-    if (std::max({d.m, d.n, d.k}) > std::numeric_limits<int>::max() || !may_run_written_code()) return nullptr;
+    if (std::max({d.m, d.n, d.k, d.from_row_to_row()}) > std::numeric_limits<int>::max() || !may_run_written_code()) return nullptr;
     const auto made = [&](auto of) -> std::unique_ptr<gemm_implementation> {
         auto product = std::make_unique<libxsmm_gemm<decltype(of)>>(d);
         if (!product->usable()) return nullptr;

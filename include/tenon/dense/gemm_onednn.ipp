@@ -18,7 +18,7 @@ class onednn_gemm final : public gemm_implementation {
 public:
     explicit onednn_gemm(const gemm_description& d) : gemm_implementation(backend::onednn), d_(d) {
         // Matrices that follow each other and share b are one tall matrix.
-        if (d_.batch_stride_b == 0 && d_.batch_stride_a == d_.m * d_.k && !d_.transpose_a) {
+        if (d_.batch_stride_b == 0 && d_.batch_stride_a == d_.m * d_.k && !d_.transpose_a && d_.row_stride_a == 0) {
             d_.m *= d_.batch;
             d_.batch = 1;
         }
@@ -95,8 +95,9 @@ private:
     std::int64_t rows_of(std::int64_t share) const noexcept { return by_ == by::rows ? share : d_.m; }
     std::int64_t columns_of(std::int64_t share) const noexcept { return by_ == by::columns ? share : d_.n; }
     dnnl_memory_desc_t left(std::int64_t share) const {
-        return d_.transpose_a ? matrix(share, rows_of(share), d_.k, 1, d_.m, d_.batch_stride_a)
-                              : matrix(share, rows_of(share), d_.k, d_.k, 1, d_.batch_stride_a);
+        const std::int64_t stride = d_.from_row_to_row();
+        return d_.transpose_a ? matrix(share, rows_of(share), d_.k, 1, stride, d_.batch_stride_a)
+                              : matrix(share, rows_of(share), d_.k, stride, 1, d_.batch_stride_a);
     }
     dnnl_memory_desc_t right(std::int64_t share) const {
         return d_.transpose_b ? matrix(share, d_.k, columns_of(share), 1, d_.k, d_.batch_stride_b)
@@ -161,7 +162,7 @@ private:
             one(a + first * d_.batch_stride_a, b + first * d_.batch_stride_b, c + first * d_.m * d_.n);
         } else {
             if (by_ == by::rows) {
-                a += first * (d_.transpose_a ? 1 : d_.k);
+                a += first * (d_.transpose_a ? 1 : d_.from_row_to_row());
                 c += first * d_.n;
             } else {
                 b += first * (d_.transpose_b ? d_.k : 1);
@@ -176,14 +177,14 @@ private:
 
     /// What a share adds to c, without memory of its own.
     void add_plainly(std::int64_t share, const float* a, const float* b, float* c) const noexcept {
-        const std::int64_t rows = rows_of(share), columns = columns_of(share);
+        const std::int64_t rows = rows_of(share), columns = columns_of(share), stride = d_.from_row_to_row();
         for (std::int64_t i = 0; i < matrices(share);
              ++i, a += d_.batch_stride_a, b += d_.batch_stride_b, c += d_.m * d_.n)
             for (std::int64_t r = 0; r < rows; ++r)
                 for (std::int64_t q = 0; q < columns; ++q) {
                     float sum = 0;
                     for (std::int64_t p = 0; p < d_.k; ++p)
-                        sum += a[d_.transpose_a ? p * d_.m + r : r * d_.k + p] *
+                        sum += a[d_.transpose_a ? p * stride + r : r * stride + p] *
                                b[d_.transpose_b ? q * d_.k + p : p * d_.n + q];
                     c[r * d_.n + q] += static_cast<float>(d_.scale) * sum;
                 }

@@ -7,6 +7,7 @@
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/op/kernel.hpp>
+#include <tenon/op/row_kernel.hpp>
 #include <tenon/op/shown_kernel.hpp>
 
 /// The kernel of a fused node: it walks through the iteration space in stretches of dense elements and gives each to
@@ -31,7 +32,7 @@ struct tape_result {
         {}; ///< where it is combined: the sizes of all operands together with a 1 for each of those dimensions
 };
 
-class fused_kernel final : public kernel, public shown_kernel {
+class fused_kernel final : public kernel, public row_kernel, public shown_kernel {
 public:
     /// Without `use_compiled` the interpreter runs the tape in any case. `parts`: as of make_layout(). `results`: by output of the node;
     /// empty: each output of the tape that is not merged is stored.
@@ -44,6 +45,13 @@ public:
     /// An input that has every element may lie where an output with elements of the same size goes: each stretch is
     /// read before it is written.
     bool may_share(int input, int output) const override;
+
+    std::int64_t rows() const override { return rows_; }
+    bool is_by_rows(int i) const override { return (by_rows_inputs_ >> i & 1U) != 0; }
+    bool gives_rows(int o) const override;
+    void divide(int shares) override;
+    void run_share(const kernel_run& r, int share) const override;
+    void finish(const kernel_run& r) const override { finish_combined(r); }
 
     /// True when a compiled function runs the tape.
     bool is_compiled() const noexcept { return fast_ == nullptr; }
@@ -94,7 +102,10 @@ private:
     void find_function(const fused_attributes& a, simd::isa which, bool use_compiled);
     const step_program* program_for(const kernel_run& r) const noexcept;
     type_list place_results(const kernel_setup& s, std::vector<tape_result>& results, std::vector<tensor_type>& types);
-    void divide(int threads);
+    void find_chunks(int threads);
+    void find_rows(const kernel_setup& s);
+    bool combines_rows() const noexcept;
+    void place_scratch();
     void run_chunk(const kernel_run& r, int chunk, std::byte* scratch, const step_program* program) const;
     std::int64_t elements_before_lines(const std::byte* const* begins) const noexcept;
     void combine(const combined& c, double* found, const std::byte* values, std::int64_t row, std::int64_t rows,
@@ -118,7 +129,9 @@ private:
     bool has_parts_ = false; // some input is a part of a tensor
     bool by_rows_ = false;   // chunks are rows, else columns
     int chunks_ = 1;
-    int at_once_ = 1;
+    int at_once_ = 1;                  // shares of them
+    std::int64_t rows_ = 0;            // that may be computed apart
+    std::uint32_t by_rows_inputs_ = 0; // of which rows need the same rows alone
     bool fetches_ahead_ = false;
     std::int64_t unit_ = 1;       // rows or columns that no chunk parts
     std::int64_t block_rows_ = 1; // of a stretch: several whole rows, or a part of one

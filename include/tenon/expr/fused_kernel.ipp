@@ -178,27 +178,27 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
     }
 
     cost_ = estimate(t);
-    divide(s.threads);
-    std::size_t found = 0;
-    for (combined& c : combined_) {
-        c.found = found;
-        found += rounded(static_cast<std::size_t>(c.numbers()) * sizeof(double) *
-                         static_cast<std::size_t>(c.is_shared ? 1 : chunks_));
-    }
-    chunks_at_ = found;
+    find_rows(s);
+    find_chunks(s.threads);
     // What is not in a core's own cache comes while the interpreter computes the stretch before; a compiled loop is short enough for the
     // processor to see what comes.
     fetches_ahead_ = fast_ && !combined_.empty() && l.elements() >= 1 << 17;
-    at_once_ = s.threads == 1 ? 1 : chunks_;
-    scratch_bytes_ = chunks_at_ + chunk_bytes_ * static_cast<std::size_t>(at_once_);
+    place_scratch();
 }
 
 // Chunks: worth about 5 us each. Where something is combined they depend on the sizes alone, and so does the order in which it is.
-TENON_INLINE void fused_kernel::divide(int threads) {
+TENON_INLINE void fused_kernel::find_chunks(int threads) {
     const fused_layout& l = layout_;
     std::int64_t chunks = static_cast<std::int64_t>(cost_ / 5000);
     const std::int64_t most = combined_.empty() ? threads : 32;
     if (chunks > most) chunks = most;
+    at_once_ = threads == 1 || chunks < 1 ? 1 : static_cast<int>(chunks);
+    if (combines_rows()) {
+        by_rows_ = true;
+        unit_ = l.rows / rows_;
+        chunks_ = row_parts;
+        return;
+    }
     const auto all_apart = [&](int dimension) {
         return std::all_of(combined_.begin(), combined_.end(),
                            [&](const combined& c) { return l.operands[c.like].strides[dimension] != 0; });
@@ -225,6 +225,7 @@ TENON_INLINE void fused_kernel::divide(int threads) {
     if (chunks > units) chunks = units;
     if (chunks < 1) chunks = 1;
     chunks_ = static_cast<int>(chunks);
+    if (threads > 1) at_once_ = chunks_;
 }
 
 TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
@@ -289,16 +290,13 @@ TENON_INLINE void fused_kernel::run(const kernel_run& r) {
         }
     }
     for (const combined& c : combined_)
-        std::fill_n(reinterpret_cast<double*>(r.scratch + c.found), c.numbers() * (c.is_shared ? 1 : chunks_),
-                    combined_with_nothing(c.how));
-    if (layout_.elements() > 0) {
-        const auto run_some = [&](std::int64_t begin, std::int64_t end) {
-            std::byte* const scratch = r.scratch + chunks_at_ + chunk_bytes_ * static_cast<std::size_t>(begin);
-            for (std::int64_t c = begin; c < end; ++c) run_chunk(r, static_cast<int>(c), scratch, program);
-        };
-        if (r.pool && at_once_ > 1) r.pool->parallel_for(chunks_, 1, run_some);
-        else run_some(0, chunks_);
-    }
+        if (c.is_shared)
+            std::fill_n(reinterpret_cast<double*>(r.scratch + c.found), c.numbers(), combined_with_nothing(c.how));
+    const auto run_some = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t s = begin; s < end; ++s) run_share(r, static_cast<int>(s));
+    };
+    if (r.pool && at_once_ > 1) r.pool->parallel_for(at_once_, 1, run_some);
+    else run_some(0, at_once_);
     finish_combined(r);
 }
 
@@ -498,3 +496,5 @@ TENON_INLINE void fused_kernel::finish_combined(const kernel_run& r) const {
 }
 
 } // namespace tenon::detail
+
+#include <tenon/expr/fused_rows.inl>

@@ -5,12 +5,14 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/half.hpp>
 #include <tenon/dense/gemm.hpp>
 #include <tenon/memory/paid_memory.hpp>
 #include <tenon/op/kernel.hpp>
+#include <tenon/op/row_kernel.hpp>
 #include <tenon/simd/pack.hpp>
 
 /// The CPU kernels of ops/linear/matmul.hpp.
@@ -101,33 +103,108 @@ inline dense::gemm_description describe(const matmul_layout& l, element_type ele
     return d;
 }
 
+/// A product, divided among threads by itself or, of two matrices, into shares of the rows of c's first dimension. Of many rows a share is
+/// two products, as it is there.
+class shared_product {
+public:
+    shared_product(const kernel_setup& s, const matmul_layout& l, const dense::gemm_description& d) : d_(d) {
+        whole_.emplace(d);
+        const extents& c = s.outputs[0].extents;
+        if (l.batch == 1 && l.outer_a.size() == 1 && c.rank() > 1 && c.elements() > 0 && d.m % c[0].size == 0)
+            rows_ = c[0].size;
+    }
+    std::int64_t rows() const noexcept { return rows_; }
+    /// Those of a share are worth what it takes to bring b into the order in which it is read.
+    bool can_divide(int shares) const noexcept { return d_.m >= 16 * shares; }
+    void divide(int shares) {
+        std::vector<part> parts;
+        for (int s = 0; s < shares; ++s) {
+            std::int64_t at = first(s, shares);
+            for (const std::int64_t end = first(s + 1, shares); at < end;) {
+                dense::gemm_description d = d_;
+                d.row_stride_a = d_.from_row_to_row();
+                d.m = d_.m >= 128 * shares ? std::min(end - at, (end - first(s, shares) + 1) / 2) : end - at;
+                d.threads = 1;
+                parts.push_back({at, dense::gemm(d)});
+                at += d.m;
+            }
+        }
+        whole_.reset();
+        parts_ = std::move(parts);
+        shares_ = shares;
+    }
+    template <class T> void run(const T* a, const T* b, const void* bias, T* c, thread_pool* pool) const {
+        if (whole_) return whole_->run(a, b, bias, c, pool);
+        const auto some = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t s = begin; s < end; ++s) run_share(a, b, bias, c, static_cast<int>(s));
+        };
+        if (pool) pool->parallel_for(shares_, 1, some);
+        else some(0, shares_);
+    }
+    template <class T> void run_share(const T* a, const T* b, const void* bias, T* c, int share) const {
+        const auto each = parts_.size() / static_cast<std::size_t>(shares_);
+        for (std::size_t k = each * static_cast<std::size_t>(share), end = k + each; k < end; ++k) {
+            const std::int64_t at = parts_[k].first;
+            parts_[k].product.run(a + at * (d_.transpose_a ? 1 : d_.from_row_to_row()), b, bias, c + at * d_.n,
+                                  nullptr);
+        }
+    }
+
+private:
+    struct part {
+        std::int64_t first; // row
+        dense::gemm product;
+    };
+    std::int64_t first(int share, int shares) const noexcept {
+        return row_kernel::begin_of(rows_, share, shares) * (d_.m / rows_);
+    }
+
+    dense::gemm_description d_;
+    std::int64_t rows_ = 0;
+    std::optional<dense::gemm> whole_; // or shares:
+    std::vector<part> parts_; // of each as many
+    int shares_ = 1;
+};
+
 /// float and double.
-template <class T> class matmul_kernel final : public kernel {
+template <class T> class matmul_kernel final : public kernel, public row_kernel {
 public:
     matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
-        l_(std::move(l)), has_bias_(s.inputs.size() > 2), product_(describe(l_, s.inputs[0].element, after, s)) {}
+        l_(std::move(l)),
+        has_bias_(s.inputs.size() > 2),
+        product_(s, l_, describe(l_, s.inputs[0].element, after, s)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
-        const void* bias = has_bias_ ? r.in[2] : nullptr;
         T* c = r.output<T>(0);
         for (std::size_t i = 0; i < l_.outer_a.size(); ++i, c += l_.batch * l_.m * l_.n)
-            product_.run(r.input<T>(0) + l_.outer_a[i], r.input<T>(1) + l_.outer_b[i], bias, c, r.pool);
+            product_.run(r.input<T>(0) + l_.outer_a[i], r.input<T>(1) + l_.outer_b[i], bias(r), c, r.pool);
     }
     double cost() const override { return 100 + l_.operations() * (sizeof(T) == 4 ? 0.005 : 0.01); }
 
+    std::int64_t rows() const override { return product_.rows(); }
+    bool is_by_rows(int i) const override { return i == 0 && !l_.transpose_a; }
+    bool can_divide(int shares) const override { return product_.can_divide(shares); }
+    void divide(int shares) override { product_.divide(shares); }
+    void run_share(const kernel_run& r, int share) const override {
+        if (r.out[0]) product_.run_share(r.input<T>(0), r.input<T>(1), bias(r), r.output<T>(0), share);
+    }
+
 private:
+    const void* bias(const kernel_run& r) const noexcept { return has_bias_ ? r.in[2] : nullptr; }
+
     matmul_layout l_;
     bool has_bias_;
-    dense::gemm product_;
+    shared_product product_;
 };
 
 /// c + factor * the product of two matrices of floats, best where c lies.
-class matmul_add_kernel final : public kernel {
+class matmul_add_kernel final : public kernel, public row_kernel {
 public:
     matmul_add_kernel(const kernel_setup& s, const matmul_layout& l, double factor) :
         elements_(l.elements_c),
         cost_(100 + l.operations() * 0.005),
-        product_(with(describe(l, element_type::float32, dense::epilogue::none, s), factor)) {}
+        is_by_rows_(!l.transpose_a),
+        product_(s, l, with(describe(l, element_type::float32, dense::epilogue::none, s), factor)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || elements_ == 0) return;
         const float* const c = r.input<float>(2);
@@ -137,10 +214,28 @@ public:
             if (r.pool) r.pool->parallel_for(elements_, 65536, copy);
             else copy(0, elements_);
         }
-        product_.run(r.in[0], r.in[1], nullptr, to, r.pool);
+        product_.run(r.input<float>(0), r.input<float>(1), nullptr, to, r.pool);
     }
     double cost() const override { return cost_; }
     bool may_share(int i, int) const override { return i == 2; }
+
+    std::int64_t rows() const override { return product_.rows(); }
+    bool is_by_rows(int i) const override { return i == 2 || (i == 0 && is_by_rows_); }
+    bool can_divide(int shares) const override { return product_.can_divide(shares); }
+    void divide(int shares) override {
+        product_.divide(shares);
+        shares_ = shares;
+    }
+    void run_share(const kernel_run& r, int share) const override {
+        const float* const c = r.input<float>(2);
+        float* const to = r.output<float>(0);
+        if (!to) return;
+        const std::int64_t row = elements_ / rows();
+        if (c != to)
+            std::copy(c + row * begin_of(rows(), share, shares_), c + row * begin_of(rows(), share + 1, shares_),
+                      to + row * begin_of(rows(), share, shares_));
+        product_.run_share(r.input<float>(0), r.input<float>(1), nullptr, to, share);
+    }
 
 private:
     static dense::gemm_description with(dense::gemm_description d, double factor) {
@@ -150,7 +245,9 @@ private:
     }
     std::int64_t elements_;
     double cost_;
-    dense::gemm product_;
+    bool is_by_rows_; // a, too
+    int shares_ = 1;
+    shared_product product_;
 };
 
 /// 16-bit floats become floats and the result is rounded once.

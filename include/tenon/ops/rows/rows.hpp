@@ -38,6 +38,9 @@ struct label_list {
     std::int64_t operator[](std::int64_t r) const noexcept {
         return wide ? static_cast<const std::int64_t*>(labels)[r] : static_cast<const std::int32_t*>(labels)[r];
     }
+    label_list from(std::int64_t r) const noexcept {
+        return {static_cast<const std::byte*>(labels) + r * (wide ? 8 : 4), wide};
+    }
 };
 
 /// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either result

@@ -202,6 +202,7 @@ any_tensor sigmoid_cross_entropy(const any_tensor& logits, const any_tensor& lab
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_softmax)
 
 #include <tenon/core/error.hpp>
+#include <tenon/op/row_kernel.hpp>
 #include <tenon/op/widened.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
@@ -332,18 +333,34 @@ template <class T> struct softmax_gradient_kernel final : kernel {
     bool logarithm;
 };
 
-template <class T> struct sparse_cross_entropy_kernel final : kernel {
+template <class T> struct sparse_cross_entropy_kernel final : kernel, row_kernel {
     explicit sparse_cross_entropy_kernel(const kernel_setup& s) :
         node_name(s.node.name),
         view(view_along(s.inputs[0].extents, -1)),
-        wide_labels(s.inputs[1].element == element_type::int64) {}
-    void run(const kernel_run& r) override {
+        wide_labels(s.inputs[1].element == element_type::int64),
+        first_size(s.inputs[0].extents.rank() > 1 ? s.inputs[0].extents[0].size : 0) {}
+    void run(const kernel_run& r) override { run_rows(r, 0, view.outer, r.pool); }
+    std::int64_t rows() const override { return first_size; }
+    bool is_by_rows(int) const override { return true; }
+    void divide(int n) override { shares = n; }
+    void run_share(const kernel_run& r, int share) const override {
+        const std::int64_t each = view.outer / first_size;
+        run_rows(r, each * begin_of(first_size, share, shares), each * begin_of(first_size, share + 1, shares),
+                 nullptr);
+    }
+    void run_rows(const kernel_run& r, std::int64_t begin, std::int64_t end, thread_pool* pool) const {
         const label_list labels{r.in[1], wide_labels};
-        const std::int64_t bad =
-            sparse_cross_entropy(r.input<T>(0), labels, r.output<T>(0), r.output<T>(1), view.outer, view.size, r.pool);
-        if (bad >= 0)
-            throw invalid_argument_error(
-                sparse_softmax_cross_entropy_op::refusal(node_name, labels[bad], bad, view.size));
+        T* const loss = r.output<T>(0);
+        T* const dx = r.output<T>(1);
+        std::int64_t bad =
+            sparse_cross_entropy(r.input<T>(0) + begin * view.size, labels.from(begin), loss ? loss + begin : nullptr,
+                                 dx ? dx + begin * view.size : nullptr, end - begin, view.size, pool);
+        if (bad < 0) return;
+        bad += begin;
+        for (std::int64_t row = begin; row-- > 0;) // the first of all is complained of, whoever finds one
+            if (labels[row] < 0 || labels[row] >= view.size) bad = row;
+        throw invalid_argument_error(
+            sparse_softmax_cross_entropy_op::refusal(node_name, labels[bad], bad, view.size));
     }
     double cost() const override {
         return 30 + 0.5 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer);
@@ -352,6 +369,8 @@ template <class T> struct sparse_cross_entropy_kernel final : kernel {
     std::string node_name;
     axis_view view;
     bool wide_labels;
+    std::int64_t first_size; // of more than one dimension
+    int shares = 1;
 };
 
 template <class T> struct cross_entropy_kernel final : kernel {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -35,6 +36,7 @@ public:
             s_.order = std::move(updates_apart_);
             s_.memory = lay_out(p_, o_, s_.order);
         }
+        if (worth_row_runs()) find_row_runs();
         return std::move(s_);
     }
 
@@ -98,6 +100,31 @@ private:
             critical_path = std::max(critical_path, ends[at]);
         }
         return critical_path < 0.75 * all;
+    }
+
+    // Kernels that are measured, or whose results are looked at, run one by one; and nobody waits awake for what follows in short steps.
+    bool worth_row_runs() const {
+        constexpr double shortest = 1e5; // ns
+        constexpr std::size_t many = 2000;
+        return o_.threads > 1 && row_kernel::row_parts % o_.threads == 0 && !o_.measure && !o_.check_numerics &&
+               !o_.is_body && s_.order.size() <= many && cost() > shortest;
+    }
+    // What threads do side by side keeps its memory until all have ended. Where that takes much more there is none of it.
+    void find_row_runs() {
+        constexpr std::size_t little = 1 << 20;
+        scheduled in_order = s_;
+        s_.row_runs = runtime::find_row_runs(
+            p_, o_, edges(s_.order.size(), ordering_.dependencies(s_.order)), s_.order);
+        if (s_.row_runs.empty()) return;
+        std::vector<int> until(s_.order.size());
+        std::iota(until.begin(), until.end(), 0);
+        for (const row_run& r : s_.row_runs)
+            for (std::size_t at = r.first; at < r.end(); ++at) until[at] = static_cast<int>(r.end()) - 1;
+        s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = std::move(until)});
+        if (!fits() || s_.memory.arena_bytes() > in_order.memory.arena_bytes() + little) {
+            s_ = std::move(in_order);
+            s_.memory = lay_out(p_, o_, s_.order); // kernels have been divided
+        }
     }
 
     bool fits() const {

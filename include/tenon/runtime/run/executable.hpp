@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -155,6 +156,12 @@ public:
     device& device_at(int d) const { return *devices[static_cast<std::size_t>(d)]; }
     device_streams& streams_of(const worker& w) const { return *device_at(w.device).streams(); }
     bool has_streams() const noexcept { return !streams.empty(); }
+    const std::vector<row_run>& row_runs() const noexcept { return scheduled.row_runs; }
+    /// The first that begins at operation s or later.
+    std::vector<row_run>::const_iterator first_row_run(std::size_t s) const {
+        return std::lower_bound(row_runs().begin(), row_runs().end(), s,
+                                [](const row_run& r, std::size_t at) { return r.first < at; });
+    }
     /// Whether a thread is worth waking for it.
     bool is_cheap(int node) const {
         constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs

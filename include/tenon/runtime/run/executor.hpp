@@ -122,6 +122,7 @@ private:
     // One operation.
     void run_in_order(const run_environment& e, std::size_t first, std::size_t last);
     void run_operation(std::size_t s, const run_environment& e);
+    void run_rows(const row_run& rows, const run_environment& e, std::size_t& s);
     void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
     void check_numerics(std::size_t s) const;
 

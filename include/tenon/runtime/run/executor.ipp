@@ -311,9 +311,12 @@ TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t f
                 const auto ended = [&] { return e.in->stopped(); };
                 const stop_scope stop(ended);
                 try {
+                    auto rows = p_.first_row_run(s);
                     for (; s < last; ++s) {
                         if (ended()) throw detail::stopped_error(*e.in);
-                        run();
+                        if (pool && rows != p_.row_runs().end() && rows->first == s && rows->end() <= last)
+                            run_rows(*rows++, e, s);
+                        else run();
                     }
                 } catch (const cancelled_error&) {
                     if (ended()) throw detail::stopped_error(*e.in);
@@ -327,6 +330,30 @@ TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t f
         for (std::size_t done = first; done < s; ++done) f_.set_written(p_.operations[done]);
         p_.rethrow_with_place(std::current_exception(), s);
     }
+}
+
+// Each thread goes through all of them with its shares. Where one fails, s is that one.
+TENON_INLINE void executor::run_rows(const row_run& rows, const run_environment& e, std::size_t& s) {
+    std::atomic<std::size_t> failed{rows.end()};
+    for (std::size_t at = rows.first; at < rows.end(); ++at) f_.runs[at].step = e.in;
+    try {
+        e.pool()->parallel_for(rows.shares, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t share = begin; share < end; ++share)
+                for (std::size_t k = 0; k < rows.kernels.size(); ++k) try {
+                        rows.kernels[k]->run_share(f_.runs[rows.first + k], static_cast<int>(share));
+                    } catch (...) {
+                        std::size_t none = rows.end();
+                        failed.compare_exchange_strong(none, rows.first + k);
+                        throw;
+                    }
+        });
+        for (std::size_t k = 0; k < rows.kernels.size(); ++k) rows.kernels[k]->finish(f_.runs[rows.first + k]);
+    } catch (...) {
+        for (std::size_t at = rows.first; at < rows.end(); ++at) f_.set_written(p_.operations[at]);
+        if (const std::size_t at = failed.load(); at < rows.end()) s = at;
+        throw;
+    }
+    s = rows.end() - 1;
 }
 
 TENON_INLINE void executor::run_operation(std::size_t s, const run_environment& e) {
