@@ -13,7 +13,7 @@
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/op/shown_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/ops/elementwise/fused_parts.hpp>
 
 namespace tenon::cuda {

@@ -9,7 +9,7 @@
 #include <cuda/ops/elementwise/fused.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/expr/fused_layout.hpp>
-#include <tenon/op/shown_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/ops/elementwise/fused_group.hpp>
 
 namespace tenon::cuda {

@@ -105,7 +105,8 @@ private:
 TENON_INLINE std::unique_ptr<gemm_implementation> make_libxsmm_gemm(const gemm_description& d) {
     if (d.transpose_b && d.n * d.k > most_turned) return nullptr;
     if (d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0 || d.scale != 1.0) return nullptr;
-    if (std::max({d.m, d.n, d.k, d.from_row_to_row()}) > std::numeric_limits<int>::max() || !may_run_written_code()) return nullptr;
+    if (std::max({d.m, d.n, d.k, d.from_row_to_row()}) > std::numeric_limits<int>::max() || !may_run_written_code())
+        return nullptr;
     const auto made = [&](auto of) -> std::unique_ptr<gemm_implementation> {
         auto product = std::make_unique<libxsmm_gemm<decltype(of)>>(d);
         if (!product->usable()) return nullptr;

@@ -7,8 +7,7 @@
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/op/kernel.hpp>
-#include <tenon/op/row_kernel.hpp>
-#include <tenon/op/shown_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 
 /// The kernel of a fused node: it walks through the iteration space in stretches of dense elements and gives each to
 /// the tape's compiled function, or to the interpreter.

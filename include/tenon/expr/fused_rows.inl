@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include <tenon/expr/fused_kernel.hpp>
-
 namespace tenon::detail {
 
 // Rows of what has all elements are apart, wherever an input has as many, or the same for each.

@@ -82,8 +82,8 @@ TEST_CASE("operations that do not need each other are run together, whatever row
 TEST_CASE("a control dependency parts a run") {
     made p;
     const int a = p.product(p.x, p.w);
-    const int b = p.item(tn::matmul_definition, tn::encode(tn::matmul_op::attributes{}), {p.x, p.w},
-                         {.after = {p.number_of(a)}});
+    const int b =
+        p.item(tn::matmul_definition, tn::encode(tn::matmul_op::attributes{}), {p.x, p.w}, {.after = {p.number_of(a)}});
     p.fetch(a);
     p.fetch(b);
     CHECK(p.runs().empty());
@@ -117,6 +117,5 @@ TEST_CASE("what is written to variables is not run with what is not") {
     p.assign(v, next, {.target = true});
     p.fetch(h);
     p.program.items.back().target = true;
-    for (const std::vector<int>& run : p.runs())
-        CHECK(std::find(run.begin(), run.end(), next) == run.end());
+    for (const std::vector<int>& run : p.runs()) CHECK(std::find(run.begin(), run.end(), next) == run.end());
 }

@@ -2,7 +2,7 @@
 
 #include <tenon/expr/tape_loop.hpp>
 #include <tenon/expr/written_loop.hpp>
-#include <tenon/op/shown_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/ops/flow/body_kernels.hpp>
 
 namespace tenon::detail {

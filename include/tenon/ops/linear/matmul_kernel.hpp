@@ -12,7 +12,7 @@
 #include <tenon/dense/gemm.hpp>
 #include <tenon/memory/paid_memory.hpp>
 #include <tenon/op/kernel.hpp>
-#include <tenon/op/row_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/simd/pack.hpp>
 
 /// The CPU kernels of ops/linear/matmul.hpp.
@@ -162,7 +162,7 @@ private:
     dense::gemm_description d_;
     std::int64_t rows_ = 0;
     std::optional<dense::gemm> whole_; // or shares:
-    std::vector<part> parts_; // of each as many
+    std::vector<part> parts_;          // of each as many
     int shares_ = 1;
 };
 

@@ -202,7 +202,7 @@ any_tensor sigmoid_cross_entropy(const any_tensor& logits, const any_tensor& lab
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_softmax)
 
 #include <tenon/core/error.hpp>
-#include <tenon/op/row_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/op/widened.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
@@ -359,8 +359,7 @@ template <class T> struct sparse_cross_entropy_kernel final : kernel, row_kernel
         bad += begin;
         for (std::int64_t row = begin; row-- > 0;) // the first of all is complained of, whoever finds one
             if (labels[row] < 0 || labels[row] >= view.size) bad = row;
-        throw invalid_argument_error(
-            sparse_softmax_cross_entropy_op::refusal(node_name, labels[bad], bad, view.size));
+        throw invalid_argument_error(sparse_softmax_cross_entropy_op::refusal(node_name, labels[bad], bad, view.size));
     }
     double cost() const override {
         return 30 + 0.5 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer);

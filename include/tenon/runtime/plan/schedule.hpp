@@ -1,12 +1,25 @@
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/runtime/plan/layout.hpp>
 #include <tenon/runtime/plan/order.hpp>
-#include <tenon/runtime/plan/row_runs.hpp>
 
 /// Order and memory of a program.
 
 namespace tenon::runtime {
+
+/// Operations one after another that are run together: each thread takes its share of the rows through all of them. What one of them reads of
+/// another, a share reads of the same share.
+struct row_run {
+    std::size_t first = 0; ///< position in the order
+    int shares = 1;
+    std::vector<row_kernel*> kernels; ///< of the operations there
+
+    std::size_t end() const noexcept { return first + kernels.size(); }
+};
 
 struct scheduled {
     std::vector<int> order; ///< items, each after what it needs

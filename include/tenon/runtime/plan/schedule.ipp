@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenon/runtime/plan/index_set.hpp>
+#include <tenon/runtime/plan/row_runs.inl>
 #include <tenon/runtime/plan/schedule.hpp>
 
 namespace tenon::runtime {
@@ -113,8 +114,8 @@ private:
     void find_row_runs() {
         constexpr std::size_t little = 1 << 20;
         scheduled in_order = s_;
-        s_.row_runs = runtime::find_row_runs(
-            p_, o_, edges(s_.order.size(), ordering_.dependencies(s_.order)), s_.order);
+        const edges waits(s_.order.size(), ordering_.dependencies(s_.order));
+        s_.row_runs = row_run_finder(p_, o_, waits, s_.order).run();
         if (s_.row_runs.empty()) return;
         std::vector<int> until(s_.order.size());
         std::iota(until.begin(), until.end(), 0);

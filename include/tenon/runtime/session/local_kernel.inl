@@ -14,7 +14,7 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/fused.hpp>
-#include <tenon/op/shown_kernel.hpp>
+#include <tenon/op/kernel_roles.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/fused_parts.hpp>

@@ -1,19 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <tenon/op/kernel.hpp>
 
+/// What a kernel may be besides.
+
 namespace tenon {
 
+/// A kernel that can say what it runs, for people (session::emit): the source of what was compiled for it, or who runs it.
+class shown_kernel {
+public:
+    virtual std::string shown() const = 0;
+
+protected:
+    ~shown_kernel() = default;
+};
+
 /// What a kernel is besides where it can compute rows of its outputs, the indices of their first dimension, apart from each other. Each
-/// thread then takes its share of the rows through several kernels and meets the others once (runtime/plan/row_runs.hpp).
+/// thread then takes its share of the rows through several kernels and meets the others once (runtime/plan/row_runs.inl).
 class row_kernel {
 public:
     /// Shares are made of so many parts: what is summed over rows is so part by part, whatever the threads are.
     static constexpr int row_parts = 4;
     /// Share s of n rows begins here.
-    static constexpr std::int64_t begin_of(std::int64_t n, int share, int shares) noexcept { return n * share / shares; }
+    static constexpr std::int64_t begin_of(std::int64_t n, int share, int shares) noexcept {
+        return n * share / shares;
+    }
 
     /// The size of that dimension; 0: it computes all or nothing.
     virtual std::int64_t rows() const = 0;

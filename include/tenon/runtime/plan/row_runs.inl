@@ -1,14 +1,16 @@
 #pragma once
 
+// A part of plan/schedule.ipp: what threads do without waiting for each other after each kernel.
+
 #include <algorithm>
+#include <utility>
 
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>
-#include <tenon/runtime/plan/row_runs.hpp>
 
-namespace tenon::runtime {
+namespace tenon::runtime::detail {
 
-namespace detail {
-
+/// Brings operations that are row runs together in an order of the program's items, and divides their kernels. `waits`: by position, those
+/// that must end before it. What is long is left out: its own shares are small beside it, and even out what else the machine does.
 class row_run_finder {
 public:
     row_run_finder(program& p, const plan_options& o, const edges& waits, std::vector<int>& order) :
@@ -41,10 +43,10 @@ public:
 
 private:
     enum class is : char { unknown, running, later, placed };
-    static constexpr double least_cost = 4e3;             // ns: several times what it takes to meet
+    static constexpr double least_cost = 4e3;                     // ns: several times what it takes to meet
     static constexpr double worth_a_share = 1e3, most_cost = 5e5; // of one operation
-    static constexpr std::ptrdiff_t most_bytes = 4 << 20; // of results, which are to stay in caches
-    static constexpr int farthest = 64;                   // that are looked at
+    static constexpr std::ptrdiff_t most_bytes = 4 << 20;         // of results, which are to stay in caches
+    static constexpr int farthest = 64;                           // that are looked at
 
     is& state(int at) { return state_[static_cast<std::size_t>(at)]; }
     const program_item& item(int at) const { return p_.item(order_[static_cast<std::size_t>(at)]); }
@@ -98,8 +100,7 @@ private:
         const row_kernel* const kernel = rows_of(at);
         const double cost = it.kernel->cost();
         return kernel && kernel->rows() >= o_.threads && cost <= most_cost && kernel->can_divide(o_.threads) &&
-               !o_.device(it.device).streams() &&
-               (waits_for_run ? reads_by_rows(at, *kernel) : cost >= worth_a_share);
+               !o_.device(it.device).streams() && (waits_for_run ? reads_by_rows(at, *kernel) : cost >= worth_a_share);
     }
 
     // Whether all that an operation waits for in the run is there when the same share of it is.
@@ -135,11 +136,4 @@ private:
     std::vector<int> before_, run_;
 };
 
-} // namespace detail
-
-TENON_INLINE std::vector<row_run> find_row_runs(program& p, const plan_options& o, const edges& waits,
-                                                std::vector<int>& order) {
-    return detail::row_run_finder(p, o, waits, order).run();
-}
-
-} // namespace tenon::runtime
+} // namespace tenon::runtime::detail
