@@ -136,18 +136,15 @@ public:
     template <class T> void run(const T* a, const T* b, const void* bias, T* c, thread_pool* pool) const {
         if (whole_) return whole_->run(a, b, bias, c, pool);
         const auto some = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t s = begin; s < end; ++s) run_share(a, b, bias, c, static_cast<int>(s));
+            for (; begin < end; ++begin) run_part(a, b, bias, c, parts_[static_cast<std::size_t>(begin)]);
         };
-        if (pool) pool->parallel_for(shares_, 1, some);
-        else some(0, shares_);
+        if (pool) pool->parallel_for(std::ssize(parts_), 1, some);
+        else some(0, std::ssize(parts_));
     }
     template <class T> void run_share(const T* a, const T* b, const void* bias, T* c, int share) const {
         const auto each = parts_.size() / static_cast<std::size_t>(shares_);
-        for (std::size_t k = each * static_cast<std::size_t>(share), end = k + each; k < end; ++k) {
-            const std::int64_t at = parts_[k].first;
-            parts_[k].product.run(a + at * (d_.transpose_a ? 1 : d_.from_row_to_row()), b, bias, c + at * d_.n,
-                                  nullptr);
-        }
+        for (std::size_t k = each * static_cast<std::size_t>(share), end = k + each; k < end; ++k)
+            run_part(a, b, bias, c, parts_[k]);
     }
 
 private:
@@ -155,6 +152,9 @@ private:
         std::int64_t first; // row
         dense::gemm product;
     };
+    template <class T> void run_part(const T* a, const T* b, const void* bias, T* c, const part& p) const {
+        p.product.run(a + p.first * (d_.transpose_a ? 1 : d_.from_row_to_row()), b, bias, c + p.first * d_.n, nullptr);
+    }
     std::int64_t first(int share, int shares) const noexcept {
         return row_kernel::begin_of(rows_, share, shares) * (d_.m / rows_);
     }

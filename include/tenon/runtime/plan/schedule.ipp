@@ -7,8 +7,9 @@
 #include <utility>
 
 #include <tenon/runtime/plan/index_set.hpp>
-#include <tenon/runtime/plan/row_runs.inl>
 #include <tenon/runtime/plan/schedule.hpp>
+
+#include <tenon/runtime/plan/row_runs.inl>
 
 namespace tenon::runtime {
 
