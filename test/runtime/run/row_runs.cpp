@@ -79,9 +79,9 @@ TEST_CASE_FIXTURE(in_graph, "what is computed elementwise, and its sums over row
     std::vector<tn::array<float, tn::shape<wide>>> sums;
     for (const int threads : {1, 2, 4}) {
         tn::session s(with_threads(threads));
-        auto [g, all] = s.run(tn::feed(x, whole_numbers<tn::shape<rows, in>>(4)),
-                              tn::feed(w, whole_numbers<tn::shape<in, wide>>(5)), tn::feed(b, shift), db, dx);
-        sums.push_back(std::move(g));
+        auto [summed, whole] = s.run(tn::feed(x, whole_numbers<tn::shape<rows, in>>(4)),
+                                     tn::feed(w, whole_numbers<tn::shape<in, wide>>(5)), tn::feed(b, shift), db, dx);
+        sums.push_back(std::move(summed));
     }
     CHECK(same_bits(sums[0], sums[1]));
     CHECK(same_bits(sums[0], sums[2]));
