@@ -15,7 +15,8 @@ namespace tenon::detail {
 struct step_program {
     struct step {
         step_function f;
-        std::uint16_t to, a, b, c, d; // slots
+        std::uint16_t slots[5]; // of the result and the operands
+        std::uint16_t bytes[5]; // an element of those that move on has
     };
     struct moving_slot {
         std::uint32_t index; // the call's input or output,

@@ -3,42 +3,30 @@
 namespace tenon::simd::TENON_SIMD_NS {
 
 inline void run_steps(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t n) {
-    for (const auto& s : p.steps) s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], n);
+    const auto* const at = slots;
+    for (const auto& s : p.steps)
+        s.f(at[s.slots[0]], at[s.slots[1]], at[s.slots[2]], at[s.slots[3]], at[s.slots[4]], n);
 }
 
-/// A step whose operands are looked up once: where they lie, and how many bytes an element has of those that move on.
-struct placed_step {
-    tenon::detail::step_function f;
-    std::byte* operands[5];
-    std::int32_t bytes[5];
-};
-
-/// `all` elements, more than a block, in blocks; the last one goes back to elements that are computed again where that
-/// makes it whole packs. A step is a few dozen instructions, which wait for where they begin: reading that from what has
-/// just been written, as from pointers that move on, takes longer than computing it.
+/// `all` elements, at least a pack, in blocks; the last few are a pack that goes back to elements that are computed again. A step
+/// is a few dozen instructions, which wait for where they begin: reading that from what has just been written, as from pointers
+/// that move on, takes longer than computing it. So where the operands of steps lie is looked up once.
 inline void run_blocks(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t all) {
-    placed_step placed[tenon::max_tape_length + tenon::max_tape_outputs];
-    placed_step* end = placed;
-    const std::size_t ins = p.inputs.size(), moving = ins + p.outputs.size();
-    for (const auto& s : p.steps) {
-        end->f = s.f;
-        int k = 0;
-        for (const std::size_t slot : {s.to, s.a, s.b, s.c, s.d}) {
-            end->operands[k] = static_cast<std::byte*>(slots[slot]);
-            end->bytes[k++] = static_cast<std::int32_t>(slot < ins      ? p.inputs[slot].bytes
-                                                        : slot < moving ? p.outputs[slot - ins].bytes
-                                                                        : 0);
-        }
-        ++end;
-    }
+    std::byte* places[tenon::max_tape_length + tenon::max_tape_outputs][5];
+    const std::size_t steps = p.steps.size();
+    for (std::size_t s = 0; s < steps; ++s)
+        for (std::size_t k = 0; k < 5; ++k) places[s][k] = static_cast<std::byte*>(slots[p.steps[s].slots[k]]);
     for (std::ptrdiff_t first = 0; first < all;) {
-        std::ptrdiff_t n = all - first < p.block ? all - first : p.block;
-        const std::ptrdiff_t back = -n & (lanes - 1);
-        first -= back;
-        n += back;
-        for (const placed_step* s = placed; s != end; ++s) {
-            const auto at = [&](int k) { return s->operands[k] + first * s->bytes[k]; };
-            s->f(at(0), at(1), at(2), at(3), at(4), n);
+        std::ptrdiff_t n = all - first < p.block ? (all - first) & -lanes : p.block;
+        if (n == 0) {
+            n = lanes;
+            first = all - n;
+        }
+        const auto* place = places;
+        for (const auto& s : p.steps) {
+            const auto at = [&](int k) { return (*place)[k] + first * s.bytes[k]; };
+            s.f(at(0), at(1), at(2), at(3), at(4), n);
+            ++place;
         }
         first += n;
     }
@@ -83,12 +71,10 @@ inline void run_program(const tenon::detail::fused_call& call) {
     if (whole > 0) {
         for (std::size_t i = 0; i < ins; ++i) slots[i] = const_cast<void*>(call.in[p.inputs[i].index]);
         for (std::size_t o = 0; o < outs; ++o) slots[ins + o] = call.out[p.outputs[o].index];
-        if (call.count > p.block) {
-            const bool again = rest != 0 && tenon::detail::lie_apart(slots, ins, slots + ins, outs);
-            run_blocks(p, slots, again ? call.count : whole);
-            if (again) return;
-        } else run_steps(p, slots, whole);
-        if (rest == 0) return;
+        const bool again = rest != 0 && tenon::detail::lie_apart(slots, ins, slots + ins, outs);
+        if (again || call.count > p.block) run_blocks(p, slots, again ? call.count : whole);
+        else run_steps(p, slots, whole);
+        if (again || rest == 0) return;
     }
     alignas(64) std::byte packs[tenon::max_tape_inputs + tenon::max_tape_outputs][lanes * 8];
     auto* pack = packs;

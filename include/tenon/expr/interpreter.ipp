@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/interpreter.hpp>
+#include <tenon/expr/joined_steps.hpp>
 #include <tenon/simd/pack.hpp>
 
 namespace tenon::detail {
@@ -22,6 +25,20 @@ inline bool lie_apart(void* const* in, std::size_t ins, void* const* out, std::s
 #include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
+
+// With a - b for a + -b, which is the same, and without what nothing needs.
+inline tape with_differences(tape t) {
+    for (int r = 0; r < t.length; ++r) {
+        instruction& i = t.code[r];
+        if (i.op != opcode::add) continue;
+        const bool negative_a = t.code[i.a].op == opcode::negative;
+        if (!negative_a && t.code[i.b].op != opcode::negative) continue;
+        if (negative_a) std::swap(i.a, i.b);
+        i.op = opcode::subtract;
+        i.b = t.code[i.b].a;
+    }
+    return without_dead_code(t);
+}
 
 // Makes an interpreter of a tape.
 class interpreter::builder {
@@ -69,38 +86,51 @@ private:
         return false;
     }
 
-    // Joins an instruction with one of its operands where nothing else needs it.
-    bool plan_pair(int r, const int* uses) {
-        const instruction& i = t_.code[r];
-        const int n = register_operands(i);
-        for (int k = 0; k < (i.op == opcode::select ? 1 : n > 2 ? 0 : n); ++k) {
-            const int p = operand_of(i, k);
-            const instruction& first = t_.code[p];
-            if (uses[p] != 1 || constant_[p] || first.op == opcode::input || joined_[p] || is_output(p)) continue;
-            const joint how = n == 1 ? joint::only_operand : k == 0 ? joint::first_operand : joint::second_operand;
-            if (operand_type(first) != operand_type(i)) continue;
-            const step_function f = find_pair(which_, first.op, i.op, how, operand_type(i));
-            if (!f) continue;
-            planned s{f, r, {none, none, none, none}, none};
-            int count = 0;
-            for (; count < register_operands(first); ++count) s.operands[count] = operand_of(first, count);
-            for (int j = 0; j < n; ++j)
-                if (j != k) s.operands[count++] = operand_of(i, j);
-            joined_[r] = true;
-            left_out_[p] = true;
-            steps_.push_back(s);
+    // Whether register r is node `at` of a tree, and what is found by way of its operands are theirs.
+    bool is_node(const joined_tree& tree, int at, int r, element_type e, int* found) const {
+        if (found[at] != none) return found[at] == r;
+        const instruction &node = tree.code[at], &i = t_.code[r];
+        found[at] = r;
+        if (node.op == opcode::input) return true;
+        if (node.op != i.op) return false;
+        if (node.op == opcode::literal) return i.bits == node.literal().bits_in(e);
+        if (operand_type(i) != e || (at != tree.root() && (uses_[r] != tree.uses[at] || is_output(r)))) return false;
+        int before[joined_tree::most];
+        std::copy_n(found, joined_tree::most, before);
+        const auto fits = [&](int a, int b) {
+            return is_node(tree, node.a, a, e, found) && (node.b < 0 || is_node(tree, node.b, b, e, found)) &&
+                   (node.c < 0 || is_node(tree, node.c, i.c, e, found));
+        };
+        if (fits(i.a, i.b)) return true;
+        std::copy_n(before, joined_tree::most, found);
+        return (i.op == opcode::add || i.op == opcode::multiply || i.op == opcode::fma) && fits(i.b, i.a);
+    }
+
+    // Joins an instruction with those that nothing else needs.
+    bool plan_joined(int r) {
+        const element_type e = operand_type(t_.code[r]);
+        for (int k = 0; k < joined_trees.size(); ++k) {
+            const joined_tree& tree = joined_trees[k];
+            int found[joined_tree::most];
+            std::fill_n(found, joined_tree::most, none);
+            if (!is_node(tree, tree.root(), r, e, found)) continue;
+            const step_function f = find_joined(which_, k, e);
+            if (!f) return false; // nor of others
+            for (int at = 0; at < tree.root(); ++at) joined_[found[at]] |= register_operands(tree.code[at]) > 0;
+            planned& s = steps_.emplace_back(planned{f, r, {none, none, none, none}, none});
+            std::copy_n(found, tree.operands, s.operands);
             return true;
         }
         return false;
     }
 
+    // The last ones first: those that go with others are known by then.
     void plan_steps() {
-        int uses[max_tape_length]{};
         for (int r = 0; r < t_.length; ++r)
-            for (int k = 0; k < register_operands(t_.code[r]); ++k) ++uses[operand_of(t_.code[r], k)];
-        for (int r = 0; r < t_.length; ++r) {
+            for (int k = 0; k < register_operands(t_.code[r]); ++k) ++uses_[operand_of(t_.code[r], k)];
+        for (int r = t_.length - 1; r >= 0; --r) {
             const instruction& i = t_.code[r];
-            if (constant_[r]) continue;
+            if (constant_[r] || joined_[r]) continue;
             if (i.op == opcode::input) {
                 const element_type stored = t_.inputs[i.a];
                 if (compute_type(stored) != stored) {
@@ -111,7 +141,7 @@ private:
                 }
                 continue;
             }
-            if (plan_pair(r, uses)) continue;
+            if (plan_joined(r)) continue;
             const int n = register_operands(i);
             steps_.push_back({i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
                                                    : find_step(which_, i.op, operand_type(i)),
@@ -119,13 +149,15 @@ private:
                               {i.a, n > 1 ? i.b : none, n > 2 ? i.c : none, none},
                               none});
         }
-        // What was joined with a later instruction is no step of its own.
-        std::erase_if(steps_, [&](const planned& s) { return left_out_[s.to]; });
+        std::reverse(steps_.begin(), steps_.end());
     }
 
-    // Of few steps, and of operands from beyond the caches, short blocks overlap better than they cost.
+    // Of few steps, and of operands from beyond the caches, short blocks overlap better than they cost; of more steps each
+    // takes a while to begin.
     void choose_block(std::int64_t count) {
-        const std::int64_t most = steps_.size() <= 4 || count >= 1 << 20 ? block / 2 : block;
+        std::int64_t most = steps_.size() <= 4 || count >= 1 << 20 ? block / 2 : 2 * block;
+        for (int r = 0; r < t_.length; ++r)
+            if (size_of(type(r)) > 4) most = std::min<std::int64_t>(most, block);
         program_.block = count >= most ? most
                          : count > 0   ? (count + step_elements - 1) & -step_elements
                                        : step_elements;
@@ -259,13 +291,20 @@ private:
     }
 
     void add_step(step_function f, int to, const int* from) {
-        const auto s = [](int x) { return static_cast<std::uint16_t>(x < 0 ? 0 : x); };
-        program_.steps.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3])});
+        step_program::step& s = program_.steps.emplace_back(step_program::step{f, {}, {}});
+        const std::size_t ins = program_.inputs.size(), moving = ins + program_.outputs.size();
+        for (int k = 0; k < 5; ++k) {
+            const auto slot = static_cast<std::size_t>(k == 0 ? to : std::max(from[k - 1], 0));
+            s.slots[k] = static_cast<std::uint16_t>(slot);
+            s.bytes[k] = static_cast<std::uint16_t>(slot < ins      ? program_.inputs[slot].bytes
+                                                    : slot < moving ? program_.outputs[slot - ins].bytes
+                                                                    : 0);
+        }
     }
 
     interpreter& made_;
     step_program& program_;
-    const tape& t_;
+    const tape t_;
     std::uint32_t wide_;
     bool in_place_;
     simd::isa which_;
@@ -275,13 +314,14 @@ private:
     int slot_[max_tape_length], direct_[max_tape_length], last_use_[max_tape_length];
     int input_slot_[max_tape_inputs], output_slot_[max_tape_outputs];
     bool constant_[max_tape_length], copied_[max_tape_length]{};
-    bool joined_[max_tape_length]{}, left_out_[max_tape_length]{};
+    int uses_[max_tape_length]{};
+    bool joined_[max_tape_length]{}; // with a later instruction: it is no step of its own
 };
 
 TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
                                       std::int64_t count, simd::isa which) :
     function_(TENON_SIMD_OF(which, run_program)), steps_(TENON_SIMD_OF(which, run_steps)) {
-    builder(*this, t, constants, wide, in_place, count, which);
+    builder(*this, with_differences(t), constants, wide, in_place, count, which);
 }
 
 TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int64_t>& merge) {

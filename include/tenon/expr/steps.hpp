@@ -37,14 +37,8 @@ struct step_operand {
 void apply_step(step_function f, void* to, std::size_t bytes, std::ptrdiff_t n, step_operand a, step_operand b = {},
                 step_operand c = {}) noexcept;
 
-/// Two instructions as one step, rounded as two, where what the first one gives is needed nowhere else; nullptr where
-/// there is none. With the first's operands a, b (and c):
-///     first_operand: second(first(a, b), c)
-///     second_operand: second(c, first(a, b))
-///     only_operand: second(first(a, b))
-/// and for a select after a comparison (a < b) ? c : d.
-enum class joint { first_operand, second_operand, only_operand };
-step_function find_pair(simd::isa which, opcode first, opcode second, joint how, element_type e) noexcept;
+/// The instructions of joined_trees[tree] as one step on its operands; nullptr where they are steps one by one.
+step_function find_joined(simd::isa which, int tree, element_type e) noexcept;
 
 /// How elements are combined over dimensions. The squares are those of distances from the mean.
 enum class combining { sum, least, largest, squares };

@@ -59,42 +59,20 @@ template <class Stored> struct store_step {
     TENON_SIMD_INLINE static pack<A> apply(pack<A> a) { return a; }
 };
 
-// Two instructions as one: see find_pair.
-template <opcode First, opcode Second, tenon::detail::joint How, class T> struct pair_step {
-    using R = T;
-    using A = T;
-    using B = T;
-    using C = T;
-    static constexpr bool is_short = Second != opcode::exp && Second != opcode::sigmoid && Second != opcode::tanh;
-    TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b) { return evaluate<Second>(evaluate<First>(a, b)); }
-    TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) {
-        if constexpr (How == tenon::detail::joint::only_operand) return evaluate<Second>(fma(a, b, c));
-        else if constexpr (How == tenon::detail::joint::first_operand)
-            return evaluate<Second>(evaluate<First>(a, b), c);
-        else return evaluate<Second>(c, evaluate<First>(a, b));
-    }
-};
-/// Four packs at a time where a step is a few machine instructions, fewer than the loop's own.
-template <class Step, class F> TENON_SIMD_INLINE void over_packs(std::ptrdiff_t n, const F& f) {
+/// Four registers at a time where a step is a few machine instructions, fewer than the loop's own.
+template <bool IsShort, class T, class F> TENON_SIMD_INLINE void over_packs(std::ptrdiff_t n, const F& f) {
+    constexpr int packs = 4 / pack<T>::parts;
     std::ptrdiff_t i = 0;
-    if constexpr (Step::is_short)
-        for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    if constexpr (IsShort)
+        for (; i + packs * lanes <= n; i += packs * lanes) {
             f(i);
             f(i + lanes);
+            if constexpr (packs == 2) continue;
             f(i + 2 * lanes);
             f(i + 3 * lanes);
         }
     for (; i < n; i += lanes) f(i);
 }
-template <opcode Comparison, class T>
-void run_choice(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n) {
-    const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *u = static_cast<const T*>(c),
-            *v = static_cast<const T*>(d);
-    T* z = static_cast<T*>(to);
-    for (std::ptrdiff_t i = 0; i < n; i += lanes)
-        store(z + i, select(evaluate<Comparison>(load(x + i), load(y + i)), load(u + i), load(v + i)));
-}
-
 // n is a multiple of step_elements, and so of the lanes.
 template <class Step>
 void run_step_1(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
@@ -107,7 +85,8 @@ void run_step_2(void* to, const void* a, const void* b, const void*, const void*
     const auto* x = static_cast<const typename Step::A*>(a);
     const auto* y = static_cast<const typename Step::B*>(b);
     auto* z = static_cast<typename Step::R*>(to);
-    over_packs<Step>(n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i), load(y + i))); });
+    over_packs<Step::is_short, typename Step::B>(
+        n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i), load(y + i))); });
 }
 template <class Step>
 void run_step_3(void* to, const void* a, const void* b, const void* c, const void*, std::ptrdiff_t n) {
@@ -115,7 +94,8 @@ void run_step_3(void* to, const void* a, const void* b, const void* c, const voi
     const auto* y = static_cast<const typename Step::B*>(b);
     const auto* u = static_cast<const typename Step::C*>(c);
     auto* z = static_cast<typename Step::R*>(to);
-    over_packs<Step>(n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i), load(y + i), load(u + i))); });
+    over_packs<Step::is_short, typename Step::B>(
+        n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i), load(y + i), load(u + i))); });
 }
 
 /// step_elements elements: the first n of `a`, 0 < n < step_elements, and in place of the others the first again.
@@ -235,74 +215,44 @@ inline tenon::detail::step_function store_of(element_type stored) {
     return stored == element_type::float16 ? &run_step_1<store_step<half>> : &run_step_1<store_step<bfloat16>>;
 }
 
-template <opcode First, tenon::detail::joint How, class T> tenon::detail::step_function pair_after(opcode second) {
-    switch (second) {
-    case opcode::add: return &run_step_3<pair_step<First, opcode::add, How, T>>;
-    case opcode::subtract: return &run_step_3<pair_step<First, opcode::subtract, How, T>>;
-    case opcode::multiply: return &run_step_3<pair_step<First, opcode::multiply, How, T>>;
-    default: return nullptr;
-    }
-}
-template <opcode Second, class T> tenon::detail::step_function function_after(opcode first) {
-    using tenon::detail::joint;
-    switch (first) {
-    case opcode::add: return &run_step_2<pair_step<opcode::add, Second, joint::only_operand, T>>;
-    case opcode::subtract: return &run_step_2<pair_step<opcode::subtract, Second, joint::only_operand, T>>;
-    case opcode::multiply: return &run_step_2<pair_step<opcode::multiply, Second, joint::only_operand, T>>;
-    case opcode::fma: return &run_step_3<pair_step<opcode::fma, Second, joint::only_operand, T>>;
-    default: return nullptr;
-    }
-}
-template <class T> tenon::detail::step_function pair_of(opcode first, opcode second, tenon::detail::joint how) {
-    using tenon::detail::joint;
-    if (second == opcode::select) {
-        switch (first) {
-        case opcode::equal: return &run_choice<opcode::equal, T>;
-        case opcode::not_equal: return &run_choice<opcode::not_equal, T>;
-        case opcode::less: return &run_choice<opcode::less, T>;
-        case opcode::less_equal: return &run_choice<opcode::less_equal, T>;
-        case opcode::greater: return &run_choice<opcode::greater, T>;
-        case opcode::greater_equal: return &run_choice<opcode::greater_equal, T>;
-        default: return nullptr;
-        }
-    }
-    if (how == joint::only_operand) {
-        if (second == opcode::negative && first == opcode::multiply)
-            return &run_step_2<pair_step<opcode::multiply, opcode::negative, joint::only_operand, T>>;
-        switch (second) {
-        case opcode::relu: return function_after<opcode::relu, T>(first);
-        case opcode::exp: return function_after<opcode::exp, T>(first);
-        case opcode::sigmoid: return function_after<opcode::sigmoid, T>(first);
-        case opcode::tanh: return function_after<opcode::tanh, T>(first);
-        default: return nullptr;
-        }
-    }
-    // The operands of + and * may change places.
-    if (how == joint::second_operand && second == opcode::subtract) {
-        switch (first) {
-        case opcode::add: return &run_step_3<pair_step<opcode::add, opcode::subtract, joint::second_operand, T>>;
-        case opcode::subtract:
-            return &run_step_3<pair_step<opcode::subtract, opcode::subtract, joint::second_operand, T>>;
-        case opcode::multiply:
-            return &run_step_3<pair_step<opcode::multiply, opcode::subtract, joint::second_operand, T>>;
-        default: return nullptr;
-        }
-    }
-    switch (first) {
-    case opcode::add: return pair_after<opcode::add, joint::first_operand, T>(second);
-    case opcode::subtract: return pair_after<opcode::subtract, joint::first_operand, T>(second);
-    case opcode::multiply: return pair_after<opcode::multiply, joint::first_operand, T>(second);
-    default: return nullptr;
-    }
-}
-
-/// nullptr: no function runs both at once.
-inline tenon::detail::step_function pair_of([[maybe_unused]] opcode first, [[maybe_unused]] opcode second,
-                                            [[maybe_unused]] tenon::detail::joint how,
-                                            [[maybe_unused]] element_type e) {
 #if TENON_SIMD_LEVEL > 0
-    if (e == element_type::float32) return pair_of<float>(first, second, how);
-    if (e == element_type::float64) return pair_of<double>(first, second, how);
+/// Register R of a tree, whose operands are x.
+template <int Tree, int R, class T> TENON_SIMD_INLINE auto value_in_tree(const pack<T>* x) {
+    constexpr instruction i = tenon::detail::joined_trees[Tree].code[R];
+    if constexpr (i.op == opcode::input) return x[i.a];
+    else if constexpr (i.op == opcode::literal) return broadcast<T>(i.literal().template to<T>());
+    else if constexpr (register_operands(i) == 1) return evaluate<i.op>(value_in_tree<Tree, i.a>(x));
+    else if constexpr (register_operands(i) == 2)
+        return evaluate<i.op>(value_in_tree<Tree, i.a>(x), value_in_tree<Tree, i.b>(x));
+    else return evaluate<i.op>(value_in_tree<Tree, i.a>(x), value_in_tree<Tree, i.b>(x), value_in_tree<Tree, i.c>(x));
+}
+template <int Tree, class T>
+void run_tree(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n) {
+    constexpr const tenon::detail::joined_tree& tree = tenon::detail::joined_trees[Tree];
+    const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *u = static_cast<const T*>(c),
+            *v = static_cast<const T*>(d);
+    T* z = static_cast<T*>(to);
+    over_packs<!tree.is_long(), T>(n, [&](std::ptrdiff_t i) {
+        pack<T> operands[tree.operands];
+        operands[0] = load(x + i);
+        operands[1] = load(y + i);
+        if constexpr (tree.operands > 2) operands[2] = load(u + i);
+        if constexpr (tree.operands > 3) operands[3] = load(v + i);
+        store(z + i, value_in_tree<Tree, tree.root()>(operands));
+    });
+}
+template <class T, int... Tree> tenon::detail::step_function tree_of(int which, std::integer_sequence<int, Tree...>) {
+    static constexpr tenon::detail::step_function all[] = {&run_tree<Tree, T>...};
+    return all[which];
+}
+#endif
+
+/// nullptr: no function runs them at once.
+inline tenon::detail::step_function joined_of([[maybe_unused]] int tree, [[maybe_unused]] element_type e) {
+#if TENON_SIMD_LEVEL > 0
+    constexpr std::make_integer_sequence<int, tenon::detail::joined_trees.size()> all{};
+    if (e == element_type::float32) return tree_of<float>(tree, all);
+    if (e == element_type::float64) return tree_of<double>(tree, all);
 #endif
     return nullptr;
 }

@@ -2,7 +2,10 @@
 
 #include <cstring>
 
+#include <utility>
+
 #include <tenon/expr/evaluate.hpp>
+#include <tenon/expr/joined_steps.hpp>
 #include <tenon/expr/steps.hpp>
 
 #define TENON_SIMD_FILE <tenon/expr/steps.inl>
@@ -24,8 +27,8 @@ TENON_INLINE step_function find_load(simd::isa which, element_type stored) noexc
 TENON_INLINE step_function find_store(simd::isa which, element_type stored) noexcept {
     return TENON_SIMD_OF(which, store_of(stored));
 }
-TENON_INLINE step_function find_pair(simd::isa which, opcode first, opcode second, joint how, element_type e) noexcept {
-    return TENON_SIMD_OF(which, pair_of(first, second, how, e));
+TENON_INLINE step_function find_joined(simd::isa which, int tree, element_type e) noexcept {
+    return TENON_SIMD_OF(which, joined_of(tree, e));
 }
 TENON_INLINE const reduction_steps& find_reductions(simd::isa which, element_type e, combining how) noexcept {
     return TENON_SIMD_OF(which, reductions_of(e, how));
