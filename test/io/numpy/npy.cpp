@@ -39,7 +39,6 @@ const std::string by_columns = [] {
 const std::string halfs = written(2, "<f2", "(2,)", "\x00\x3e\x00\xc0"s); // 1.5, -2
 const std::string bools = written(3, "|b1", "()", "\x01");
 const std::string texts = written(1, "<U2", "(2,)", elements_of({U'a', U'\0', U'b', U'c'})); // 'a', 'bc'
-const std::string complexes = written(1, "<c16", "(1,)", elements_of({0.0, 1.0}));           // 1j
 // savez(a=[1, 2, 3] as '<u2', b=2.5); savez_compressed(a=300 zeros as '<f4', b=arange(3) as '|i1').
 const std::string stored(
     "\x50\x4b\x03\x04\x2d\x00\x00\x00\x00\x00\x00\x00\x21\x00\x57\xca\x31\xab\xff\xff\xff\xff\xff\xff\xff\xff\x05\x00"
@@ -110,6 +109,17 @@ TEST_CASE("npy: what NumPy wrote, in all versions, byte orders and orders of dim
     CHECK(parse(written(1, ">i2", "(2,)", "\1\2\xFF\xFE"s)) == array<std::int16_t>{258, -2});
     CHECK(parse(halfs) == array<tn::half>{1.5, -2});
     CHECK(parse(bools) == array<bool>(true));
+}
+
+TEST_CASE("npy: complex numbers are a last dimension of two parts, in every order") {
+    CHECK(parse(written(1, "<c16", "(1,)", elements_of({0.0, 1.0}))) == array<double>{{0, 1}}); // 1j
+    CHECK(parse(written(1, "<c8", "()", elements_of({2.0f, -1.0f}))) == array<float>{2, -1});
+    // [[0, 1], [2, 3], [4, 5]] + 0.5j by columns.
+    CHECK(parse(written(1, "<c8", "(3, 2)", elements_of({0.f, .5f, 2.f, .5f, 4.f, .5f, 1.f, .5f, 3.f, .5f, 5.f, .5f}),
+                        "True")) == array<float>{{{0, .5f}, {1, .5f}}, {{2, .5f}, {3, .5f}}, {{4, .5f}, {5, .5f}}});
+    CHECK(parse(written(1, ">c8", "(1,)", "\x3f\x80\0\0\xc0\0\0\0"s)) == array<float>{{1, -2}});
+    CHECK_THROWS_AS(parse(written(1, "<c8", "(1, 1, 1, 1, 1, 1, 1, 1)", elements_of({0.f, 0.f}))),
+                    tn::invalid_argument_error);
 }
 
 TEST_CASE("npy: an array is written as NumPy writes it") {
@@ -187,7 +197,8 @@ TEST_CASE("npy: texts are UTF-8, bytes stay, and zeros at their ends are none") 
 }
 
 TEST_CASE("npy: elements that are no numbers and no texts are refused by name") {
-    CHECK(contains(said<tn::unimplemented_error>(complexes), "'<c16'"));
+    CHECK(contains(said<tn::unimplemented_error>(written(1, "<c32", "(1,)", std::string(32, ' '))), "'<c32'"));
+    CHECK(contains(said<tn::unimplemented_error>(written(1, "<M8[D]", "(1,)", std::string(8, ' '))), "'<M8[D]'"));
     CHECK(contains(
         said<tn::unimplemented_error>(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),
         "record"));

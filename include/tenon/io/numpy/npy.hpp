@@ -15,11 +15,11 @@ namespace tenon {
 struct file_mark;
 
 /// Reads an array of bools, integers, halfs, floats, doubles or texts (U, which become UTF-8, and S), of either byte order, stored by rows or by columns (Fortran); by
-/// rows in memory. Packed files (gzip, zlib, zstd) too.
+/// rows in memory. Complex numbers have a last dimension of 2, as fft has them: complex64[5] is float[5, 2]. Packed files (gzip, zlib, zstd) too.
 ///
 /// Throws not_found_error (and permission_denied_error, ...) when the file cannot be opened, invalid_argument_error when it is no
 /// .npy file, data_loss_error when it is cut off, has more bytes than it should, or is damaged, unimplemented_error for other
-/// elements: complex numbers, dates, objects, records.
+/// elements: dates, objects, records.
 any_array read_npy(const std::string& path);
 /// The same from memory; `name` stands in messages.
 any_array parse_npy(std::span<const std::byte> bytes, const std::string& name = "npy data");

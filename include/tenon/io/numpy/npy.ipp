@@ -17,13 +17,15 @@ namespace tenon {
 
 namespace detail {
 
-// From by columns to by rows.
-inline any_array transposed(const any_array& a, const extents& sizes) {
+// From by columns to by rows; of complex numbers the parts are together in both.
+inline any_array transposed(const any_array& a, const extents& sizes, bool is_complex) {
     any_array result(a.element(), sizes);
     copied_dimension dims[max_rank];
     const row_major_steps to(sizes);
-    for (std::int64_t d = 0, step = 1; d < sizes.rank(); step *= sizes[static_cast<int>(d++)].size)
-        dims[d] = {sizes[static_cast<int>(d)].size, step, to[static_cast<int>(d)]};
+    const int by_columns = sizes.rank() - is_complex;
+    std::int64_t step = is_complex ? 2 : 1;
+    for (int d = 0; d < by_columns; step *= sizes[d++].size) dims[d] = {sizes[d].size, step, to[d]};
+    if (is_complex) dims[by_columns] = {2, 1, 1};
     strided_copy(dims, sizes.rank(), size_of(a.element())).run(a.data(), result.data(), nullptr);
     return result;
 }
@@ -52,7 +54,7 @@ TENON_INLINE any_array read_npy_from(readable_file& from, const std::string& nam
         auto* const bytes = static_cast<unsigned char*>(a.data());
         for (std::size_t i = 0; i < a.bytes(); ++i) bytes[i] = bytes[i] != 0;
     }
-    if (h.fortran && h.type.extents.rank() > 1) return transposed(a, h.type.extents);
+    if (h.fortran && h.type.extents.rank() > 1) return transposed(a, h.type.extents, h.is_complex);
     return std::move(a).reshape(h.type.extents);
 }
 

@@ -32,7 +32,8 @@ struct npy_header {
     std::int64_t text_units =
         0; // of each text, where the elements are texts: characters of 4 bytes where `wide`, else bytes
     bool wide = false;
-    bool swapped = false; // the other byte order than the host's
+    bool is_complex = false; // the last dimension is that of real and imaginary parts
+    bool swapped = false;    // the other byte order than the host's
     bool fortran = false;
 };
 
@@ -58,6 +59,7 @@ public:
         }
         if (peek() != '\0' || !rest_.empty()) damaged("something follows its '}'");
         if (!has_type || !has_order || !has_shape) damaged("it needs descr, fortran_order and shape");
+        if (header_.is_complex) add_size(2);
         return header_;
     }
 
@@ -90,7 +92,8 @@ private:
     [[noreturn]] void other_elements(const std::string& which) const {
         throw unimplemented_error(
             say_("it holds elements of NumPy's type " + which +
-                 "; bools, integers, floating-point numbers of 2, 4 and 8 bytes and texts can be read"));
+                 "; bools, integers, floating-point numbers of 2, 4 and 8 bytes, pairs of the last two as complex "
+                 "numbers, and texts can be read"));
     }
     bool element() {
         if (peek() == '[') other_elements("record (with fields)");
@@ -99,6 +102,10 @@ private:
         const bool ordered = order == '<' || order == '>' || order == '|' || order == '=';
         for (const npy_element& e : npy_elements)
             if (descr.substr(ordered) == e.code) header_.type.element = e.element;
+        if (const std::string_view code = descr.substr(ordered); code == "c8" || code == "c16") {
+            header_.type.element = code == "c8" ? element_type::float32 : element_type::float64;
+            header_.is_complex = true;
+        }
         if (header_.type.element == element_type::none && !texts(descr.substr(ordered)))
             other_elements("'" + std::string(descr.substr(0, 40)) + "'");
         header_.swapped = order == (std::endian::native == std::endian::little ? '>' : '<');
@@ -122,6 +129,11 @@ private:
         rest_.remove_prefix(header_.fortran ? 4 : 5);
         return true;
     }
+    void add_size(std::int64_t size) {
+        if (header_.type.extents.rank() == max_rank)
+            throw invalid_argument_error(say_("an array of more than " + std::to_string(max_rank) + " dimensions"));
+        header_.type.extents.push_back(size);
+    }
     bool shape() {
         expect('(');
         while (!take(')')) {
@@ -134,9 +146,7 @@ private:
                 rest_.remove_prefix(1);
             }
             take('L'); // as Python 2 wrote it
-            if (header_.type.extents.rank() == max_rank)
-                throw invalid_argument_error(say_("an array of more than " + std::to_string(max_rank) + " dimensions"));
-            header_.type.extents.push_back(size);
+            add_size(size);
             if (!take(',')) {
                 expect(')');
                 break;

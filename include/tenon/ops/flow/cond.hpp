@@ -20,7 +20,7 @@ struct cond_op {
     };
     static constexpr char the_condition_is_one_bool[] = "the condition is one bool";
     static constexpr char bodies_give_different_types[] =
-        "both bodies give as many tensors, of the same types and sizes";
+        "both bodies give as many tensors, of the same types and sizes; with cond<Axis> sizes along an axis may differ";
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list in, int output);
     static std::vector<std::string> bodies(const attributes& a) { return {a.then_body, a.else_body}; }
