@@ -1,5 +1,6 @@
 // Mistakes in calls of layers, optimisers, sessions, loops and data sets.
 #include <tenon/debug/benchmark.hpp>
+#include <tenon/debug/graph_picture.hpp>
 #include <tenon/input.hpp>
 #include <tenon/tenon.hpp>
 
@@ -45,6 +46,14 @@ auto program() {
 auto program(const tn::array<float, tn::shape<2, 784>>& a) {
     return tn::nn::dense<10>()(a);                      // wrong
     return tn::nn::dense<10>()(tn::constant(a.copy())); // right
+}
+
+// case mermaid_member: A member of a picture's options by another name.
+// error[gcc]: picture_options
+// error[clang]: field designator 'constant' does not refer to any field .* did you mean 'constants'
+auto program(const images& x) {
+    return tn::to_mermaid(x, {.constant = true});  // wrong
+    return tn::to_mermaid(x, {.constants = true}); // right
 }
 
 // case options_of_layer: A member of a layer's options by another name.

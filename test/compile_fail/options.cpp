@@ -1,5 +1,4 @@
 // Options by another name, which C++ itself refuses, and what stands where options do.
-#include <tenon/debug/graph_picture.hpp>
 #include <tenon/input.hpp>
 #include <tenon/tenon.hpp>
 
@@ -69,14 +68,6 @@ void program(tn::session& s) {
 void program(tn::session& s) {
     tn::load_variables("x.safetensors", s); // wrong
     tn::load_variables(s, "x.safetensors"); // right
-}
-
-// case mermaid_member: Of a picture.
-// error[gcc]: picture_options
-// error[clang]: field designator 'constant' does not refer to any field .* did you mean 'constants'
-auto program(const images& x) {
-    return tn::to_mermaid(x, {.constant = true});  // wrong
-    return tn::to_mermaid(x, {.constants = true}); // right
 }
 
 // case minibatches_size: The size alone.

@@ -211,6 +211,20 @@ TEST_CASE("a graph of Tenon's goes out with its variables' values and comes back
     CHECK(tn::all_close(after, before, 1e-5, 1e-6));
 }
 
+TEST_CASE("a tensor that is given no name is called as its node") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const auto y = tn::identity(x * 2.0f, "twice");
+    tn::session s(g);
+    const std::string bytes = tn::onnx_bytes(s, {x}, {y});
+    CHECK(bytes == tn::onnx_bytes(s, {{"x", x}}, {{"twice", y}}));
+    const own_graph second;
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    const auto value = tn::array<float>{1, 2, 3};
+    CHECK(tn::session(second).run(tn::feed(m.input("x"), value.untyped().share()), m.output("twice")) ==
+          tn::array<float>{2, 4, 6}.untyped());
+}
+
 TEST_CASE("what cannot be written is named: every op, a placeholder that is no input, a name twice") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/graph/node.hpp>
@@ -10,8 +11,10 @@
 
 namespace tenon {
 
-/// A tensor and what it is called in a model.
+/// A tensor and what it is called in a model: {"y", y}, or y alone, which is called as its node.
 struct named_tensor {
+    named_tensor(std::string called, any_tensor t) : name(std::move(called)), tensor(std::move(t)) {}
+    named_tensor(const any_tensor& t) : name(t.name()), tensor(t) {} // NOLINT
     std::string name;
     any_tensor tensor;
 };

@@ -60,7 +60,7 @@ TENON_INLINE void session_state::require_member(const node* n, const char* kind,
                                      " is an empty handle; give one that a function of the library returned");
     if (n->graph != graph.state())
         throw invalid_argument_error("session: " + n->name + " cannot be " + role +
-                                     ": it belongs to another graph than this session's");
+                                     ": it belongs to another graph than this session's" + runtime::where_made(*n));
 }
 
 TENON_INLINE void session_state::require_request(const std::vector<any_tensor>& feeds, const fetch_request& r) const {
@@ -68,7 +68,8 @@ TENON_INLINE void session_state::require_request(const std::vector<any_tensor>& 
         require_member(feeds[i].node(), "tensor", i, feeds.size(), "fed");
         for (std::size_t j = 0; j < i; ++j)
             if (feeds[i].output() == feeds[j].output())
-                throw invalid_argument_error("session: " + feeds[i].name() + " is fed twice");
+                throw invalid_argument_error("session: " + feeds[i].name() + " is fed twice" +
+                                             runtime::where_made(*feeds[i].node()));
     }
     for (std::size_t i = 0; i < r.fetches.size(); ++i)
         require_member(r.fetches[i].node(), "tensor", i, r.fetches.size(), "fetched");
