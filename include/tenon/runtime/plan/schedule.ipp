@@ -113,7 +113,7 @@ private:
     }
     // What threads do side by side keeps its memory until all have ended. Where that takes much more there is none of it.
     void find_row_runs() {
-        constexpr std::size_t little = 1 << 20;
+        constexpr std::size_t little = 1 << 18;
         scheduled in_order = s_;
         const edges waits(s_.order.size(), ordering_.dependencies(s_.order));
         s_.row_runs = row_run_finder(p_, o_, waits, s_.order).run();
