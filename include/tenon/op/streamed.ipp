@@ -3,10 +3,6 @@
 #include <cstring>
 
 #include <tenon/op/streamed.hpp>
-#include <tenon/simd/pack.hpp>
-
-#define TENON_SIMD_FILE <tenon/op/streamed.inl>
-#include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
 
@@ -20,6 +16,11 @@ TENON_INLINE void stream(void* to, const void* from, std::size_t bytes) noexcept
     std::memcpy(at, source, head);
     TENON_SIMD_BEST(stream_lines)(at + head, source + head, lines);
     std::memcpy(at + head + lines * 64, source + head + lines * 64, bytes - head - lines * 64);
+}
+
+TENON_INLINE void stream(waiting_lines& w) noexcept {
+    TENON_SIMD_BEST(stream_lines)(w.to, w.from, static_cast<std::size_t>(w.lines));
+    w.lines = 0;
 }
 
 TENON_INLINE void finish_streams() noexcept {

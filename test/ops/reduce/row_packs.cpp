@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -59,5 +60,76 @@ TEST_CASE("exponentials of rows: one at 0, and NaN stays NaN") {
     for_each_isa([&] {
         const std::vector<float> got = exponentials(x);
         for (std::size_t i = 0; i < x.size(); ++i) CHECK((i == 3 ? std::isnan(got[i]) : got[i] == 1.0F));
+    });
+}
+
+TEST_CASE_TEMPLATE(
+    "exponentials beside a power of 2 are within 2 ulp of e^x / 2^k, and nothing below the least normal number", T,
+    float, double) {
+    using limits = std::numeric_limits<T>;
+    const double reach = std::is_same_v<T, float> ? 68 : 620; // ln of what sums are less than
+    for_each_isa([&] {
+        // without fused products fewer powers are exact
+        const double most = std::is_same_v<T, double> || simd::best_isa() != simd::isa::baseline ? 22000 : 150;
+        for (const double first : {0.0, 0.3, -40.0, 88.7, most, -most}) {
+            std::vector<T> x(1 << 14), got(x.size());
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const double part = std::sin(static_cast<double>(i) * 1.1);
+                x[i] = static_cast<T>(first + reach * part * (part > 0 ? 0.85 : 1.5));
+            }
+            x[0] = static_cast<T>(first);
+            x[7] = -limits::infinity();
+            x[8] = limits::lowest();
+            T k = 0;
+            CAPTURE(first);
+            CHECK(TENON_SIMD_BEST(
+                row_pack_ops::beside(static_cast<T>(first), x.data(), got.data(), static_cast<int>(x.size()), &k)));
+            CHECK(std::fabs(static_cast<double>(k) - first / std::log(2.0)) <= 0.51);
+            CHECK(got[7] == 0);
+            CHECK(got[8] == 0);
+            long double worst = 0;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                // ln 2 in two parts, of which the first is subtracted exactly
+                const auto p = static_cast<long double>(k);
+                const long double exact = std::exp((static_cast<long double>(x[i]) - p * 0x1.62e42feep-1L) -
+                                                   p * 1.90821492927058781614426568e-10L);
+                if (exact < static_cast<long double>(limits::min())) {
+                    CHECK(got[i] >= 0);
+                    CHECK(got[i] <= limits::min());
+                    continue;
+                }
+                const long double ulp = std::ldexp(1.0L, std::ilogb(exact) - limits::digits + 1);
+                worst = std::max(worst, std::fabs(static_cast<long double>(got[i]) - exact) / ulp);
+            }
+            CHECK(worst <= 2);
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE(
+    "a sum is not near with what is much larger than the power, infinite or NaN, or without what is near", T, float,
+    double) {
+    const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+    const T reach = std::is_same_v<T, float> ? 68 : 620;
+    for_each_isa([&] {
+        const auto near = [&](T first, T element, T other) {
+            std::vector<T> x(16, element), got(16);
+            x[5] = other;
+            T k;
+            return TENON_SIMD_BEST(row_pack_ops::beside(first, x.data(), got.data(), 16, &k));
+        };
+        for (const T first : {T(0), T(-100), T(100)}) {
+            for (const T d : {T(0), reach / 2, reach - 1}) CHECK(near(first, first, first + d));
+            for (const T d : {T(1), reach, 2 * reach, T(1e3), T(5e5), T(1e7), T(1e30), infinity})
+                CHECK(near(first, first, first - d));
+            for (const T d : {reach + 6, 2 * reach, T(1e3), T(5e5), T(6e6), T(1e7), T(3e8), T(1e30), infinity})
+                CHECK(!near(first, first, first + d));
+            CHECK(!near(first, first, nan));
+            CHECK(!near(first, first, -nan));
+            CHECK(!near(first, first - 100, first - 200));
+        }
+        for (const T first :
+             {infinity, -infinity, nan, T(1e5), T(-1e6), T(3e7), T(1e30), std::numeric_limits<T>::max()})
+            CHECK(!near(first, first, first));
     });
 }

@@ -129,6 +129,73 @@ TEST_CASE_TEMPLATE("extreme logits: nothing overflows; -inf is probability 0; Na
     });
 }
 
+TEST_CASE_TEMPLATE(
+    "rows that are spread widely, begin far from the rest or at -inf, or lie far from 0: within some ulp of float64", T,
+    float, double) {
+    const auto wide = [](double first, double center, double spread) {
+        return [=](std::int64_t i, std::int64_t n, double random) {
+            return i == 0 ? center + first : i == n / 2 ? center + spread : center + random * spread;
+        };
+    };
+    using value = std::function<double(std::int64_t i, std::int64_t n, double random)>;
+    const value rows[] = {
+        wide(0, 0, 3),
+        wide(-43, 0, 3),
+        wide(-60, 0, 3),
+        wide(60, 0, 3),
+        wide(43, 0, 43),
+        wide(0, 0, 200),
+        wide(0, 0, 800),
+        wide(0, 1000, 20),
+        wide(5, -20000, 40),
+        wide(0, 1e6, 2),
+        wide(-1e5, 0, 5),
+        wide(1e30, 0, 5),
+        wide(-infinity, 0, 3),
+        [](std::int64_t i, std::int64_t n, double random) { return i < n / 2 ? 4 * random : -infinity; },
+        [](std::int64_t i, std::int64_t n, double random) { return i < n / 2 ? -infinity : 4 * random; }};
+    const auto several = static_cast<std::int64_t>(std::size(rows));
+    for_each_isa([&] {
+        for (const std::int64_t n : {2, 5, 17, 40, 100, 129, 1000}) {
+            CAPTURE(n);
+            const any_array random = random_array<double>({several, n}, 7); // -3 .. 3
+            any_array x(tn::element_type_of<T>, {several, n}), across(tn::element_type_of<T>, {n, several});
+            std::vector<double> exact;
+            for (std::int64_t r = 0; r < several; ++r)
+                for (std::int64_t i = 0; i < n; ++i) {
+                    const auto v = static_cast<T>(rows[r](i, n, random.data<double>()[r * n + i] / 3));
+                    x.data<T>()[r * n + i] = v;
+                    across.data<T>()[i * several + r] = v;
+                    exact.push_back(static_cast<double>(v));
+                }
+            const std::vector<double> wanted = naive_softmax(exact, several, n, 1, false);
+            const std::vector<double> logs = naive_softmax(exact, several, n, 1, true);
+            const tn::graph_scope scope{tn::graph()};
+            const any_tensor in = tn::untyped::placeholder(tn::element_type_of<T>, {several, n});
+            const any_tensor in_across = tn::untyped::placeholder(tn::element_type_of<T>, {n, several});
+            const any_array y = run_one(tn::untyped::softmax(in, 1), in, x),
+                            l = run_one(tn::untyped::log_softmax(in, 1), in, x);
+            const any_array y0 = run_one(tn::untyped::softmax(in_across, 0), in_across, across);
+            const any_array l0 = run_one(tn::untyped::log_softmax(in_across, 0), in_across, across);
+            const double ulp = std::numeric_limits<T>::epsilon(), tiny = std::numeric_limits<T>::min() * 4;
+            for (std::int64_t r = 0; r < several; ++r)
+                for (std::int64_t i = 0; i < n; ++i) {
+                    const auto at = static_cast<std::size_t>(r * n + i);
+                    CAPTURE(r);
+                    CAPTURE(i);
+                    // what is rounded in the distance to the largest, in double too, and in sums of n
+                    const double distance = std::isinf(logs[at]) ? 0 : std::fabs(logs[at]);
+                    const double share = wanted[at] < tiny ? wanted[at] : 6 * ulp * wanted[at] * (1 + distance);
+                    CHECK(std::fabs(static_cast<double>(y.data<T>()[r * n + i]) - wanted[at]) <= share);
+                    CHECK(std::fabs(static_cast<double>(y0.data<T>()[i * several + r]) - wanted[at]) <= share);
+                    for (const T found : {l.data<T>()[r * n + i], l0.data<T>()[i * several + r]})
+                        CHECK((found == logs[at] ||
+                               std::fabs(static_cast<double>(found) - logs[at]) <= 3 * ulp * (1 + distance)));
+                }
+        }
+    });
+}
+
 TEST_CASE_TEMPLATE("sparse cross entropy and its gradient are the formulas, for both label types", T, float, double,
                    half, bfloat16) {
     for_each_isa([] {

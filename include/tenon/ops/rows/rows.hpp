@@ -15,11 +15,14 @@ struct axis_view {
     std::int64_t elements() const noexcept { return outer * size * inner; }
 };
 
-/// Columns that are worked on together where the axis is not the last.
-inline constexpr std::int64_t most_columns = 1024;
+/// Columns that are worked on together where the axis is not the last; into which they are divided for threads.
+inline constexpr std::int64_t most_columns = 1024, stripe_columns = 128;
 
 /// Rows that are worked on together.
 inline constexpr std::int64_t most_rows = 64;
+
+/// Elements of the longest row that has a buffer in the cache.
+template <class T> inline constexpr std::int64_t longest_row = 32768 / sizeof(T);
 
 /// y = softmax(x), or its logarithm, along the axis. A slice that holds NaN or +inf, or nothing but -inf, gives NaN. `terms` has room for
 /// softmax_terms() of so many threads, and is used by no more.
@@ -50,7 +53,7 @@ template <class T>
 std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, std::int64_t rows, std::int64_t classes,
                                   thread_pool* pool);
 /// loss[r] = sum over c of p[r, c] (ln(sum over k of e^x[r, k]) - x[r, c]), where p = 0 gives 0;
-/// dx[r, c] = softmax(x)[r, c] (sum over k of p[r, k]) - p[r, c]. Either result may be null.
+/// dx[r, c] = softmax(x)[r, c] (sum over k of p[r, k]) - p[r, c]. Either result may be null; dx lies apart from x and p.
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool);
 

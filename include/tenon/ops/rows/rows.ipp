@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <type_traits>
@@ -10,6 +11,8 @@
 #include <tenon/ops/rows/rows.hpp>
 
 #define TENON_SIMD_FILE <tenon/ops/rows/rows_kernel.inl>
+#include <tenon/simd/for_each_isa.hpp>
+#define TENON_SIMD_FILE <tenon/ops/rows/softmax_columns.inl>
 #include <tenon/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
@@ -29,7 +32,7 @@ inline constexpr std::int64_t light_block = 4096, block_of_exponentials = 8192;
 
 /// Rows of n elements in blocks that stay in the first-level cache with what is made of them.
 template <class T> class row_blocks {
-    static constexpr std::int64_t longest = 32768 / sizeof(T);
+    static constexpr std::int64_t line = 64 / sizeof(T);
 
 public:
     /// Rows of n go to `out`, which may be null, from operands at `from`; about so many bytes at a time.
@@ -38,26 +41,48 @@ public:
         together_(std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(n * static_cast<std::int64_t>(sizeof(T)), 1),
                                            1, most_rows)),
         out_(out) {
-        streamed_ = out && n <= longest && is_streamed(rows * n * static_cast<std::int64_t>(sizeof(T)));
+        streamed_ = out && n <= longest_row<T> && is_streamed(rows * n * static_cast<std::int64_t>(sizeof(T)));
         for (const T* f : from) streamed_ = streamed_ && f != out; // whose lines are in the cache
     }
-    /// f(first row, their number, where results go) for blocks that cover rows begin .. end-1.
+    /// f(first row, their number, where results go, lines of the block before) for blocks that cover rows begin .. end-1.
     template <class F> void run(std::int64_t begin, std::int64_t end, const F& f) const {
-        alignas(64) T buffer[longest + 64 / sizeof(T)];
+        alignas(64) T buffers[2][longest_row<T> + line];
+        waiting_lines waiting;
+        // Elements that lie in a line with the next block's, before them.
+        std::int64_t before =
+            streamed_ ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out_ + begin * n_) % 64 / sizeof(T))
+                      : 0;
+        T* buffer = buffers[0];
         for (std::int64_t r = begin; r < end; r += together_) {
             const std::int64_t rows = std::min(together_, end - r);
             T* const place = out_ ? out_ + r * n_ : nullptr;
-            T* const to = streamed_ ? aligned_like(static_cast<T*>(buffer), place) : place;
-            f(r, rows, to);
-            if (streamed_) stream(place, to, static_cast<std::size_t>(rows * n_) * sizeof(T));
+            f(r, rows, streamed_ ? buffer + before : place, waiting);
+            if (!streamed_) continue;
+            stream(waiting);
+            const std::int64_t all = before + rows * n_, skipped = r == begin && before > 0 ? std::min(line, all) : 0;
+            if (skipped > 0) copy(buffer + before, place, skipped - before); // of a line that is another's too
+            const std::int64_t lines = (all - skipped) / line;
+            waiting = {reinterpret_cast<std::byte*>(place - before + skipped),
+                       reinterpret_cast<const std::byte*>(buffer + skipped), lines};
+            const T* const rest = buffer + skipped + lines * line;
+            before = buffer + all - rest;
+            buffer = buffer == buffers[0] ? buffers[1] : buffers[0];
+            copy(rest, buffer, before);
         }
-        if (streamed_) finish_streams();
+        if (!streamed_) return;
+        stream(waiting);
+        copy(buffer, out_ + end * n_ - before, before);
+        finish_streams();
     }
     template <class F> void run(thread_pool* pool, std::int64_t rows, std::int64_t cost, const F& f) const {
         for_rows(pool, rows, row_grain(n_, cost), [&](std::int64_t begin, std::int64_t end) { run(begin, end, f); });
     }
 
 private:
+    static void copy(const T* from, T* to, std::int64_t n) {
+        std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+    }
+
     std::int64_t n_, together_;
     T* out_;
     bool streamed_;
@@ -84,10 +109,12 @@ struct column_pieces {
     const std::int64_t width, in_slice;
 };
 
+// Terms of a stripe stay in the second-level cache.
 template <class T> std::int64_t softmax_terms(const axis_view& v, int threads) noexcept {
-    if (v.inner == 1 || !is_streamed(v.elements() * static_cast<std::int64_t>(sizeof(T)))) return 0;
-    const column_pieces pieces(v);
-    return pieces.width * v.size * threads;
+    constexpr std::int64_t size = sizeof(T), most = std::int64_t{1} << 20;
+    const std::int64_t terms = v.size * (stripe_columns + 64 / size);
+    if (v.size * v.inner <= longest_row<T> || !is_streamed(v.elements() * size) || terms * size > most) return 0;
+    return threads * terms;
 }
 template <class T>
 void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* terms, int threads, thread_pool* pool) {
@@ -95,28 +122,35 @@ void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* term
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_rows<T>);
         row_blocks<T>(v.outer, v.size, y, {x}, block_of_exponentials)
-            .run(pool, v.outer, 5,
-                 [&](std::int64_t r, std::int64_t rows, T* to) { f(x + r * v.size, to, rows, v.size, logarithm); });
-        return;
-    }
-    const auto f = TENON_SIMD_BEST(softmax_columns<T>);
-    const column_pieces pieces(v);
-    const std::int64_t each = x == y ? 0 : softmax_terms<T>(v, 1);
-    if (each == 0) {
-        for_rows(pool, pieces.count(), row_grain(v.size * pieces.width, 5), [&](std::int64_t begin, std::int64_t end) {
-            pieces.run(begin, end, [&](std::int64_t at, std::int64_t columns) {
-                f(x + at, y + at, nullptr, columns, v.size, v.inner, logarithm);
+            .run(pool, v.outer, 5, [&](std::int64_t r, std::int64_t rows, T* to, waiting_lines& w) {
+                f(x + r * v.size, to, rows, v.size, logarithm, w);
             });
-        });
         return;
     }
-    for_rows(pool, threads, 1, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t slice = v.size * v.inner;
+    if (slice <= longest_row<T>) {
+        const auto f = TENON_SIMD_BEST(softmax_slices<T>);
+        row_blocks<T>(v.outer, slice, y, {x}, block_of_exponentials)
+            .run(pool, v.outer, 5, [&](std::int64_t s, std::int64_t slices, T* to, waiting_lines& w) {
+                f(x + s * slice, to, slices, v.size, v.inner, logarithm, w);
+            });
+        return;
+    }
+    // Pieces of whole stripes, as many as threads.
+    const auto f = TENON_SIMD_BEST(softmax_piece<T>);
+    const std::int64_t each = x == y ? 0 : softmax_terms<T>(v, 1);
+    const std::int64_t in_slice = (v.inner + stripe_columns - 1) / stripe_columns, stripes = v.outer * in_slice;
+    const std::int64_t parts = std::clamp<std::int64_t>(stripes / row_grain(v.size * stripe_columns, 5), 1, threads);
+    for_rows(pool, parts, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t t = first; t < last; ++t)
-            pieces.run(pieces.count() * t / threads, pieces.count() * (t + 1) / threads,
-                       [&](std::int64_t at, std::int64_t columns) {
-                           f(x + at, y + at, terms + t * each, columns, v.size, v.inner, logarithm);
-                       });
-        finish_streams();
+            for (std::int64_t k = stripes * t / parts, end = stripes * (t + 1) / parts; k < end;) {
+                const std::int64_t at = k / in_slice * slice, from = k % in_slice,
+                                   stop = std::min(in_slice, from + end - k);
+                f(x + at, y + at, from * stripe_columns, std::min(v.inner, stop * stripe_columns), v.size, v.inner,
+                  logarithm, each > 0 ? terms + t * each : nullptr);
+                k += stop - from;
+            }
+        if (each > 0) finish_streams();
     });
 }
 template <class T>
@@ -125,7 +159,7 @@ void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, 
     if (v.inner == 1) {
         const auto f = TENON_SIMD_BEST(softmax_backward_rows<T>);
         row_blocks<T>(v.outer, v.size, dx, {y, dy}, light_block)
-            .run(pool, v.outer, 3, [&](std::int64_t r, std::int64_t rows, T* to) {
+            .run(pool, v.outer, 3, [&](std::int64_t r, std::int64_t rows, T* to, waiting_lines&) {
                 f(y + r * v.size, dy + r * v.size, to, rows, v.size, logarithm);
             });
         return;
@@ -146,17 +180,19 @@ std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, 
         if (label[r] < 0 || label[r] >= classes) return r;
     const auto f = TENON_SIMD_BEST(sparse_cross_entropy_rows<T>);
     row_blocks<T>(rows, classes, dx, {x}, block_of_exponentials)
-        .run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to) {
-            f(x + r * classes, label, r, loss ? loss + r : nullptr, to, count, classes);
+        .run(pool, rows, 5, [&](std::int64_t r, std::int64_t count, T* to, waiting_lines& w) {
+            f(x + r * classes, label, r, loss ? loss + r : nullptr, to, count, classes, w);
         });
     return -1;
 }
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool) {
+    if (classes == 0 && loss) std::fill_n(loss, rows, T(0));
+    if (classes == 0) return;
     const auto f = TENON_SIMD_BEST(cross_entropy_rows<T>);
     row_blocks<T>(rows, classes, dx, {x, p}, block_of_exponentials)
-        .run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to) {
-            f(x + r * classes, p + r * classes, loss ? loss + r : nullptr, to, count, classes);
+        .run(pool, rows, 6, [&](std::int64_t r, std::int64_t count, T* to, waiting_lines& w) {
+            f(x + r * classes, p + r * classes, loss ? loss + r : nullptr, to, count, classes, w);
         });
 }
 template <class T>
@@ -164,7 +200,7 @@ void layer_norm(const T* x, const row_sum<T>& sum, const T* gamma, const T* beta
                 std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(layer_norm_rows<T>);
     row_blocks<T>(rows, n, y, {x, sum.y}, light_block)
-        .run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to) {
+        .run(pool, rows, 3, [&](std::int64_t r, std::int64_t count, T* to, waiting_lines&) {
             const row_sum<T> added{sum.y ? sum.y + r * n : nullptr, sum.bias, sum.sum ? sum.sum + r * n : nullptr};
             f(x + r * n, added, gamma, beta, to, mean ? mean + r : nullptr, factor ? factor + r : nullptr, count, n,
               static_cast<T>(epsilon));
@@ -181,10 +217,11 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
         for (std::int64_t k = begin; k < end; ++k) {
             T* sums = partial + k * 2 * n;
             for (std::int64_t i = 0; i < 2 * n; ++i) sums[i] = 0;
-            blocks.run(rows * k / parts, rows * (k + 1) / parts, [&](std::int64_t r, std::int64_t count, T* to) {
-                f(x + r * n, gamma, dy + r * n, mean + r, factor + r, more ? more + r * n : nullptr, to,
-                  dgamma ? sums : nullptr, dbeta ? sums + n : nullptr, count, n);
-            });
+            blocks.run(rows * k / parts, rows * (k + 1) / parts,
+                       [&](std::int64_t r, std::int64_t count, T* to, waiting_lines&) {
+                           f(x + r * n, gamma, dy + r * n, mean + r, factor + r, more ? more + r * n : nullptr, to,
+                             dgamma ? sums : nullptr, dbeta ? sums + n : nullptr, count, n);
+                       });
         }
     });
     for (std::int64_t i = 0; i < n && (dgamma || dbeta); ++i) {

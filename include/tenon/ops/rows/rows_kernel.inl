@@ -2,107 +2,95 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
+using tenon::detail::waiting_lines;
+
+// Kernels work on blocks of at most `most_rows` rows that follow each other, and write the lines of the block before meanwhile:
+// what computes for long writes as many as it fills. What lies `ahead`, a block further, is fetched: machines expect nothing beyond a page.
+
 // NaN needs no care when the largest element is sought: whatever is found, its exponential makes the sum NaN.
 
-template <class T> TENON_SIMD_INLINE T largest_of(const T* x, std::int64_t n) {
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    pack<T> m[4];
-    unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { m[k] = broadcast<T>(lowest); });
-    std::int64_t i = 0;
-    for (; i + 4 * lanes <= n; i += 4 * lanes)
-        unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { m[k] = larger(m[k], load(x + i + k * lanes)); });
-    for_packs(n - i, [&](std::int64_t j, auto count)
-                         TENON_ROWS_LAMBDA { m[0] = larger(m[0], load_filled(x + i + j, count)); });
-    return fold<combine_larger, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
-}
-
-/// The sum of e^(x - m); each term may be stored too. What lies `ahead` of each is fetched: a row that is waited for before
-/// anything is computed of it takes as much time again, and machines expect nothing beyond a page.
-template <bool Stored, class T>
-TENON_SIMD_INLINE T sum_of_exponentials(const T* x, T* to, std::int64_t n, T m, std::int64_t ahead) {
-    const pack<T> shift = broadcast<T>(m);
-    pack<T> sums[4] = {};
-    std::int64_t i = 0;
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
-        fetch_packs<4>(x + i + ahead);
-        unrolled<4>([&](auto k) TENON_ROWS_LAMBDA {
-            const pack<T> e = exp_below_one(load(x + i + k * lanes) - shift);
-            if constexpr (Stored) store(to + i + k * lanes, e);
-            sums[k] = sums[k] + e;
-        });
-    }
-    if (i < n) fetch_packs<4>(x + i + ahead);
-    for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-        const pack<T> e = exp_below_one(load_filled(x + i + j, count) - shift);
-        if constexpr (Stored) store_some(to + i + j, e, count);
-        sums[0] = sums[0] + keep_some<T>(e, count, T(0));
-    });
-    return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-/// n elements times `scale`.
-template <class T> TENON_SIMD_INLINE void scale_row(T* y, std::int64_t n, T scale) {
-    const pack<T> factor = broadcast<T>(scale);
-    for_packs(n, [&](std::int64_t i, auto count)
-                     TENON_ROWS_LAMBDA { store_some(y + i, load_some(y + i, count) * factor, count); });
-}
-
-// Blocks of at most `most_rows` rows that follow each other. Each phase goes over all of them: the end of a row, where lanes
-// are combined, is not waited for by what is done next.
-
-/// What is kept of e^(x - largest).
+/// What is kept of the exponentials of a row.
 enum class exponentials { none, terms, shares };
 
-/// Of each row its largest element and the sum of e^(x - largest). Whole packs; lanes of no row have a sum of 1.
-template <class T> struct row_sums {
-    alignas(64) T largest[tenon::detail::most_rows], sum[tenon::detail::most_rows];
+/// Of each row the sum of its exponentials beside a power of 2 (`exp_reference`), and its largest element where `Largest` says so.
+template <class T> class row_sums {
+    static constexpr T infinity = std::numeric_limits<T>::infinity();
 
-    /// `to`, which may be x, has the terms, or what each is of its sum.
-    template <exponentials Kept> TENON_SIMD_INLINE void find(const T* x, T* to, std::int64_t rows, std::int64_t n) {
-        for (std::int64_t r = 0; r < rows; r += lanes) {
-            store(largest + r, pack<T>{});
-            store(sum + r, broadcast<T>(1));
+public:
+    // Whole packs; lanes of no row are as if they had a row of one 0.
+    alignas(64) T sum[tenon::detail::most_rows], largest[tenon::detail::most_rows];
+
+    /// `to`, which may be x unless terms are kept, has the terms, or what each is of its sum.
+    template <exponentials Kept, bool Largest>
+    TENON_SIMD_INLINE void find(const T* x, T* to, std::int64_t rows, std::int64_t n, waiting_lines& w) {
+        const std::int64_t last = (rows - 1) / lanes * lanes;
+        store(base_ + last, pack<T>{});
+        store(largest + last, pack<T>{});
+        store(sum + last, broadcast<T>(1));
+        // Either end of a row may be masked.
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const T first = x[r * n], end = x[r * n + n - 1];
+            base_[r] = first > end ? first : end;
         }
-        if (n <= lanes) return find_short<Kept, 1>(x, to, rows, n);
-        if (n <= 2 * lanes) return find_short<Kept, 2>(x, to, rows, n);
-        if (n <= 4 * lanes) return find_short<Kept, 4>(x, to, rows, n);
-        if (n <= 8 * lanes) return find_short<Kept, 8>(x, to, rows, n);
-        for (std::int64_t r = 0; r < rows; ++r) largest[r] = largest_of(x + r * n, n);
-        for (std::int64_t r = 0; r < rows; ++r)
-            sum[r] = sum_of_exponentials<Kept != exponentials::none>(
-                x + r * n, to + (Kept != exponentials::none ? r * n : 0), n, largest[r], rows * n);
-        if constexpr (Kept == exponentials::shares)
-            for (std::int64_t r = 0; r < rows; ++r) scale_row(to + r * n, n, T(1) / sum[r]);
+        for (std::int64_t r = 0; r < rows; r += lanes) {
+            const auto k = exp_reference<T>::of(load(base_ + r));
+            store(base_ + r, k.base);
+            store(least_ + r, k.least);
+        }
+        if (n <= lanes) find_short<Kept, Largest, 1>(x, to, rows, n, w);
+        else if (n <= 2 * lanes) find_short<Kept, Largest, 2>(x, to, rows, n, w);
+        else if (n <= 4 * lanes) find_short<Kept, Largest, 4>(x, to, rows, n, w);
+        else if (n <= 6 * lanes) find_short<Kept, Largest, 6>(x, to, rows, n, w);
+        else if (n <= 8 * lanes) find_short<Kept, Largest, 8>(x, to, rows, n, w);
+        else find_long<Kept, Largest>(x, to, rows, n, w);
+    }
+    /// The sums of e^(x - largest), at least 1, of as many rows as there are lanes.
+    TENON_SIMD_INLINE pack<T> beside_largest(std::int64_t r) const {
+        const pack<T> base = load(base_ + r), one = broadcast<T>(1);
+        const exp_reference<T> near{base, load(least_ + r)};
+        return load(sum + r) / select(base == pack<T>{}, one, near.exp(load(largest + r)));
     }
 
 private:
-    // Rows of more than half of `Packs` packs, or of one, in registers. The largest of all are found first: what depends on one
-    // would fill the machine's queues.
-    template <exponentials Kept, int Packs> void find_short(const T* x, T* to, std::int64_t rows, std::int64_t n) {
-        constexpr int whole = Packs / 2;
+    alignas(64) T base_[tenon::detail::most_rows]; // 0: the sum is beside e^largest
+    alignas(64) T least_[tenon::detail::most_rows];
+
+    TENON_SIMD_INLINE exp_reference<T> reference(std::int64_t r) const {
+        return {broadcast<T>(base_[r]), broadcast<T>(least_[r])};
+    }
+
+    // Rows in registers, of more than Packs - 2 packs, or of one.
+    template <exponentials Kept, bool Largest, int Packs>
+    void find_short(const T* x, T* to, std::int64_t rows, std::int64_t n, waiting_lines& w) {
+        constexpr int whole = Packs > 2 ? Packs - 2 : Packs - 1;
         int left[Packs]; // elements in each pack
-        for (int k = 0; k < Packs; ++k)
-            left[k] = n < k * lanes ? 0 : n < (k + 1) * lanes ? static_cast<int>(n - k * lanes) : lanes;
+        for (int k = 0; k < Packs; ++k) left[k] = static_cast<int>(std::clamp<std::int64_t>(n - k * lanes, 0, lanes));
         for (std::int64_t r = 0; r < rows; ++r) {
-            pack<T> v[Packs];
+            const T* const row = x + r * n;
+            const exp_reference<T> near = reference(r);
+            pack<T> e[Packs], most[Packs];
             unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
-                const T* const from = x + r * n + k * lanes;
-                if constexpr (k < whole) v[k] = load(from);
-                else v[k] = load_or(from, left[k], -std::numeric_limits<T>::infinity());
-            });
-            largest[r] = combine_all<combine_larger, Packs>(static_cast<const pack<T>*>(v)).v[0][0];
-        }
-        for (std::int64_t r = 0; r < rows; ++r) {
-            const pack<T> shift = broadcast<T>(largest[r]);
-            pack<T> e[Packs];
-            unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
-                const T* const from = x + r * n + k * lanes;
+                const T* const from = row + k * lanes;
                 __builtin_prefetch(from + rows * n);
-                if constexpr (k < whole) e[k] = exp_below_one(load(from) - shift);
-                else if (left[k] == 0) e[k] = pack<T>{};
-                else e[k] = exp_below_one(load_or(from, left[k], -std::numeric_limits<T>::infinity()) - shift);
+                if constexpr (k < whole) {
+                    most[k] = load(from);
+                    e[k] = near.exp(most[k]);
+                } else if (k > 0 && left[k] == 0) {
+                    most[k] = most[0];
+                    e[k] = pack<T>{};
+                } else {
+                    most[k] = load_tail(from, left[k]);
+                    e[k] = keep_some(near.exp(most[k]), left[k], T(0));
+                }
             });
+            write_packs<Packs, T>(w);
             sum[r] = combine_all<combine_add, Packs>(static_cast<const pack<T>*>(e)).v[0][0];
+            if (!is_near(sum[r])) [[unlikely]] {
+                find_far<Kept>(x, to, r, n);
+                continue;
+            }
+            if constexpr (Largest)
+                largest[r] = combine_all<combine_larger, Packs>(static_cast<const pack<T>*>(most)).v[0][0];
             if constexpr (Kept == exponentials::none) continue;
             const pack<T> scale = broadcast<T>(Kept == exponentials::shares ? T(1) / sum[r] : T(1));
             unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
@@ -112,13 +100,84 @@ private:
             });
         }
     }
+
+    template <exponentials Kept, bool Largest>
+    void find_long(const T* x, T* to, std::int64_t rows, std::int64_t n, waiting_lines& w) {
+        using tenon::detail::longest_row;
+        // In place terms are kept beside, since x is read again where something is far; of the longest rows they are computed twice.
+        alignas(64) T line[longest_row<T>];
+        const bool in_place = Kept == exponentials::shares && to == x;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const T* const row = x + r * n;
+            T* const place = Kept == exponentials::none ? nullptr : to + r * n;
+            T* const terms = !in_place ? place : n <= longest_row<T> ? line : nullptr;
+            const exp_reference<T> near = reference(r);
+            pack<T> sums[4] = {}, most[4];
+            unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { most[k] = broadcast<T>(-infinity); });
+            const auto take = [&](auto k, std::int64_t i, auto count) TENON_ROWS_LAMBDA {
+                const pack<T> v = load_filled(row + i, count), e = near.exp(v);
+                if (Kept != exponentials::none && terms) store_some(terms + i, e, count);
+                if constexpr (Largest) most[k] = larger(most[k], v);
+                sums[k] = sums[k] + keep_some<T>(e, count, T(0));
+            };
+            std::int64_t i = 0;
+            for (; i + 4 * lanes <= n; i += 4 * lanes) {
+                fetch_packs<4>(row + i + rows * n);
+                unrolled<4>([&](auto k)
+                                TENON_ROWS_LAMBDA { take(k, i + k * lanes, std::integral_constant<int, lanes>{}); });
+                write_packs<4, T>(w);
+            }
+            if (i < n) fetch_packs<4>(row + i + rows * n);
+            for_packs(n - i, [&](std::int64_t j, auto count)
+                                 TENON_ROWS_LAMBDA { take(std::integral_constant<int, 0>{}, i + j, count); });
+            sum[r] = combine_all<combine_add, 4>(static_cast<const pack<T>*>(sums)).v[0][0];
+            if (!is_near(sum[r])) [[unlikely]] {
+                find_far<Kept>(x, to, r, n);
+                continue;
+            }
+            if constexpr (Largest)
+                largest[r] = combine_all<combine_larger, 4>(static_cast<const pack<T>*>(most)).v[0][0];
+            if constexpr (Kept == exponentials::shares) {
+                for_packs(terms ? 0 : n, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
+                    store_some(place + j, near.exp(load_filled(row + j, count)), count);
+                });
+                scale_row(terms ? terms : place, place, n, T(1) / sum[r]);
+            }
+        }
+    }
+
+    // A row that holds what is much larger than its ends, or infinite: beside its largest element.
+    template <exponentials Kept> [[gnu::noinline]] void find_far(const T* x, T* to, std::int64_t r, std::int64_t n) {
+        x += r * n;
+        if (to) to += r * n;
+        pack<T> most = broadcast<T>(-infinity), all = {};
+        for_packs(n, [&](std::int64_t i, auto count)
+                         TENON_ROWS_LAMBDA { most = larger(most, load_filled(x + i, count)); });
+        largest[r] = combine_all<combine_larger, 1>(&most).v[0][0];
+        base_[r] = 0;
+        const pack<T> shift = broadcast<T>(largest[r]);
+        for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
+            const pack<T> e = exp_below_one(load_filled(x + i, count) - shift);
+            if constexpr (Kept != exponentials::none) store_some(to + i, e, count);
+            all = all + keep_some<T>(e, count, T(0));
+        });
+        sum[r] = reduce_add(all);
+        if constexpr (Kept == exponentials::shares) scale_row(to, to, n, T(1) / sum[r]);
+    }
+
+    TENON_SIMD_INLINE static void scale_row(const T* x, T* y, std::int64_t n, T scale) {
+        const pack<T> factor = broadcast<T>(scale);
+        for_packs(n, [&](std::int64_t i, auto count)
+                         TENON_ROWS_LAMBDA { store_some(y + i, load_some(x + i, count) * factor, count); });
+    }
 };
 
-template <class T> inline void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t classes, bool logarithm) {
+template <class T>
+inline void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t classes, bool logarithm, waiting_lines& w) {
     row_sums<T> s;
-    if (!logarithm) return s.template find<exponentials::shares>(x, y, rows, classes);
-    s.template find<exponentials::none>(x, nullptr, rows, classes);
-    for (std::int64_t r = 0; r < rows; r += lanes) store(s.sum + r, log(load(s.sum + r)));
+    if (!logarithm) return s.template find<exponentials::shares, false>(x, y, rows, classes, w);
+    s.template find<exponentials::none, true>(x, nullptr, rows, classes, w);
+    for (std::int64_t r = 0; r < rows; r += lanes) store(s.sum + r, log(s.beside_largest(r)));
     for (std::int64_t r = 0; r < rows; ++r) {
         const T* const in = x + r * classes;
         const pack<T> shift = broadcast<T>(s.largest[r]), rest = broadcast<T>(s.sum[r]);
@@ -153,87 +212,18 @@ inline void softmax_backward_rows(const T* y, const T* dy, T* dx, std::int64_t r
     }
 }
 
-// The same along the middle of [outer, classes, inner]: up to `most_columns` neighbouring columns at a time, so that
-// memory is read in long pieces. What is kept of each column lies in arrays of whole packs.
-
-template <class F>
-TENON_SIMD_INLINE void for_slices(std::int64_t columns, std::int64_t classes, std::int64_t inner, const F& f) {
-    for (std::int64_t c = 0; c < classes; ++c)
-        for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA { f(i, c * inner + i, n); });
-}
-
-/// `terms` has room for whole packs of the columns of each class, where y is streamed; else it is null. What comes after the columns is
-/// fetched meanwhile.
-template <class T>
-inline void softmax_columns(const T* x, T* y, T* terms, std::int64_t columns, std::int64_t classes, std::int64_t inner,
-                            bool logarithm) {
-    using tenon::detail::most_columns;
-    alignas(64) T m[most_columns], sums[most_columns], line[most_columns + 64 / sizeof(T)];
-    const std::int64_t step = terms ? (columns + lanes - 1) / lanes * lanes : inner;
-    T* const to = terms ? terms : y;
-    for (std::int64_t i = 0; i < columns; i += lanes) {
-        store(m + i, broadcast<T>(-std::numeric_limits<T>::infinity()));
-        store(sums + i, pack<T>{});
-    }
-    // Four slices side by side: each begins where the machine expects nothing.
-    const std::int64_t fours = classes / 4 * 4;
-    for (std::int64_t c = 0; c < fours; c += 4)
-        for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA {
-            const T* const from = x + c * inner + i;
-            const pack<T> a = larger(load_some(from, n), load_some(from + inner, n));
-            const pack<T> b = larger(load_some(from + 2 * inner, n), load_some(from + 3 * inner, n));
-            store(m + i, larger(load(m + i), larger(a, b)));
-        });
-    for_slices(columns, classes - fours, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        store(m + i, larger(load(m + i), load_some(x + fours * inner + at, n)));
-    });
-    for (std::int64_t c = 0; c < classes; ++c)
-        for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA {
-            const T* const from = x + c * inner + i;
-            __builtin_prefetch(from + columns);
-            const pack<T> e = exp_below_one(load_some(from, n) - load(m + i));
-            if (!logarithm) store_some(to + c * step + i, e, n);
-            store(sums + i, load(sums + i) + e);
-        });
-    for (std::int64_t i = 0; i < columns; i += lanes)
-        store(sums + i, logarithm ? log(load(sums + i)) : broadcast<T>(1) / load(sums + i));
-    for (std::int64_t c = 0; c < classes; ++c) {
-        T *const place = y + c * inner, *const row = terms ? tenon::detail::aligned_like(line, place) : place;
-        for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA {
-            const pack<T> rest = load(sums + i);
-            if (logarithm) store_some(row + i, (load_some(x + c * inner + i, n) - load(m + i)) - rest, n);
-            else store_some(row + i, load_some(to + c * step + i, n) * rest, n);
-        });
-        if (terms) tenon::detail::stream(place, row, static_cast<std::size_t>(columns) * sizeof(T));
-    }
-}
-template <class T>
-inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_t columns, std::int64_t classes,
-                                     std::int64_t inner, bool logarithm) {
-    alignas(64) T sums[tenon::detail::most_columns];
-    for (std::int64_t i = 0; i < columns; i += lanes) store(sums + i, pack<T>{});
-    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<T> d = load_some(dy + at, n), sum = load(sums + i);
-        store(sums + i, logarithm ? sum + d : fma(d, load_some(y + at, n), sum));
-    });
-    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<T> d = load_some(dy + at, n), v = load_some(y + at, n), sum = load(sums + i);
-        store_some(dx + at, logarithm ? d - exp(v) * sum : v * (d - sum), n);
-    });
-}
-
 /// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either may be
 /// null. The labels are those of rows first, first + 1, .., and have been checked.
 template <class T>
 inline void sparse_cross_entropy_rows(const T* x, tenon::detail::label_list label, std::int64_t first, T* loss, T* dx,
-                                      std::int64_t rows, std::int64_t classes) {
+                                      std::int64_t rows, std::int64_t classes, waiting_lines& w) {
     row_sums<T> s;
     alignas(64) T at_label[tenon::detail::most_rows] = {};
     for (std::int64_t r = 0; r < rows; ++r) at_label[r] = x[r * classes + label[first + r]]; // dx may lie where x does
-    if (dx) s.template find<exponentials::shares>(x, dx, rows, classes);
-    else s.template find<exponentials::none>(x, nullptr, rows, classes);
+    if (dx) s.template find<exponentials::shares, true>(x, dx, rows, classes, w);
+    else s.template find<exponentials::none, true>(x, nullptr, rows, classes, w);
     for (std::int64_t r = 0; r < rows; r += lanes) {
-        const pack<T> sum = load(s.sum + r), distance = load(at_label + r) - load(s.largest + r);
+        const pack<T> sum = s.beside_largest(r), distance = load(at_label + r) - load(s.largest + r);
         const auto count = static_cast<int>(rows - r < lanes ? rows - r : lanes);
         if (loss) store_partial(loss + r, log(sum) - distance, count);
         store(at_label + r, (exp_below_one(distance) - sum) / sum);
@@ -244,28 +234,29 @@ inline void sparse_cross_entropy_rows(const T* x, tenon::detail::label_list labe
 /// loss[r] = sum over c of p[r, c] (ln(sum over k of e^x[r, k]) - x[r, c]), where p = 0 gives 0;
 /// dx[r, c] = softmax(x)[r, c] (sum over k of p[r, k]) - p[r, c]. Either may be null.
 template <class T>
-inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes) {
+inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes,
+                               waiting_lines& w) {
     const pack<T> zero = {};
     row_sums<T> s;
-    if (dx) s.template find<exponentials::terms>(x, dx, rows, classes);
-    else s.template find<exponentials::none>(x, nullptr, rows, classes);
+    if (dx) s.template find<exponentials::terms, true>(x, dx, rows, classes, w);
+    else s.template find<exponentials::none, true>(x, nullptr, rows, classes, w);
     alignas(64) T logs[tenon::detail::most_rows];
-    for (std::int64_t r = 0; r < rows; r += lanes) store(logs + r, log(load(s.sum + r)));
+    for (std::int64_t r = 0; r < rows; r += lanes) store(logs + r, log(s.beside_largest(r)));
     for (std::int64_t r = 0; r < rows; ++r) {
         const T *in = x + r * classes, *weight = p + r * classes;
         const pack<T> shift = broadcast<T>(s.largest[r]), rest = broadcast<T>(logs[r]);
         pack<T> losses = {}, weights = {};
         for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             __builtin_prefetch(weight + i + rows * classes);
-            const pack<T> w = load_some(weight + i, count);
+            const pack<T> p_c = load_some(weight + i, count);
             const pack<T> d = rest - (load_some(in + i, count) - shift);
-            losses = losses + select(w == zero, zero, w * d);
-            weights = weights + w;
+            losses = losses + select(p_c == zero, zero, p_c * d);
+            weights = weights + p_c;
         });
         if (loss) loss[r] = reduce_add(losses);
         if (!dx) continue;
         T* out = dx + r * classes;
-        const pack<T> scale = broadcast<T>(reduce_add(weights) / s.sum[r]);
+        const pack<T> scale = broadcast<T>(reduce_add(weights) / s.sum[r]); // both beside the same
         for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             store_some(out + i, load_some(out + i, count) * scale - load_some(weight + i, count), count);
         });
