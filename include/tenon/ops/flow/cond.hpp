@@ -99,13 +99,13 @@ struct cond_results<Differing, P, std::tuple<A...>, std::tuple<B...>> {
                     operand_of_t<A>, operand_of_t<B>>>...>;
 };
 
+template <class P, class Then, class Else>
+inline constexpr bool has_two_sides = Operand<P>&& takes<Then, std::tuple<>>&& takes<Else, std::tuple<>>;
+
 template <class Differing, class P, class Then, class Else>
 auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
-    constexpr bool good = Operand<P> && takes<Then, std::tuple<>> && takes<Else, std::tuple<>>;
-    static_assert(good, "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
-                        "cond(c, [&] { return x; }, [&] { return y; })");
     using given = applied_t<Then, std::tuple<>>;
-    if constexpr (!good || std::is_same_v<P, ill_shaped> || any_mistake<given> ||
+    if constexpr (!has_two_sides<P, Then, Else> || std::is_same_v<P, ill_shaped> || any_mistake<given> ||
                   any_mistake<applied_t<Else, std::tuple<>>>)
         return ill_shaped{};
     else {
@@ -140,6 +140,9 @@ auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
 template <class P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
+    static_assert(detail::has_two_sides<P, Then, Else>,
+                  "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
+                  "cond(c, [&] { return x; }, [&] { return y; })");
     return detail::cond_of<detail::differing_nowhere>(condition, then, otherwise);
 }
 /// The same of results whose sizes along Axis may differ, as those of a search that found something or nothing: of that size the types say what
@@ -149,6 +152,9 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
 template <int Axis, auto Size = dyn, class P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
+    static_assert(detail::has_two_sides<P, Then, Else>,
+                  "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
+                  "cond(c, [&] { return x; }, [&] { return y; })");
     return detail::cond_of<detail::differing_along<Axis, Size>>(condition, then, otherwise);
 }
 
