@@ -35,7 +35,7 @@ struct step_program {
 /// A tape made ready for the interpreter.
 class interpreter {
 public:
-    /// Elements of a block.
+    /// Elements of a block of a loop's; a call's have half to four times as many.
     static constexpr std::ptrdiff_t block = 256;
 
     /// `wide` as in fused_call; runs at most `count` elements at once. With `in_place` an output may lie where an

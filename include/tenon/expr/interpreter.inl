@@ -8,28 +8,27 @@ inline void run_steps(const tenon::detail::step_program& p, void* const* slots, 
         s.f(at[s.slots[0]], at[s.slots[1]], at[s.slots[2]], at[s.slots[3]], at[s.slots[4]], n);
 }
 
-/// `all` elements, at least a pack, in blocks; the last few are a pack that goes back to elements that are computed again. A step
-/// is a few dozen instructions, which wait for where they begin: reading that from what has just been written, as from pointers
-/// that move on, takes longer than computing it. So where the operands of steps lie is looked up once.
+/// `all` elements, at least a pack, in blocks. Elements beyond whole packs are the end of a pack of which the others are computed
+/// again; it goes first, since nothing would follow while each of its steps waits for the one before. A step is a few dozen
+/// instructions, which wait for where they begin: reading that from what has just been written, as from pointers that move on,
+/// takes longer than computing it. So where the operands of steps lie is looked up once.
 inline void run_blocks(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t all) {
     std::byte* places[tenon::max_tape_length + tenon::max_tape_outputs][5];
     const std::size_t steps = p.steps.size();
     for (std::size_t s = 0; s < steps; ++s)
         for (std::size_t k = 0; k < 5; ++k) places[s][k] = static_cast<std::byte*>(slots[p.steps[s].slots[k]]);
-    for (std::ptrdiff_t first = 0; first < all;) {
-        std::ptrdiff_t n = all - first < p.block ? (all - first) & -lanes : p.block;
-        if (n == 0) {
-            n = lanes;
-            first = all - n;
-        }
+    const auto run = [&](std::ptrdiff_t first, std::ptrdiff_t n) {
         const auto* place = places;
         for (const auto& s : p.steps) {
             const auto at = [&](int k) { return (*place)[k] + first * s.bytes[k]; };
             s.f(at(0), at(1), at(2), at(3), at(4), n);
             ++place;
         }
-        first += n;
-    }
+    };
+    const std::ptrdiff_t whole = all & -lanes;
+    if (whole < all) run(all - lanes, lanes);
+    for (std::ptrdiff_t first = 0; first < whole; first += p.block)
+        run(first, whole - first < p.block ? whole - first : p.block);
 }
 
 // Of the last elements, fewer than there are lanes, a pack, in which the first is repeated (see load_tail), and back.

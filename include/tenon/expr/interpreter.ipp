@@ -152,10 +152,11 @@ private:
         std::reverse(steps_.begin(), steps_.end());
     }
 
-    // Of few steps, and of operands from beyond the caches, short blocks overlap better than they cost; of more steps each
-    // takes a while to begin.
+    // Of few steps, and of operands from beyond the caches, short blocks overlap better than they cost; many steps begin as rarely
+    // as the first-level cache allows.
     void choose_block(std::int64_t count) {
-        std::int64_t most = steps_.size() <= 4 || count >= 1 << 20 ? block / 2 : 2 * block;
+        std::int64_t most = count <= 4 * block ? 4 * block : 2 * block;
+        if (steps_.size() <= 4 || count >= 1 << 20) most = block / 2;
         for (int r = 0; r < t_.length; ++r)
             if (size_of(type(r)) > 4) most = std::min<std::int64_t>(most, block);
         program_.block = count >= most ? most
