@@ -207,11 +207,12 @@ struct two_bodies {
             for (any_tensor& r : given) r = b.here(r);
             return given;
         };
-        const std::vector<any_tensor> one = made(yes, then), other = made(no, otherwise);
-        if (one.empty() || one.size() != other.size())
+        const std::vector<any_tensor> then_gives = made(yes, then), else_gives = made(no, otherwise);
+        if (then_gives.empty() || then_gives.size() != else_gives.size())
             throw invalid_argument_error("cond: both functions give as many tensors, one at least, not " +
-                                         std::to_string(one.size()) + " and " + std::to_string(other.size()));
-        of = {yes.finish(one).text(), no.finish(other).text()};
+                                         std::to_string(then_gives.size()) + " and " +
+                                         std::to_string(else_gives.size()));
+        of = {yes.finish(then_gives).text(), no.finish(else_gives).text()};
         inputs = {condition};
         append(inputs, captured);
     }
