@@ -135,13 +135,14 @@ TENON_SIMD_INLINE f32 keep_below(f32 x, float most) {
     return bits_as<f32>(a < b ? a : b);
 }
 
-/// The 2^k that exponentials of slices are taken beside which have x among them: `middle` - k, and the least number that is not 0.
+/// What exponentials of slices are taken beside: 2^k, as `middle` - k, near the element x; or e^shift, where x is the largest. What is
+/// less than `least` is 0.
 template <class T> struct exp_reference {
     using beside = beside_power<T>;
-    pack<T> base, least;
+    pack<T> shift, base, least;
 
     TENON_SIMD_INLINE static exp_reference of(pack<T> x) {
-        exp_reference r;
+        exp_reference r{};
         for (int p = 0; p < pack<T>::parts; ++p) {
             const auto k = clamp(native_round<0>(x.v[p] * beside::inverse), T(-beside::most), T(beside::most));
             r.base.v[p] = beside::middle - k;
@@ -149,10 +150,15 @@ template <class T> struct exp_reference {
         }
         return r;
     }
+    TENON_SIMD_INLINE static exp_reference largest(pack<T> x) {
+        exp_reference r = of(pack<T>{});
+        r.shift = x;
+        return r;
+    }
     /// e^x / 2^k, within 1.2 ulp (of double: 1); 0, or something below it, where that is less than the least normal number. What is
     /// much larger than 1 is at least 2^126 (2^1022), and makes a sum that is not near. NaN of NaN.
     TENON_SIMD_INLINE pack<T> exp(pack<T> x) const {
-        TENON_SIMD_PARTS(pack<T>, of_part(native_max(least.v[p], x.v[p]), base.v[p]));
+        TENON_SIMD_PARTS(pack<T>, of_part(native_max(least.v[p], x.v[p] - shift.v[p]), base.v[p]));
     }
 
 private:

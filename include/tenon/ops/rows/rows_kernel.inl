@@ -14,8 +14,6 @@ enum class exponentials { none, terms, shares };
 
 /// Of each row the sum of its exponentials beside a power of 2 (`exp_reference`), and its largest element where `Largest` says so.
 template <class T> class row_sums {
-    static constexpr T infinity = std::numeric_limits<T>::infinity();
-
 public:
     // Whole packs; lanes of no row are as if they had a row of one 0.
     alignas(64) T sum[tenon::detail::most_rows], largest[tenon::detail::most_rows];
@@ -27,10 +25,10 @@ public:
         store(base_ + last, pack<T>{});
         store(largest + last, pack<T>{});
         store(sum + last, broadcast<T>(1));
-        // Either end of a row may be masked.
-        for (std::int64_t r = 0; r < rows; ++r) {
-            const T first = x[r * n], end = x[r * n + n - 1];
-            base_[r] = first > end ? first : end;
+        for (std::int64_t r = 0; r < rows; ++r) { // some of a row may be masked
+            const T *const row = x + r * n, a = row[0], b = row[n / 3], c = row[n * 2 / 3], d = row[n - 1];
+            const T ab = a > b ? a : b, cd = c > d ? c : d;
+            base_[r] = ab > cd ? ab : cd;
         }
         for (std::int64_t r = 0; r < rows; r += lanes) {
             const auto k = exp_reference<T>::of(load(base_ + r));
@@ -47,7 +45,7 @@ public:
     /// The sums of e^(x - largest), at least 1, of as many rows as there are lanes.
     TENON_SIMD_INLINE pack<T> beside_largest(std::int64_t r) const {
         const pack<T> base = load(base_ + r), one = broadcast<T>(1);
-        const exp_reference<T> near{base, load(least_ + r)};
+        const exp_reference<T> near{{}, base, load(least_ + r)};
         return load(sum + r) / select(base == pack<T>{}, one, near.exp(load(largest + r)));
     }
 
@@ -56,7 +54,16 @@ private:
     alignas(64) T least_[tenon::detail::most_rows];
 
     TENON_SIMD_INLINE exp_reference<T> reference(std::int64_t r) const {
-        return {broadcast<T>(base_[r]), broadcast<T>(least_[r])};
+        return {{}, broadcast<T>(base_[r]), broadcast<T>(least_[r])};
+    }
+    // For a row that holds what is much larger than those that were looked at, or infinite.
+    [[gnu::noinline]] exp_reference<T> look_at_all(const T* row, std::int64_t n, std::int64_t r) {
+        pack<T> most = broadcast<T>(-std::numeric_limits<T>::infinity());
+        for_packs(n, [&](std::int64_t i, auto count)
+                         TENON_ROWS_LAMBDA { most = larger(most, load_filled(row + i, count)); });
+        largest[r] = combine_all<combine_larger, 1>(&most).v[0][0];
+        base_[r] = 0;
+        return exp_reference<T>::largest(broadcast<T>(largest[r]));
     }
 
     // Rows in registers, of more than Packs - 2 packs, or of one.
@@ -67,28 +74,29 @@ private:
         for (int k = 0; k < Packs; ++k) left[k] = static_cast<int>(std::clamp<std::int64_t>(n - k * lanes, 0, lanes));
         for (std::int64_t r = 0; r < rows; ++r) {
             const T* const row = x + r * n;
-            const exp_reference<T> near = reference(r);
+            exp_reference<T> near = reference(r);
             pack<T> e[Packs], most[Packs];
-            unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
-                const T* const from = row + k * lanes;
-                __builtin_prefetch(from + rows * n);
-                if constexpr (k < whole) {
-                    most[k] = load(from);
-                    e[k] = near.exp(most[k]);
-                } else if (k > 0 && left[k] == 0) {
-                    most[k] = most[0];
-                    e[k] = pack<T>{};
-                } else {
-                    most[k] = load_tail(from, left[k]);
-                    e[k] = keep_some(near.exp(most[k]), left[k], T(0));
-                }
-            });
-            write_packs<Packs, T>(w);
-            sum[r] = combine_all<combine_add, Packs>(static_cast<const pack<T>*>(e)).v[0][0];
-            if (!is_near(sum[r])) [[unlikely]] {
-                find_far<Kept>(x, to, r, n);
-                continue;
+            for (bool again = false;; again = true) {
+                unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
+                    const T* const from = row + k * lanes;
+                    __builtin_prefetch(from + rows * n);
+                    if constexpr (k < whole) {
+                        most[k] = load(from);
+                        e[k] = near.exp(most[k]);
+                    } else if (k > 0 && left[k] == 0) {
+                        most[k] = most[0];
+                        e[k] = pack<T>{};
+                    } else {
+                        most[k] = load_tail(from, left[k]);
+                        e[k] = keep_some(near.exp(most[k]), left[k], T(0));
+                    }
+                });
+                sum[r] = combine_all<combine_add, Packs>(static_cast<const pack<T>*>(e)).v[0][0];
+                if (is_near(sum[r]) || again) [[likely]]
+                    break;
+                near = look_at_all(row, n, r);
             }
+            write_packs<Packs, T>(w);
             if constexpr (Largest)
                 largest[r] = combine_all<combine_larger, Packs>(static_cast<const pack<T>*>(most)).v[0][0];
             if constexpr (Kept == exponentials::none) continue;
@@ -111,29 +119,34 @@ private:
             const T* const row = x + r * n;
             T* const place = Kept == exponentials::none ? nullptr : to + r * n;
             T* const terms = !in_place ? place : n <= longest_row<T> ? line : nullptr;
-            const exp_reference<T> near = reference(r);
-            pack<T> sums[4] = {}, most[4];
-            unrolled<4>([&](auto k) TENON_ROWS_LAMBDA { most[k] = broadcast<T>(-infinity); });
-            const auto take = [&](auto k, std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-                const pack<T> v = load_filled(row + i, count), e = near.exp(v);
-                if (Kept != exponentials::none && terms) store_some(terms + i, e, count);
-                if constexpr (Largest) most[k] = larger(most[k], v);
-                sums[k] = sums[k] + keep_some<T>(e, count, T(0));
-            };
-            std::int64_t i = 0;
-            for (; i + 4 * lanes <= n; i += 4 * lanes) {
-                fetch_packs<4>(row + i + rows * n);
-                unrolled<4>([&](auto k)
-                                TENON_ROWS_LAMBDA { take(k, i + k * lanes, std::integral_constant<int, lanes>{}); });
-                write_packs<4, T>(w);
-            }
-            if (i < n) fetch_packs<4>(row + i + rows * n);
-            for_packs(n - i, [&](std::int64_t j, auto count)
-                                 TENON_ROWS_LAMBDA { take(std::integral_constant<int, 0>{}, i + j, count); });
-            sum[r] = combine_all<combine_add, 4>(static_cast<const pack<T>*>(sums)).v[0][0];
-            if (!is_near(sum[r])) [[unlikely]] {
-                find_far<Kept>(x, to, r, n);
-                continue;
+            exp_reference<T> near = reference(r);
+            pack<T> sums[4], most[4];
+            for (bool again = false;; again = true) {
+                unrolled<4>([&](auto k) TENON_ROWS_LAMBDA {
+                    sums[k] = pack<T>{};
+                    most[k] = broadcast<T>(-std::numeric_limits<T>::infinity());
+                });
+                const auto take = [&](auto k, std::int64_t i, auto count) TENON_ROWS_LAMBDA {
+                    const pack<T> v = load_filled(row + i, count), e = near.exp(v);
+                    if (Kept != exponentials::none && terms) store_some(terms + i, e, count);
+                    if constexpr (Largest) most[k] = larger(most[k], v);
+                    sums[k] = sums[k] + keep_some<T>(e, count, T(0));
+                };
+                std::int64_t i = 0;
+                for (; i + 4 * lanes <= n; i += 4 * lanes) {
+                    fetch_packs<4>(row + i + rows * n);
+                    unrolled<4>([&](auto k) TENON_ROWS_LAMBDA {
+                        take(k, i + k * lanes, std::integral_constant<int, lanes>{});
+                    });
+                    write_packs<4, T>(w);
+                }
+                if (i < n) fetch_packs<4>(row + i + rows * n);
+                for_packs(n - i, [&](std::int64_t j, auto count)
+                                     TENON_ROWS_LAMBDA { take(std::integral_constant<int, 0>{}, i + j, count); });
+                sum[r] = combine_all<combine_add, 4>(static_cast<const pack<T>*>(sums)).v[0][0];
+                if (is_near(sum[r]) || again) [[likely]]
+                    break;
+                near = look_at_all(row, n, r);
             }
             if constexpr (Largest)
                 largest[r] = combine_all<combine_larger, 4>(static_cast<const pack<T>*>(most)).v[0][0];
@@ -144,25 +157,6 @@ private:
                 scale_row(terms ? terms : place, place, n, T(1) / sum[r]);
             }
         }
-    }
-
-    // A row that holds what is much larger than its ends, or infinite: beside its largest element.
-    template <exponentials Kept> [[gnu::noinline]] void find_far(const T* x, T* to, std::int64_t r, std::int64_t n) {
-        x += r * n;
-        if (to) to += r * n;
-        pack<T> most = broadcast<T>(-infinity), all = {};
-        for_packs(n, [&](std::int64_t i, auto count)
-                         TENON_ROWS_LAMBDA { most = larger(most, load_filled(x + i, count)); });
-        largest[r] = combine_all<combine_larger, 1>(&most).v[0][0];
-        base_[r] = 0;
-        const pack<T> shift = broadcast<T>(largest[r]);
-        for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            const pack<T> e = exp_below_one(load_filled(x + i, count) - shift);
-            if constexpr (Kept != exponentials::none) store_some(to + i, e, count);
-            all = all + keep_some<T>(e, count, T(0));
-        });
-        sum[r] = reduce_add(all);
-        if constexpr (Kept == exponentials::shares) scale_row(to, to, n, T(1) / sum[r]);
     }
 
     TENON_SIMD_INLINE static void scale_row(const T* x, T* y, std::int64_t n, T scale) {

@@ -10,32 +10,6 @@ TENON_SIMD_INLINE void for_slices(std::int64_t columns, std::int64_t classes, st
         for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA { f(i, c * inner + i, n); });
 }
 
-/// Up to `most_columns`, beside their largest elements; y may be x. What is kept of each column lies in arrays of whole packs.
-template <class T>
-[[gnu::noinline]] void softmax_beside_largest(const T* x, T* y, std::int64_t columns, std::int64_t classes,
-                                              std::int64_t inner, bool logarithm) {
-    using tenon::detail::most_columns;
-    alignas(64) T m[most_columns], sums[most_columns];
-    for (std::int64_t i = 0; i < columns; i += lanes) {
-        store(m + i, broadcast<T>(-std::numeric_limits<T>::infinity()));
-        store(sums + i, pack<T>{});
-    }
-    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        store(m + i, larger(load(m + i), load_filled(x + at, n)));
-    });
-    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<T> d = load_filled(x + at, n) - load(m + i), e = exp_below_one(d);
-        store_some(y + at, logarithm ? d : e, n);
-        store(sums + i, load(sums + i) + e);
-    });
-    for (std::int64_t i = 0; i < columns; i += lanes)
-        store(sums + i, logarithm ? log(load(sums + i)) : broadcast<T>(1) / load(sums + i));
-    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<T> v = load_some(y + at, n), rest = load(sums + i);
-        store_some(y + at, logarithm ? v - rest : v * rest, n);
-    });
-}
-
 /// Packs of columns that are computed together: memory wants long pieces more than registers want few sums.
 template <class T> inline constexpr int column_packs = 32 / static_cast<int>(sizeof(T));
 
@@ -50,43 +24,52 @@ template <class T> struct column_scales {
         if constexpr (Logarithm) return (t - load_some(largest + line + i, n)) - rest;
         else return t * rest;
     }
-    /// One pass over so many packs of columns, of which the last has n: beside powers of 2 near the first and last elements. Calls before(c) and
-    /// stores terms of class c at to + c step, unless `to` is null. False where something is much larger than both ends of its column, or infinite.
+    /// One pass over so many packs of columns, of which the last has n: beside powers of 2 near some of their elements; two more, beside the
+    /// largest, where others are much larger or infinite. Calls before(c) once and stores terms of class c at to + c step, unless `to` is
+    /// null.
     template <bool Logarithm, int Packs, class N, class Before>
-    TENON_SIMD_INLINE bool find(const T* x, T* to, std::int64_t step, std::int64_t classes, std::int64_t inner, N n,
+    TENON_SIMD_INLINE void find(const T* x, T* to, std::int64_t step, std::int64_t classes, std::int64_t inner, N n,
                                 const Before& before) {
         pack<T> sum[Packs], m[Packs];
-        unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
-            const T* const from = x + k * lanes; // either end of a column may be masked
-            near[k] = exp_reference<T>::of(larger(load_filled(from, n), load_filled(from + (classes - 1) * inner, n)));
-            sum[k] = pack<T>{};
-            m[k] = broadcast<T>(-std::numeric_limits<T>::infinity());
-        });
-        for (std::int64_t c = 0; c < classes; ++c) {
-            before(c);
+        for (bool again = false;; again = true) {
+            unrolled<Packs>([&](auto k)
+                                TENON_ROWS_LAMBDA { m[k] = broadcast<T>(-std::numeric_limits<T>::infinity()); });
+            for (std::int64_t j = 0; j < (again ? classes : 4); ++j) { // some of a column may be masked
+                const T* const from = x + (again ? j : (classes - 1) * j / 3) * inner;
+                unrolled<Packs>([&](auto k)
+                                    TENON_ROWS_LAMBDA { m[k] = larger(m[k], load_filled(from + k * lanes, n)); });
+            }
             unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
-                const T* const from = x + c * inner + k * lanes;
-                __builtin_prefetch(from + (Packs + 1) * lanes - 1); // its line begins with the last of these
-                const pack<T> a = load_filled(from, n), e = near[k].exp(a);
-                if (to) store_some(to + c * step + k * lanes, Logarithm ? a : e, n);
-                sum[k] = sum[k] + e;
-                if constexpr (Logarithm) m[k] = larger(m[k], a);
+                near[k] = again ? exp_reference<T>::largest(m[k]) : exp_reference<T>::of(m[k]);
+                sum[k] = pack<T>{};
             });
+            for (std::int64_t c = 0; c < classes; ++c) {
+                if (!again) before(c);
+                unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
+                    const T* const from = x + c * inner + k * lanes;
+                    __builtin_prefetch(from + (Packs + 1) * lanes - 1); // its line begins with the last of these
+                    const pack<T> a = load_filled(from, n), e = near[k].exp(a);
+                    if (to) store_some(to + c * step + k * lanes, Logarithm ? a : e, n);
+                    sum[k] = sum[k] + e;
+                    if constexpr (Logarithm) m[k] = larger(m[k], a);
+                });
+            }
+            bool all_near = true;
+            unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA { all_near = are_near(sum[k]) && all_near; });
+            if (all_near || again) [[likely]]
+                break;
         }
-        bool all_near = true;
         unrolled<Packs>([&](auto k) TENON_ROWS_LAMBDA {
-            all_near = are_near(sum[k]) && all_near;
             if constexpr (Logarithm) sum[k] = log(sum[k] / near[k].exp(m[k]));
             else sum[k] = broadcast<T>(1) / sum[k];
             store(scale + line + k * lanes, sum[k]);
             store(largest + line + k * lanes, m[k]);
         });
-        return all_near;
     }
 };
 
-/// All columns of a slice; y may be x, when terms are computed twice, since x is read again where something is far. Lines that wait are
-/// written meanwhile.
+/// All columns of a slice; y may be x, when terms are computed twice, since x may have to be read again. Lines that wait are written
+/// meanwhile.
 template <bool Logarithm, class T>
 inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner,
                             waiting_lines& w) {
@@ -94,8 +77,7 @@ inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t
     const bool twice = !Logarithm && x == y;
     const auto take = [&](std::int64_t i, auto packs, auto n) TENON_ROWS_LAMBDA {
         const auto write = [&](std::int64_t) TENON_ROWS_LAMBDA { write_packs<packs, T>(w); };
-        if (!s.template find<Logarithm, packs>(x + i, twice ? nullptr : y + i, inner, classes, inner, n, write))
-            return softmax_beside_largest(x + i, y + i, (packs - 1) * lanes + n, classes, inner, Logarithm);
+        s.template find<Logarithm, packs>(x + i, twice ? nullptr : y + i, inner, classes, inner, n, write);
         for (std::int64_t c = 0; c < classes; ++c)
             unrolled<packs>([&](auto k) TENON_ROWS_LAMBDA {
                 T* const at = y + c * inner + i + k * lanes;
@@ -139,17 +121,14 @@ public:
                 write(c, goes_on_ ? -in : 0, width - in);
                 copy_line(terms_ + c * pitch + width, terms_ + c * pitch);
             };
-            const bool near = next.template find<Logarithm, packs>(x_ + begin, terms_ + line, pitch, classes_, inner_,
-                                                                   std::integral_constant<int, lanes>{}, write_before);
+            next.template find<Logarithm, packs>(x_ + begin, terms_ + line, pitch, classes_, inner_,
+                                                 std::integral_constant<int, lanes>{}, write_before);
             copy_line(s_->scale + width, next.scale);
             copy_line(s_->largest + width, next.largest);
             s_ = &next;
             first_ = begin;
             goes_on_ = waits_;
-            waits_ = near;
-            if (near) continue;
-            for (std::int64_t c = 0; c < classes_ && goes_on_; ++c) write(c, -in_line(c), 0);
-            softmax_beside_largest(x_ + begin, y_ + begin, width, classes_, inner_, Logarithm);
+            waits_ = true;
         }
         for (std::int64_t c = 0; c < classes_ && waits_; ++c) write(c, goes_on_ ? -in_line(c) : 0, width);
         waiting_lines none;
