@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <utility>
 
 #include <tenon/concurrency/deferred_flush.hpp>
@@ -332,25 +334,33 @@ TENON_INLINE void executor::run_in_order(const run_environment& e, std::size_t f
     }
 }
 
-// Each thread goes through all of them with its shares. Where one fails, s is that one.
+// Each thread goes through all of them with its shares. Where some fail, the first operation that does is told of, by the first share.
 TENON_INLINE void executor::run_rows(const row_run& rows, const run_environment& e, std::size_t& s) {
-    std::atomic<std::size_t> failed{rows.end()};
+    std::mutex mutex;
+    std::pair<std::size_t, std::int64_t> failed{rows.end(), 0};
+    std::exception_ptr why;
     for (std::size_t at = rows.first; at < rows.end(); ++at) f_.runs[at].step = e.in;
+    const auto run_share = [&](std::int64_t share) {
+        std::size_t at = rows.first;
+        try {
+            for (row_kernel* const k : rows.kernels) k->run_share(f_.runs[at++], static_cast<int>(share));
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (std::pair now(at - 1, share); now < failed) {
+                failed = now;
+                why = std::current_exception();
+            }
+        }
+    };
     try {
         e.pool()->parallel_for(rows.shares, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t share = begin; share < end; ++share)
-                for (std::size_t k = 0; k < rows.kernels.size(); ++k) try {
-                        rows.kernels[k]->run_share(f_.runs[rows.first + k], static_cast<int>(share));
-                    } catch (...) {
-                        std::size_t none = rows.end();
-                        failed.compare_exchange_strong(none, rows.first + k);
-                        throw;
-                    }
+            for (std::int64_t share = begin; share < end; ++share) run_share(share);
         });
+        if (why) std::rethrow_exception(why);
         for (std::size_t k = 0; k < rows.kernels.size(); ++k) rows.kernels[k]->finish(f_.runs[rows.first + k]);
     } catch (...) {
         for (std::size_t at = rows.first; at < rows.end(); ++at) f_.set_written(p_.operations[at]);
-        if (const std::size_t at = failed.load(); at < rows.end()) s = at;
+        if (why) s = failed.first;
         throw;
     }
     s = rows.end() - 1;
