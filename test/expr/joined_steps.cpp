@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <tenon/expr/joined_steps.hpp>
+#include <tenon/tape/joined_steps.hpp>
 
 #include "run_tape.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/interpreter.hpp>
-#include <tenon/expr/joined_steps.hpp>
+#include <tenon/tape/joined_steps.hpp>
 #include <tenon/simd/pack.hpp>
 
 namespace tenon::detail {

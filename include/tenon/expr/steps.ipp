@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <tenon/expr/evaluate.hpp>
-#include <tenon/expr/joined_steps.hpp>
+#include <tenon/tape/joined_steps.hpp>
 #include <tenon/expr/steps.hpp>
 
 #define TENON_SIMD_FILE <tenon/expr/steps.inl>
