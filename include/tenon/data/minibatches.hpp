@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/array/array.hpp>
+#include <tenon/core/check.hpp>
 #include <tenon/data/steps/rows.hpp>
 
 /// Shuffled minibatches of arrays that share dimension 0.
