@@ -6,6 +6,7 @@
 #include <tenon/tenon.hpp>
 
 #include "own_graph.hpp"
+#include "thread_sanitized.hpp"
 
 // A process that is forked has none of the threads: what its sessions do is done by the thread that asks.
 
@@ -33,7 +34,8 @@ template <class F> bool in_fork(F f) {
 
 } // namespace
 
-TEST_CASE_FIXTURE(in_graph, "a forked process goes on with its sessions, and makes others") {
+TEST_CASE_FIXTURE(in_graph,
+                  "a forked process goes on with its sessions, and makes others" * doctest::skip(is_thread_sanitized)) {
     const auto x = tn::placeholder<float, tn::shape<300, 300>>("x");
     const auto y = sum(tn::matmul(x, x)) + sum(tn::matmul(x, exp(x))) + sum(tn::matmul(tanh(x), x)); // side by side
     const tn::fifo_queue<float> never(1);

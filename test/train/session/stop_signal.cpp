@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests.hpp"
+#include "thread_sanitized.hpp"
 
 namespace {
 
@@ -16,13 +17,6 @@ template <class F> int status_of(F&& f) {
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-
-// Which knows no threads that a child of a process of several begins.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool is_thread_sanitized = true;
-#else
-constexpr bool is_thread_sanitized = false;
-#endif
 
 } // namespace
 
