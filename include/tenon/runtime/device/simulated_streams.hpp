@@ -88,7 +88,8 @@ public:
 private:
     void add(stream& l, command& c) noexcept;
     void make_ready(stream& l) noexcept;
-    void offer(stream& l) noexcept;
+    static constexpr double worth_a_task = 2e4; // ns
+    void offer(stream& l, bool others_are_busy = false) noexcept;
     void work();
     using locked = std::unique_lock<std::mutex>;
     void drain(stream& l, locked& held, const function_ref<bool()>* enough = nullptr);

@@ -66,10 +66,10 @@ TENON_INLINE void simulated_machine::make_ready(stream& l) noexcept {
     offer(l);
 }
 
-// What is worth waking a thread for is the pool's, and what nobody waits for; the rest is for who waits, or runs another stream.
-TENON_INLINE void simulated_machine::offer(stream& l) noexcept {
-    constexpr double worth_a_task = 2e4; // ns
-    if (!pool_ || l.offered || (l.cost < worth_a_task && !l.left)) return;
+// What is worth waking a thread for is the pool's, and what nobody waits for; the rest is for who waits, or runs another stream, unless that
+// is about to run something long.
+TENON_INLINE void simulated_machine::offer(stream& l, bool others_are_busy) noexcept {
+    if (!pool_ || l.offered || (l.cost < worth_a_task && !l.left && !others_are_busy)) return;
     try {
         pool_->submit([self = shared_from_this()] { self->work(); });
         l.offered = true;
@@ -127,6 +127,8 @@ TENON_INLINE void simulated_machine::drain(stream& l, locked& held, const functi
         }
         l.first = c->next;
         l.cost -= c->cost;
+        if (c->cost >= worth_a_task && waiting_ == 0)
+            for (stream* other = ready_; other; other = other->next) offer(*other, true);
         if (!perform(l, c, held)) return;
         if (enough && l.first && (*enough)()) {
             make_ready(l);
