@@ -211,7 +211,7 @@ TEST_CASE(
     all.l_type = F_WRLCK;
     all.l_whence = SEEK_SET;
     REQUIRE(::fcntl(held, F_OFD_SETLK, &all) == 0);
-    tn::saver late(folder / "m", {.lease = 0.05});
+    tn::saver late(folder / "m", {.lease = 1});
     const int files = folder.file_count();
     CHECK_THROWS_WITH_AS(late.save(*one.sess, 500), doctest::Contains("a saver elsewhere saves under the name"),
                          tn::aborted_error);
