@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdio>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <utility>
 

@@ -260,7 +260,6 @@ private:
                       *const through = later + states();
         const auto class_of = [&](std::int64_t u) { return u % 2 == 0 ? blank_ : labels[first_label + u / 2]; };
         const auto skips = [&](std::int64_t u) { return u % 2 == 1 && u > 1 && class_of(u) != class_of(u - 2); };
-        if (dx) std::fill(dx, dx + time_ * classes_, T(0));
         for (std::int64_t t = 0; t < times; ++t) {
             const T* const row = x + t * classes_;
             const auto most = static_cast<double>(*std::max_element(row, row + classes_));
@@ -287,7 +286,10 @@ private:
             all = n > 1 ? log_of_sum(last[n - 1], last[n - 2]) : last[0];
         }
         if (loss) *loss = static_cast<T>(0 - all);
-        if (!dx || times == 0 || all == none) return;
+        if (!dx) return;
+        const std::int64_t counted = all == none ? 0 : times; // of the others nothing depends on the logits
+        std::fill(dx + counted * classes_, dx + time_ * classes_, T(0));
+        if (counted == 0) return;
 
         for (std::int64_t u = 0; u < n; ++u) later[u] = u + 2 >= n ? 0 : none;
         for (std::int64_t t = times - 1; t >= 0; --t) {
