@@ -1,15 +1,20 @@
 #pragma once
 
 #include <random>
+#include <vector>
 
+#include <tenon/nn/convolution.hpp>
+#include <tenon/nn/dense.hpp>
+#include <tenon/nn/flatten.hpp>
+#include <tenon/nn/losses.hpp>
+#include <tenon/nn/model/model.hpp>
+#include <tenon/nn/pooling.hpp>
+#include <tenon/nn/sequential.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/convolution.hpp>
 #include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/linear/pooling.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/softmax.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/runtime/session/session.hpp>
@@ -40,78 +45,58 @@ template <class Images, int Batch> struct random_batch {
     }
 };
 
-/// 784-300-100-10 with relu and softmax cross-entropy.
-template <int Batch> struct mlp {
-    using images_shape = tn::shape<Batch, 784>;
+/// 784-300-100-10, relu.
+struct mlp_network {
+    template <int Batch> using images = tn::shape<Batch, 784>;
+    static auto layers() {
+        using namespace tn::nn;
+        return sequential(dense<300>(relu), dense<100>(relu), dense<10>());
+    }
+};
+/// 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10, same padding, relu.
+struct conv_network {
+    template <int Batch> using images = tn::shape<Batch, 28, 28, 1>;
+    static auto layers() {
+        using namespace tn::nn;
+        constexpr tn::conv2d_options padded{.padding = tn::same};
+        return sequential(conv2d<32, 5, padded>(relu), max_pool<2>(), conv2d<64, 5, padded>(relu), max_pool<2>(),
+                          flatten(), dense<256>(relu), dense<10>());
+    }
+};
+
+/// A training step of such a network down its softmax cross-entropy, in a session of its own.
+template <class Network, int Batch> struct training {
+    using images_shape = typename Network::template images<Batch>;
+    using batch = random_batch<images_shape, Batch>;
     static constexpr double rate = 0.01;
     tn::graph g;
     tn::graph_scope scope{g};
     tn::tensor<float, images_shape> x = tn::placeholder<float, images_shape>("x");
     tn::tensor<std::int32_t, tn::shape<Batch>> y = tn::placeholder<std::int32_t, tn::shape<Batch>>("y");
-    tn::variable_tensor<float, tn::shape<784, 300>> w1 =
-        tn::variable<float, tn::shape<784, 300>>("w1", tn::glorot_uniform(1));
-    tn::variable_tensor<float, tn::shape<300>> b1 = tn::variable<float, tn::shape<300>>("b1", tn::zeros());
-    tn::variable_tensor<float, tn::shape<300, 100>> w2 =
-        tn::variable<float, tn::shape<300, 100>>("w2", tn::glorot_uniform(2));
-    tn::variable_tensor<float, tn::shape<100>> b2 = tn::variable<float, tn::shape<100>>("b2", tn::zeros());
-    tn::variable_tensor<float, tn::shape<100, 10>> w3 =
-        tn::variable<float, tn::shape<100, 10>>("w3", tn::glorot_uniform(3));
-    tn::variable_tensor<float, tn::shape<10>> b3 = tn::variable<float, tn::shape<10>>("b3", tn::zeros());
+    decltype(Network::layers()) network = Network::layers();
     tn::tensor<float, tn::shape<>> loss;
     tn::operation train;
     tn::session session;
 
-    explicit mlp(int threads) : session((build(), g), with_threads(threads)) {
+    explicit training(int threads) : session((build(), g), with_threads(threads)) {
         session.run(tn::initialize_variables());
+    }
+    auto step() { return session.callable(tn::feeds(x, y), tn::fetches(train, loss)); }
+    /// Of each layer in turn its weights and biases.
+    std::vector<tn::any_array> values() {
+        std::vector<tn::any_array> all;
+        for (const auto& v : tn::nn::variables(network))
+            all.push_back(std::move(session.run_untyped({}, {v.variable})[0]));
+        return all;
     }
 
 private:
     void build() {
-        const auto h1 = relu(tn::matmul(x, w1) + b1);
-        const auto h2 = relu(tn::matmul(h1, w2) + b2);
-        const auto logits = tn::matmul(h2, w3) + b3;
-        loss = tn::mean(tn::sparse_softmax_cross_entropy(logits, y));
+        loss = tn::nn::cross_entropy(network(x), y);
         train = tn::gradient_descent(rate).minimize(loss, {.advance_global_step = false});
     }
 };
-
-/// 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10, same padding, relu, softmax cross-entropy.
-template <int Batch> struct conv {
-    using images_shape = tn::shape<Batch, 28, 28, 1>;
-    static constexpr double rate = 0.01;
-    tn::graph g;
-    tn::graph_scope scope{g};
-    tn::tensor<float, images_shape> x = tn::placeholder<float, images_shape>("x");
-    tn::tensor<std::int32_t, tn::shape<Batch>> y = tn::placeholder<std::int32_t, tn::shape<Batch>>("y");
-    tn::variable_tensor<float, tn::shape<5, 5, 1, 32>> w1 =
-        tn::variable<float, tn::shape<5, 5, 1, 32>>("w1", tn::he_normal(1));
-    tn::variable_tensor<float, tn::shape<32>> b1 = tn::variable<float, tn::shape<32>>("b1", tn::zeros());
-    tn::variable_tensor<float, tn::shape<5, 5, 32, 64>> w2 =
-        tn::variable<float, tn::shape<5, 5, 32, 64>>("w2", tn::he_normal(2));
-    tn::variable_tensor<float, tn::shape<64>> b2 = tn::variable<float, tn::shape<64>>("b2", tn::zeros());
-    tn::variable_tensor<float, tn::shape<3136, 256>> w3 =
-        tn::variable<float, tn::shape<3136, 256>>("w3", tn::he_normal(3));
-    tn::variable_tensor<float, tn::shape<256>> b3 = tn::variable<float, tn::shape<256>>("b3", tn::zeros());
-    tn::variable_tensor<float, tn::shape<256, 10>> w4 = tn::variable<float, tn::shape<256, 10>>("w4", tn::he_normal(4));
-    tn::variable_tensor<float, tn::shape<10>> b4 = tn::variable<float, tn::shape<10>>("b4", tn::zeros());
-    tn::tensor<float, tn::shape<>> loss;
-    tn::operation train;
-    tn::session session;
-
-    explicit conv(int threads) : session((build(), g), with_threads(threads)) {
-        session.run(tn::initialize_variables());
-    }
-
-private:
-    void build() {
-        const auto h1 = tn::max_pool2d<2>(relu(tn::conv2d<1, tn::same>(x, w1) + b1));
-        const auto h2 = tn::max_pool2d<2>(relu(tn::conv2d<1, tn::same>(h1, w2) + b2));
-        const auto flat = tn::reshape<tn::shape<Batch, 3136>>(h2);
-        const auto h3 = relu(tn::matmul(flat, w3) + b3);
-        const auto logits = tn::matmul(h3, w4) + b4;
-        loss = tn::mean(tn::sparse_softmax_cross_entropy(logits, y));
-        train = tn::gradient_descent(rate).minimize(loss, {.advance_global_step = false});
-    }
-};
+template <int Batch> using mlp = training<mlp_network, Batch>;
+template <int Batch> using conv = training<conv_network, Batch>;
 
 } // namespace models

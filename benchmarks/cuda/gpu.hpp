@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <string>
 
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 /// Products of square matrices by cuBLASLt called directly.
 

@@ -15,8 +15,8 @@ using peer_row::seconds;
 // On all cores, whatever --threads says, as PyTorch is.
 template <class Model> measured training(int) {
     Model m(0);
-    const auto step = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
-    const models::random_batch<typename Model::images_shape, Model::images_shape::extents[0].size> data;
+    const auto step = m.step();
+    const typename Model::batch data;
     return {1 / seconds([&] { step(data.images, data.labels); }), "steps/s"};
 }
 

@@ -14,14 +14,14 @@ template <class Model, class Hand> void compare(const std::string& name, int bat
     const std::string ours = name + "/tenon", theirs = name + "/graph";
     benchmark::RegisterBenchmark(ours.c_str(), [](benchmark::State& state) {
         Model m(0);
-        const auto step = m.session.callable(models::tn::feeds(m.x, m.y), models::tn::fetches(m.train, m.loss));
-        const models::random_batch<typename Model::images_shape, Model::images_shape::extents[0].size> data;
+        const auto step = m.step();
+        const typename Model::batch data;
         for (int i = 0; i < 5; ++i) (void)step(data.images, data.labels); // plans it, and records it
         for (auto _ : state) benchmark::DoNotOptimize(step(data.images, data.labels));
     })->UseRealTime();
     benchmark::RegisterBenchmark(theirs.c_str(), [batch](benchmark::State& state) {
         Hand by_hand(batch, 0.01F);
-        const models::random_batch<typename Model::images_shape, Model::images_shape::extents[0].size> data;
+        const typename Model::batch data;
         for (auto _ : state) benchmark::DoNotOptimize(by_hand.step(data.images.data(), data.labels.data()));
     })->UseRealTime();
     rows.push_back({name, ours, theirs, 0.95, 1e3, "us"});

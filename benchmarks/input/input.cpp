@@ -6,25 +6,19 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <memory>
 #include <numeric>
 #include <thread>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
 #include <tenon/input.hpp>
-#include <tenon/io/files/crc32c.hpp>
 #include <tenon/io/files/file.hpp>
-#include <tenon/io/records/record_writer.hpp>
 
 #include "baseline/images.hpp"
+#include "files.hpp"
 #include "models.hpp"
+#include "pictures.hpp"
 #include "ratio.hpp"
 
 namespace tn = tenon;
@@ -49,24 +43,12 @@ void require(benchmark::State& state, std::int64_t count, std::int64_t expected)
 
 constexpr std::int64_t images = 60'000, batch = 50, pixels = 28 * 28;
 
-struct picture_set {
-    tn::array<std::uint8_t, tn::shape<images, 28, 28>> x;
-    tn::array<std::int32_t, tn::shape<images>> y;
-    std::vector<std::int64_t> order = std::vector<std::int64_t>(images);
-    picture_set() {
-        std::mt19937 random(1);
-        for (std::uint8_t& v : x) v = static_cast<std::uint8_t>(random());
-        for (std::int32_t& v : y) v = static_cast<std::int32_t>(random() % 10);
-        std::iota(order.begin(), order.end(), 0);
-        std::shuffle(order.begin(), order.end(), random);
-    }
-};
-const picture_set& pictures() {
-    static const picture_set p;
+const auto& all_pictures() {
+    static const pictures<images> p;
     return p;
 }
 auto shuffled(std::uint64_t seed) {
-    return tn::data::slices(pictures().x, pictures().y).shuffle(images, {.seed = seed});
+    return tn::data::slices(all_pictures().x, all_pictures().y).shuffle(images, {.seed = seed});
 }
 
 void our_batches(benchmark::State& state) {
@@ -80,13 +62,16 @@ void our_float_batches(benchmark::State& state) {
 }
 // The order is there already, and so is the memory of a batch.
 template <class To, class F> void batches_by_hand(benchmark::State& state, F put) {
-    const picture_set& p = pictures();
+    const pictures<images>& p = all_pictures();
+    std::vector<std::int64_t> order(images);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937(1));
     std::vector<To> x(batch * pixels);
     std::vector<std::int32_t> y(batch);
     for (auto _ : state)
         for (std::int64_t b = 0; b < images; b += batch) {
             for (std::int64_t i = 0; i < batch; ++i) {
-                const std::int64_t at = p.order[static_cast<std::size_t>(b + i)];
+                const std::int64_t at = order[static_cast<std::size_t>(b + i)];
                 put(x.data() + i * pixels, p.x.data() + at * pixels);
                 y[static_cast<std::size_t>(i)] = p.y.data()[at];
             }
@@ -107,39 +92,15 @@ void copied_float_batches(benchmark::State& state) {
 // ---- files
 
 constexpr std::int64_t rows = 100'000, columns = 10, records = 50'000;
-constexpr std::size_t record_bytes = 784;
 
 struct files {
-    std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("tenon-input-" + std::to_string(::getpid()));
-    std::string table = folder / "all.csv", first_half = folder / "1.csv", second_half = folder / "2.csv";
-    std::string tfrecords = folder / "a.tfrecord";
-
+    input_files::folder folder;
+    std::string table = folder / "all.csv", half = folder / "half.csv", tfrecords = folder / "a.tfrecord";
     files() {
-        std::filesystem::create_directories(folder);
-        std::mt19937 random(1);
-        std::ofstream all(table), half[2] = {std::ofstream(first_half), std::ofstream(second_half)};
-        for (std::int64_t r = 0; r < rows; ++r) {
-            std::string line;
-            for (std::int64_t c = 0; c < columns; ++c) {
-                char field[32];
-                const double v = static_cast<double>(random()) / 4294967296.0;
-                std::snprintf(field, sizeof field, "%.6g%c", v * (c % 2 ? 1 : 1000) - 0.3,
-                              c + 1 < columns ? ',' : '\n');
-                line += field;
-            }
-            all << line;
-            half[r < rows / 2 ? 0 : 1] << line;
-        }
-        tn::tfrecord_writer out(tfrecords);
-        std::string record(record_bytes, 'x');
-        for (std::int64_t i = 0; i < records; ++i) {
-            std::memcpy(record.data(), &i, sizeof i);
-            out.write(record);
-        }
-        out.commit();
+        input_files::write_table(table, rows, columns, 1000);
+        input_files::write_table(half, rows / 2, columns, 1000);
+        input_files::write_records(tfrecords, records);
     }
-    ~files() { std::filesystem::remove_all(folder); }
 };
 const files& there() {
     static const files f;
@@ -159,8 +120,7 @@ void our_csv_elements(benchmark::State& state) {
     for (auto _ : state) require(state, drain(set), rows);
 }
 void our_csv_twice(benchmark::State& state) {
-    const auto a = tn::data::csv<ten>(there().first_half).batch(csv_batch),
-               b = tn::data::csv<ten>(there().second_half).batch(csv_batch);
+    const auto a = tn::data::csv<ten>(there().half).batch(csv_batch), b = a;
     for (auto _ : state) {
         std::int64_t others = 0;
         std::thread other([&] { others = drain(b); });
@@ -168,15 +128,6 @@ void our_csv_twice(benchmark::State& state) {
         other.join();
         require(state, mine + others, 2 * batches_of(rows / 2));
     }
-}
-void our_csv_interleaved(benchmark::State& state) {
-    const auto names = tn::data::range(2);
-    const auto set = names.interleave(
-        [](std::int64_t i) {
-            return tn::data::csv<ten>(i == 0 ? there().first_half : there().second_half).batch(csv_batch);
-        },
-        {.cycle_length = 2, .parallelism = 2});
-    for (auto _ : state) require(state, drain(set), 2 * batches_of(rows / 2));
 }
 void csv_by_hand(benchmark::State& state) {
     const tn::detail::mapped_file file("benchmark", there().table);
@@ -212,19 +163,7 @@ void our_records_kept(benchmark::State& state) {
         require(state, count, records);
     }
 }
-void records_by_hand(benchmark::State& state) {
-    constexpr std::size_t all = 12 + record_bytes + 4, at_once = (std::size_t{1} << 18) / all * all;
-    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(at_once);
-    for (auto _ : state) {
-        const int file = ::open(there().tfrecords.c_str(), O_RDONLY);
-        std::uint32_t sum = 0;
-        for (ssize_t n = 0; (n = ::read(file, buffer.get(), at_once)) > 0;)
-            for (std::size_t at = 0; at < static_cast<std::size_t>(n); at += all)
-                sum ^= tn::crc32c({buffer.get() + at, 8}) ^ tn::crc32c({buffer.get() + at + 12, record_bytes});
-        ::close(file);
-        benchmark::DoNotOptimize(sum);
-    }
-}
+void records_by_hand(benchmark::State& state) { input_files::read_and_sum(state, there().tfrecords); }
 
 // ---- trivial elements
 
@@ -289,7 +228,7 @@ void training_from_memory(benchmark::State& state) {
         auto [x, y] = *it.next();
         all.emplace_back(std::move(x), std::move(y));
     }
-    const auto step = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
+    const auto step = m.step();
     std::size_t at = 0;
     for (auto _ : state) {
         step(all[at].first, all[at].second);
@@ -298,7 +237,7 @@ void training_from_memory(benchmark::State& state) {
 }
 void training_from_data_set(benchmark::State& state) {
     models::mlp<batch> m(1);
-    const auto step = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
+    const auto step = m.step();
     auto it = training_set().iterate();
     for (auto _ : state) {
         const auto [x, y] = *it.next();
@@ -310,15 +249,7 @@ void training_in_graph(benchmark::State& state) {
     const tn::graph g;
     const tn::graph_scope scope(g);
     const auto [x, y] = tn::make_one_shot_iterator(training_set()).get_next();
-    const auto w1 = tn::variable<float, tn::shape<784, 300>>("w1", tn::glorot_uniform(1));
-    const auto b1 = tn::variable<float, tn::shape<300>>("b1", tn::zeros());
-    const auto w2 = tn::variable<float, tn::shape<300, 100>>("w2", tn::glorot_uniform(2));
-    const auto b2 = tn::variable<float, tn::shape<100>>("b2", tn::zeros());
-    const auto w3 = tn::variable<float, tn::shape<100, 10>>("w3", tn::glorot_uniform(3));
-    const auto b3 = tn::variable<float, tn::shape<10>>("b3", tn::zeros());
-    const auto h1 = relu(tn::matmul(x, w1) + b1);
-    const auto h2 = relu(tn::matmul(h1, w2) + b2);
-    const auto loss = tn::mean(tn::sparse_softmax_cross_entropy(tn::matmul(h2, w3) + b3, y));
+    const auto loss = tn::nn::cross_entropy(models::mlp_network::layers()(x), y);
     const auto train = tn::gradient_descent(0.01).minimize(loss, {.advance_global_step = false});
     tn::session s(g, models::with_threads(1));
     s.run(tn::initialize_variables());
@@ -339,7 +270,6 @@ int main(int argc, char** argv) {
     add("csv", our_csv);
     add("csv_elements", our_csv_elements);
     add("csv_two_threads", our_csv_twice);
-    add("csv_interleaved", our_csv_interleaved);
     add("csv_by_hand", csv_by_hand);
     add("records", our_records);
     add("records_kept", our_records_kept);
@@ -362,7 +292,6 @@ int main(int argc, char** argv) {
                        {"CSV row of ten floats / from_chars", "csv", "csv_by_hand", 0.9, r},
                        {"the same, row by row / from_chars", "csv_elements", "csv_by_hand", 0, r},
                        {"two data sets, a thread each / one", "csv_two_threads", "csv", 1.7, r},
-                       {"two files interleaved, 2 threads / one", "csv_interleaved", "csv", 1.7, r},
                        {"TFRecord of 784 bytes, kept element / read, CRC", "records_kept", "records_by_hand", 0.9, k},
                        {"the same, taken as std::string / read, CRC", "records", "records_by_hand", 0, k},
                        {"element of range on the host (300 ns)", "range", "", 0, t},

@@ -6,21 +6,19 @@
 // takes elements ahead.
 
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <random>
-
-#include <unistd.h>
+#include <string>
+#include <vector>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
 #include <tenon/data/minibatches.hpp>
 #include <tenon/data/tables/json_lines.hpp>
-#include <tenon/io/records/record_writer.hpp>
 #include <tenon/input.hpp>
 
+#include "files.hpp"
 #include "models.hpp"
 #include "peer_row.hpp"
 #include "pictures.hpp"
@@ -35,20 +33,6 @@ using peer_row::seconds;
 // As in peers/timing.py.
 constexpr std::int64_t csv_rows = 40'000, columns = 10, csv_batch = 256, json_rows = 100'000, records = 40'000,
                        images = 60'000, batch = 50, mapped = 20'000;
-constexpr std::size_t record_bytes = 784;
-
-class folder {
-public:
-    folder() { std::filesystem::create_directories(path_); }
-    folder(const folder&) = delete;
-    folder& operator=(const folder&) = delete;
-    ~folder() { std::filesystem::remove_all(path_); }
-    std::string operator/(const char* name) const { return path_ / name; }
-
-private:
-    std::filesystem::path path_ =
-        std::filesystem::temp_directory_path() / ("tenon-input-rows-" + std::to_string(::getpid()));
-};
 
 template <class Set> measured an_element(const Set& set, std::int64_t count) {
     return {seconds([&] {
@@ -61,40 +45,34 @@ template <class Set> measured an_element(const Set& set, std::int64_t count) {
 }
 template <class Set> Set ahead(const Set& set, int threads) { return threads > 1 ? set.prefetch() : set; }
 
-measured csv(int threads) {
-    const folder there;
-    std::vector<std::string> names; // a file for each thread
-    std::mt19937 random(1);
-    std::uniform_real_distribution<double> number(-1, 1);
-    for (int i = 0; i < threads; ++i) {
-        names.push_back(there / (std::to_string(i) + ".csv").c_str());
-        std::ofstream file(names.back());
-        for (std::int64_t r = 0; r < csv_rows / threads; ++r)
-            for (std::int64_t c = 0; c < columns; ++c) {
-                char field[32];
-                std::snprintf(field, sizeof field, "%.6g%c", number(random), c + 1 < columns ? ',' : '\n');
-                file << field;
-            }
-    }
-    const auto table = [](const std::string& name) {
-        return tn::data::csv<tn::component<float, tn::shape<columns>>>(name).batch(csv_batch);
-    };
-    if (threads == 1) return an_element(table(names[0]), csv_rows);
+// A file for each thread, which `write` makes with its share of the rows and `table` reads.
+template <class Write, class Table>
+measured of_files(int threads, std::int64_t rows, const Write& write, const Table& table) {
+    const input_files::folder there;
+    std::vector<std::string> names;
+    for (int i = 0; i < threads; ++i) write(names.emplace_back(there / std::to_string(i)), rows / threads);
+    if (threads == 1) return an_element(table(names[0]), rows);
     return an_element(
         tn::data::range(threads).interleave([=](std::int64_t i) { return table(names[static_cast<std::size_t>(i)]); },
                                             {.cycle_length = threads, .parallelism = threads}),
-        csv_rows);
+        rows);
+}
+
+measured csv(int threads) {
+    return of_files(
+        threads, csv_rows,
+        [](const std::string& name, std::int64_t rows) { input_files::write_table(name, rows, columns); },
+        [](const std::string& name) {
+            return tn::data::csv<tn::component<float, tn::shape<columns>>>(name).batch(csv_batch);
+        });
 }
 
 measured json(int threads) {
-    const folder there;
-    std::vector<std::string> names; // a file for each thread
     std::mt19937 random(1);
     std::uniform_real_distribution<double> number(-1, 1);
-    for (int i = 0; i < threads; ++i) {
-        names.push_back(there / (std::to_string(i) + ".jsonl").c_str());
-        std::ofstream file(names.back());
-        for (std::int64_t r = 0; r < json_rows / threads; ++r) {
+    const auto write = [&](const std::string& name, std::int64_t rows) {
+        std::ofstream file(name);
+        for (std::int64_t r = 0; r < rows; ++r) {
             char line[160];
             std::snprintf(
                 line, sizeof line,
@@ -104,31 +82,19 @@ measured json(int threads) {
                 random() % 2 ? "true" : "false");
             file << line;
         }
-    }
-    const auto table = [](const std::string& name) {
+    };
+    return of_files(threads, json_rows, write, [](const std::string& name) {
         return tn::data::json_lines(name,
                                     tn::data::columns<std::int64_t, double, double, std::int64_t, std::string, bool>(
                                         "id", "x", "y", "count", "town", "good"))
             .batch(csv_batch);
-    };
-    if (threads == 1) return an_element(table(names[0]), json_rows);
-    return an_element(
-        tn::data::range(threads).interleave([=](std::int64_t i) { return table(names[static_cast<std::size_t>(i)]); },
-                                            {.cycle_length = threads, .parallelism = threads}),
-        json_rows);
+    });
 }
 
 measured tf_records(int threads) {
-    const folder there;
+    const input_files::folder there;
     const std::string name = there / "a.tfrecord";
-    tn::tfrecord_writer file(name);
-    std::mt19937 random(1);
-    std::string record(record_bytes, '\0');
-    for (std::int64_t i = 0; i < records; ++i) {
-        for (char& c : record) c = static_cast<char>(random());
-        file.write(record);
-    }
-    file.commit();
+    input_files::write_records(name, records);
     return an_element(ahead(tn::data::tf_records({name}).batch(batch), threads), records);
 }
 

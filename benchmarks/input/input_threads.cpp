@@ -2,21 +2,15 @@
 // elements that are taken ahead, functions of small elements. Who goes through takes the elements and does nothing else, so that
 // taking ahead has nothing to win: it must not lose. Files are in the page cache.
 
-#include <filesystem>
-#include <fstream>
-#include <numeric>
-#include <random>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
-#include <tenon/io/records/record_writer.hpp>
 #include <tenon/input.hpp>
 
+#include "files.hpp"
 #include "models.hpp"
 #include "pictures.hpp"
 #include "ratio.hpp"
@@ -28,44 +22,18 @@ namespace {
 constexpr std::int64_t rows = 50'000, columns = 10, records = 25'000; // of each of two files
 constexpr std::int64_t small_files = 2'000, of_small_file = 5;
 constexpr std::int64_t images = 60'000, trivial = 100'000;
-constexpr std::size_t record_bytes = 784;
 
 struct files {
-    std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("tenon-input-threads-" + std::to_string(::getpid()));
+    input_files::folder folder;
     std::vector<std::string> tables, tfrecords, small;
 
     files() {
-        std::filesystem::create_directories(folder);
-        std::mt19937 random(1);
-        std::uniform_real_distribution<double> number(-1, 1);
         for (int f = 0; f < 2; ++f) {
-            tables.push_back(folder / (std::to_string(f) + ".csv"));
-            std::ofstream table(tables.back());
-            for (std::int64_t i = 0; i < rows * columns; ++i) {
-                char field[32];
-                std::snprintf(field, sizeof field, "%.6g%c", number(random), (i + 1) % columns ? ',' : '\n');
-                table << field;
-            }
-            tfrecords.push_back(folder / (std::to_string(f) + ".tfrecord"));
-            write(tfrecords.back(), records, random);
+            input_files::write_table(tables.emplace_back(folder / (std::to_string(f) + ".csv")), rows, columns);
+            input_files::write_records(tfrecords.emplace_back(folder / (std::to_string(f) + ".tfrecord")), records);
         }
-        for (std::int64_t f = 0; f < small_files; ++f) {
-            small.push_back(folder / ("small" + std::to_string(f)));
-            write(small.back(), of_small_file, random);
-        }
-    }
-    ~files() { std::filesystem::remove_all(folder); }
-
-private:
-    static void write(const std::string& path, std::int64_t count, std::mt19937& random) {
-        tn::tfrecord_writer out(path);
-        std::string record(record_bytes, '\0');
-        for (std::int64_t i = 0; i < count; ++i) {
-            for (std::size_t b = 0; b < record_bytes; b += 7) record[b] = static_cast<char>(random());
-            out.write(record);
-        }
-        out.commit();
+        for (std::int64_t f = 0; f < small_files; ++f)
+            input_files::write_records(small.emplace_back(folder / ("small" + std::to_string(f))), of_small_file);
     }
 };
 const files& there() {
@@ -166,7 +134,6 @@ template <int Threads> void get_next(benchmark::State& state) {
 
 int main(int argc, char** argv) {
     std::vector<ratio::row> rows_of_both;
-    std::vector<std::string> names;
     const auto add = [&](const char* title, void (*one)(benchmark::State&), void (*two)(benchmark::State&),
                          double target, std::int64_t per) {
         const std::string name = title;

@@ -2,18 +2,13 @@
 // both by the same function; lines of text beside memchr over the mapped file. Files are in the page cache.
 
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <tenon/io/files/crc32c.hpp>
 #include <tenon/io/files/file.hpp>
 #include <tenon/io/records/record_source.hpp>
-#include <tenon/io/records/record_writer.hpp>
 
+#include "files.hpp"
 #include "ratio.hpp"
 
 namespace tn = tenon;
@@ -21,30 +16,17 @@ namespace tn = tenon;
 namespace {
 
 constexpr int records = 50'000;
-constexpr std::size_t record_bytes = 784;
 constexpr int lines = 500'000;
 
 struct files {
-    std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("tenon-records-" + std::to_string(::getpid()));
+    input_files::folder folder;
     std::string tfrecords = folder / "a.tfrecord", text = folder / "a.txt";
-    std::size_t text_bytes = 0;
-
     files() {
-        std::filesystem::create_directories(folder);
-        tn::tfrecord_writer out(tfrecords);
-        std::string record(record_bytes, 'x');
-        for (int i = 0; i < records; ++i) {
-            std::memcpy(record.data(), &i, sizeof i);
-            out.write(record);
-        }
-        out.commit();
+        input_files::write_records(tfrecords, records);
         tn::text_writer text_out(text);
         for (int i = 0; i < lines; ++i) text_out.write(std::string(static_cast<std::size_t>(20 + i * 37 % 100), 'y'));
         text_out.commit();
-        text_bytes = std::filesystem::file_size(text);
     }
-    ~files() { std::filesystem::remove_all(folder); }
 };
 const files& there() {
     static const files f;
@@ -62,20 +44,7 @@ std::size_t read_all(const std::string& path, tn::record_kind kind) {
 void our_tfrecords(benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(read_all(there().tfrecords, tn::record_kind::tfrecord));
 }
-// What is within the file: of each record the length and the data, with a checksum each.
-void read_and_sum(benchmark::State& state) {
-    constexpr std::size_t all = 12 + record_bytes + 4, at_once = (std::size_t{1} << 18) / all * all;
-    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(at_once);
-    for (auto _ : state) {
-        const int file = ::open(there().tfrecords.c_str(), O_RDONLY);
-        std::uint32_t sum = 0;
-        for (ssize_t n = 0; (n = ::read(file, buffer.get(), at_once)) > 0;)
-            for (std::size_t at = 0; at < static_cast<std::size_t>(n); at += all)
-                sum ^= tn::crc32c({buffer.get() + at, 8}) ^ tn::crc32c({buffer.get() + at + 12, record_bytes});
-        ::close(file);
-        benchmark::DoNotOptimize(sum);
-    }
-}
+void read_and_sum(benchmark::State& state) { input_files::read_and_sum(state, there().tfrecords); }
 
 void our_lines(benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(read_all(there().text, tn::record_kind::text_lines));

@@ -15,6 +15,7 @@
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
+#include "models.hpp"
 #include "timing.hpp"
 
 /// A cluster whose tasks are all in this process, on loopback, and the networks that it trains.
@@ -49,30 +50,51 @@ struct tasks {
     std::map<std::pair<std::string, int>, tn::server> all;
 };
 
-/// 784-300-100-10, batches of 128.
-struct mlp {
-    static constexpr int batch = 128;
-    static auto network() {
-        using namespace tn::nn;
-        return sequential(dense<300>(relu), dense<100>(relu), dense<10>());
+/// A worker that reads a variable of a parameter server, and one that pushes to it.
+class transfer {
+public:
+    transfer(const std::string& worker, std::int64_t elements) {
+        const tn::graph_scope in(graph_);
+        const tn::tensor_type type{tn::element_type::float32, {elements}};
+        tn::any_tensor there, here, sum;
+        {
+            const tn::device_scope ps("/job:ps/task:0");
+            there = tn::untyped::variable("there" + std::to_string(elements), type, tn::zeros());
+        }
+        {
+            const tn::device_scope own("/job:worker/task:0");
+            here = tn::untyped::variable("here" + std::to_string(elements), type, tn::ones());
+            sum = tn::untyped::sum(there);
+        }
+        const tn::any_tensor pushed = tn::untyped::assign_sub(there, here);
+        session_.emplace(worker, graph_);
+        session_->run(tn::initialize_variables());
+        pull_.emplace(session_->callable_untyped({}, {sum}));
+        push_.emplace(session_->callable_untyped({}, {}, {pushed.operation()}));
     }
+    void pull() { (void)(*pull_)({}); }
+    void push() { (void)(*push_)({}); }
+
+private:
+    tn::graph graph_;
+    std::optional<tn::session> session_;
+    std::optional<tn::untyped_callable> pull_, push_;
 };
 
-/// 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10, batches of 64.
-struct convolutional {
+/// Batches of 128.
+struct mlp : models::mlp_network {
+    static constexpr int batch = 128;
+};
+/// Batches of 64.
+struct convolutional : models::conv_network {
     static constexpr int batch = 64;
-    static auto network() {
-        using namespace tn::nn;
-        constexpr tn::conv2d_options padded{.padding = tn::same};
-        return sequential(reshaped_to<28, 28, 1>(), conv2d<32, 5, padded>(relu), max_pool<2>(),
-                          conv2d<64, 5, padded>(relu), max_pool<2>(), flatten(), dense<256>(relu), dense<10>());
-    }
 };
 
 /// Such a network by plain gradient descent: on a worker of a cluster with its variables on the parameter servers in turn, or in
 /// a session of this process; there also data-parallel, as one of several processes.
 template <class Network> class training_worker {
     static constexpr int batch = Network::batch;
+    using images = typename Network::template images<batch>;
 
 public:
     /// `synchronous`: of so many workers, whose gradients are averaged; 0: by itself. `together`: data-parallel.
@@ -82,9 +104,9 @@ public:
         const std::string own = "/job:worker/task:" + std::to_string(index);
         std::optional<tn::device_scope> placed;
         if (c) placed.emplace(tn::replica_device_setter(*c, {.worker_device = tn::device_name(own)}));
-        const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
+        const auto x = tn::placeholder<float, images>("x");
         const auto y = tn::placeholder<std::int32_t, tn::shape<batch>>("y");
-        auto model = Network::network();
+        auto model = Network::layers();
         const auto loss = [&](auto images, auto labels) { return tn::nn::cross_entropy(model(images), labels); };
         const auto descent = tn::gradient_descent(0.01f);
         if (synchronous > 0) sync_.emplace(descent, tn::sync_replicas_options{synchronous, synchronous, index});
@@ -119,7 +141,7 @@ public:
 private:
     tn::graph graph_;
     std::optional<tn::session> session_;
-    tn::array<float, tn::shape<batch, 784>> images_;
+    tn::array<float, images> images_;
     tn::array<std::int32_t, tn::shape<batch>> labels_;
     std::function<void()> step_;
     std::optional<tn::sync_replicas> sync_;

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 

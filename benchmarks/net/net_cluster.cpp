@@ -15,13 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "cluster_training.hpp"
+#include "raw_sockets.hpp"
 
 namespace tn = tenon;
 
@@ -31,6 +28,7 @@ using cluster_training::median;
 using cluster_training::seconds_of;
 using cluster_training::tasks;
 using cluster_training::train;
+using cluster_training::transfer;
 
 using scalar = tn::shape<>;
 
@@ -41,73 +39,37 @@ double switches() {
     return static_cast<double>(all.ru_nvcsw + all.ru_nivcsw);
 }
 
-void require(bool done, const char* what) {
-    if (done) return;
-    std::perror(what);
-    std::exit(1);
-}
-
-int listening(sockaddr_in& at) {
-    const int s = ::socket(AF_INET, SOCK_STREAM, 0);
-    at = {};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof at;
-    require(::bind(s, reinterpret_cast<sockaddr*>(&at), size) == 0, "bind");
-    require(::listen(s, 4) == 0, "listen");
-    (void)::getsockname(s, reinterpret_cast<sockaddr*>(&at), &size);
-    return s;
-}
-
 // Blocking sockets: who is asked reads `question` bytes and answers `answer` bytes.
 class raw_pair {
 public:
     raw_pair(std::size_t question, std::size_t answer) : question_(question), answer_(answer) {
-        sockaddr_in at{};
-        const int l = listening(at);
-        ask_ = ::socket(AF_INET, SOCK_STREAM, 0);
-        require(::connect(ask_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0, "connect");
-        told_ = ::accept(l, nullptr, nullptr);
-        ::close(l);
-        const int one = 1;
-        for (const int s : {ask_, told_}) (void)::setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         answering_ = std::thread([this] {
             std::vector<char> in(question_), out(answer_);
-            while (read_all(told_, in)) write_all(told_, out);
+            while (raw::read_all(ends_.there, in.data(), in.size())) write_all(ends_.there, out);
         });
     }
     ~raw_pair() {
-        ::shutdown(ask_, SHUT_RDWR);
+        ::shutdown(ends_.here, SHUT_RDWR);
         answering_.join();
-        ::close(ask_);
-        ::close(told_);
     }
     void ask() {
         static std::vector<char> out, in;
         out.resize(question_);
         in.resize(answer_);
-        write_all(ask_, out);
-        require(read_all(ask_, in), "read");
+        write_all(ends_.here, out);
+        raw::require(raw::read_all(ends_.here, in.data(), in.size()), "read");
     }
 
 private:
-    static bool read_all(int from, std::vector<char>& to) {
-        for (std::size_t at = 0; at < to.size();) {
-            const ssize_t got = ::read(from, to.data() + at, to.size() - at);
-            if (got <= 0) return false;
-            at += static_cast<std::size_t>(got);
-        }
-        return true;
-    }
     static void write_all(int to, const std::vector<char>& from) {
         for (std::size_t at = 0; at < from.size();) {
             const ssize_t put = ::write(to, from.data() + at, from.size() - at);
-            require(put > 0, "write");
+            raw::require(put > 0, "write");
             at += static_cast<std::size_t>(put);
         }
     }
     const std::size_t question_, answer_;
-    int ask_ = -1, told_ = -1;
+    raw::connected ends_;
     std::thread answering_;
 };
 
@@ -166,41 +128,6 @@ struct raw_rates {
     double read, write;
 };
 
-// A worker that reads a variable of a parameter server, and one that pushes to it.
-class transfer {
-public:
-    transfer(const tasks& t, std::int64_t elements) {
-        const tn::graph_scope in(graph_);
-        const tn::tensor_type type{tn::element_type::float32, {elements}};
-        tn::any_tensor there, here, sum;
-        {
-            const tn::device_scope ps("/job:ps/task:0");
-            there = tn::untyped::variable("there" + std::to_string(elements), type, tn::zeros());
-        }
-        {
-            const tn::device_scope worker("/job:worker/task:0");
-            here = tn::untyped::variable("here" + std::to_string(elements), type, tn::ones());
-            sum = tn::untyped::sum(there);
-        }
-        const tn::any_tensor pushed = tn::untyped::assign_sub(there, here);
-        session_.emplace(t.all.at({"worker", 0}).target(), graph_);
-        session_->run(tn::initialize_variables());
-        pull_.emplace(session_->callable_untyped({}, {sum}));
-        push_.emplace(session_->callable_untyped({}, {}, {pushed.operation()}));
-    }
-    double read() {
-        return seconds_of([&] { (void)(*pull_)({}); });
-    }
-    double write() {
-        return seconds_of([&] { (void)(*push_)({}); });
-    }
-
-private:
-    tn::graph graph_;
-    std::optional<tn::session> session_;
-    std::optional<tn::untyped_callable> pull_, push_;
-};
-
 // What a push does where the variable is, in a session of this process.
 std::vector<double> updates_alone(int rounds, std::int64_t elements) {
     const tn::graph g;
@@ -220,7 +147,8 @@ std::vector<double> updates_alone(int rounds, std::int64_t elements) {
 }
 
 raw_rates transfers(const tasks& shared, const tasks& apart, int rounds, std::int64_t elements) {
-    transfer by_memory(shared, elements), by_tcp(apart, elements);
+    const std::string at_worker = shared.all.at({"worker", 0}).target();
+    transfer by_memory(at_worker, elements), by_tcp(apart.all.at({"worker", 0}).target(), elements);
     const auto bytes = static_cast<std::size_t>(elements) * 4;
     raw_pair reading(64, bytes), writing(bytes, 64);
     struct {
@@ -228,11 +156,11 @@ raw_rates transfers(const tasks& shared, const tasks& apart, int rounds, std::in
     } read, write;
     for (int r = -2; r < rounds; ++r) { // the first come before there is memory that is shared
         if (r == 0) read = write = {};
-        read.memory.push_back(by_memory.read());
-        read.tcp.push_back(by_tcp.read());
+        read.memory.push_back(seconds_of([&] { by_memory.pull(); }));
+        read.tcp.push_back(seconds_of([&] { by_tcp.pull(); }));
         read.raw.push_back(seconds_of([&] { reading.ask(); }));
-        write.memory.push_back(by_memory.write());
-        write.tcp.push_back(by_tcp.write());
+        write.memory.push_back(seconds_of([&] { by_memory.push(); }));
+        write.tcp.push_back(seconds_of([&] { by_tcp.push(); }));
         write.raw.push_back(seconds_of([&] { writing.ask(); }));
     }
     const double mega = static_cast<double>(bytes) / 1e6;

@@ -9,7 +9,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <memory>
 
@@ -18,19 +17,17 @@
 #include <sys/wait.h>
 
 #include "cluster_training.hpp"
+#include "peer_row.hpp"
 
 extern char** environ;
 
 namespace {
 
 using namespace cluster_training;
+using peer_row::measured;
+using peer_row::seconds;
 
 constexpr double training_seconds = 2;
-
-int usage(const std::string& what) {
-    std::fprintf(stderr, "net_peer_rows: %s; there are --list, --row NAME and --threads N\n", what.c_str());
-    return 2;
-}
 
 // ---- a task
 
@@ -136,30 +133,6 @@ private:
 
 // ---- the rows
 
-struct measured {
-    double value;
-    const char* unit;
-};
-
-// Median seconds of a call, over at least half a second of calls in at least nine rounds.
-double seconds_of_call(const std::function<void()>& call) {
-    const auto rounds_of = [&](int n) {
-        return seconds_of([&] {
-            for (int i = 0; i < n; ++i) call();
-        });
-    };
-    call();
-    int n = 1;
-    while (rounds_of(n) < 0.02 && n < 1 << 20) n *= 2;
-    std::vector<double> rounds;
-    double spent = 0;
-    while (rounds.size() < 9 || (spent < 0.5 && rounds.size() < 1000)) {
-        rounds.push_back(rounds_of(n));
-        spent += rounds.back();
-    }
-    return median(rounds) / n;
-}
-
 struct processes {
     processes(int ps, int workers, int threads, const std::string& train) : tasks(loopback_cluster(ps, workers)) {
         for (const std::string& job : tasks.jobs())
@@ -186,29 +159,13 @@ measured run(int threads, bool through) {
     }
     tn::session s("tenon://" + p.tasks.address("worker", 0), g);
     auto step = s.callable(tn::feeds(x), tn::fetches(y));
-    return {seconds_of_call([&] { (void)step(1.0f); }) * 1e6, "us"};
+    return {seconds([&] { (void)step(1.0f); }) * 1e6, "us"};
 }
 
 measured transfer(int threads, std::int64_t megabytes, bool push) {
     const processes p(1, 1, threads, no);
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    const tn::tensor_type type{tn::element_type::float32, {megabytes * 250'000}};
-    tn::any_tensor there, here, sum;
-    {
-        const tn::device_scope ps("/job:ps/task:0");
-        there = tn::untyped::variable("there", type, tn::zeros());
-    }
-    {
-        const tn::device_scope worker("/job:worker/task:0");
-        here = tn::untyped::variable("here", type, tn::ones());
-        sum = tn::untyped::sum(there);
-    }
-    const tn::any_tensor pushed = tn::untyped::assign_sub(there, here);
-    tn::session s("tenon://" + p.tasks.address("worker", 0), g);
-    s.run(tn::initialize_variables());
-    auto step = push ? s.callable_untyped({}, {}, {pushed.operation()}) : s.callable_untyped({}, {sum});
-    return {static_cast<double>(megabytes) * 1e-3 / seconds_of_call([&] { (void)step({}); }), "GB/s"};
+    cluster_training::transfer of("tenon://" + p.tasks.address("worker", 0), megabytes * 250'000);
+    return {static_cast<double>(megabytes) * 1e-3 / seconds([&] { push ? of.push() : of.pull(); }), "GB/s"};
 }
 
 measured mlp(int threads, int workers, const std::string& train) {
@@ -223,8 +180,7 @@ measured mlp(int threads, int workers, const std::string& train) {
     return {rate, "steps/s"};
 }
 
-using row = measured (*)(int threads);
-const std::map<std::string, row> rows = {
+const std::map<std::string, peer_row::row> rows = {
     {"cluster_run", [](int t) { return run(t, false); }},
     {"cluster_through", [](int t) { return run(t, true); }},
     {"cluster_pull_1", [](int t) { return transfer(t, 1, false); }},
@@ -240,28 +196,11 @@ const std::map<std::string, row> rows = {
 } // namespace
 
 int main(int argc, char** argv) {
-    std::map<std::string, std::string> given = {{"--threads", "1"}};
-    for (int i = 1; i < argc; ++i) {
-        const std::string a = argv[i];
-        if (a == "--list") {
-            for (const auto& [n, f] : rows) std::puts(n.c_str());
-            return 0;
-        }
-        if (i + 1 == argc || (a != "--row" && a != "--threads" && a != "--task" && a != "--cluster" && a != "--train"))
-            return usage("unknown argument " + a);
-        given[a] = argv[++i];
-    }
-    const int threads = std::atoi(given["--threads"].c_str());
-    if (const std::string& task = given["--task"]; !task.empty()) {
+    if (argc == 9 && std::string_view(argv[1]) == "--task") {
+        const std::string task = argv[2];
         const std::size_t colon = task.find(':');
-        return serve(tn::cluster::from_json(given["--cluster"]), task.substr(0, colon),
-                     std::atoi(task.c_str() + colon + 1), threads, given["--train"]);
+        return serve(tn::cluster::from_json(argv[4]), task.substr(0, colon), std::atoi(task.c_str() + colon + 1),
+                     std::atoi(argv[6]), argv[8]);
     }
-    const auto at = rows.find(given["--row"]);
-    if (at == rows.end() || threads < 1)
-        return usage("no row \"" + given["--row"] + "\" on " + std::to_string(threads) +
-                     " threads; --list names the rows");
-    const measured m = at->second(threads);
-    std::printf("{\"row\": \"%s\", \"threads\": %d, \"value\": %.6g, \"unit\": \"%s\"}\n", at->first.c_str(), threads,
-                m.value, m.unit);
+    return peer_row::run("net_peer_rows", argc, argv, rows);
 }

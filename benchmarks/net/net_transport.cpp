@@ -18,13 +18,11 @@
 #include <thread>
 #include <vector>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <net/transport/tcp.hpp>
+
+#include "raw_sockets.hpp"
 
 namespace tn = tenon;
 using namespace tenon::net;
@@ -60,11 +58,7 @@ double typical(const std::vector<seconds>& all, double seconds::*which) {
     return of[at];
 }
 
-void require(bool done, const char* what) {
-    if (done) return;
-    std::perror(what);
-    std::exit(1);
-}
+using raw::require;
 
 // Memory as arrays have it.
 tn::any_array room(std::size_t bytes) { return {tn::element_type::uint8, {static_cast<std::int64_t>(bytes)}}; }
@@ -144,15 +138,6 @@ private:
 
 // ---- sockets ----
 
-void read_all(int socket, void* to, std::size_t bytes) {
-    for (char* at = static_cast<char*>(to); bytes > 0;) {
-        const ssize_t n = ::read(socket, at, bytes);
-        require(n > 0, "read");
-        at += n;
-        bytes -= static_cast<std::size_t>(n);
-    }
-}
-
 // A head of 64 bytes, and what comes behind it.
 void write_all(int socket, const void* head, const void* rest, std::size_t bytes) {
     iovec list[2] = {{const_cast<void*>(head), 64}, {const_cast<void*>(rest), bytes}};
@@ -172,50 +157,32 @@ void write_all(int socket, const void* head, const void* rest, std::size_t bytes
 
 class socket_side {
 public:
-    socket_side() {
-        const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in at{};
-        at.sin_family = AF_INET;
-        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof at;
-        require(::bind(listening, reinterpret_cast<sockaddr*>(&at), size) == 0 && ::listen(listening, 1) == 0,
-                "listen");
-        ::getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size);
-        here_ = ::socket(AF_INET, SOCK_STREAM, 0);
-        require(::connect(here_, reinterpret_cast<sockaddr*>(&at), size) == 0, "connect");
-        there_ = ::accept(listening, nullptr, nullptr);
-        ::close(listening);
-        const int on = 1;
-        for (int s : {here_, there_}) ::setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        answering_ = std::thread([this] { answer(); });
-    }
+    socket_side() : answering_([this] { answer(); }) {}
     ~socket_side() {
-        ::shutdown(here_, SHUT_RDWR);
+        ::shutdown(ends_.here, SHUT_RDWR);
         answering_.join();
-        ::close(here_);
-        ::close(there_);
     }
     void round_trip() { one_way(nullptr, 0); }
     void one_way(const void* from, std::size_t bytes) {
         std::size_t head[8] = {bytes};
-        write_all(here_, head, from, bytes);
-        read_all(here_, head, sizeof head);
+        write_all(ends_.here, head, from, bytes);
+        require(raw::read_all(ends_.here, head, sizeof head), "read");
     }
     void give_place(tn::any_array place) { place_ = std::move(place); }
 
 private:
     void answer() {
         std::size_t head[8];
-        while (::recv(there_, head, sizeof head, MSG_WAITALL) == sizeof head) {
+        while (::recv(ends_.there, head, sizeof head, MSG_WAITALL) == sizeof head) {
             const std::size_t bytes = head[0];
             tn::any_array made;
             if (bytes > 0 && place_.bytes() != bytes) made = room(bytes);
-            if (bytes > 0) read_all(there_, made ? made.data() : place_.data(), bytes);
-            write_all(there_, head, nullptr, 0);
+            if (bytes > 0) require(raw::read_all(ends_.there, made ? made.data() : place_.data(), bytes), "read");
+            write_all(ends_.there, head, nullptr, 0);
         }
     }
 
-    int here_ = -1, there_ = -1;
+    raw::connected ends_;
     tn::any_array place_;
     std::thread answering_;
 };

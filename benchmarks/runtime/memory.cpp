@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <fstream>
-#include <string>
 
 #include <unistd.h>
 
@@ -19,9 +18,9 @@ void print(const char* what, const tn::step_report& r) {
                 bound > 0 ? arena / bound : 1.0, 1.1);
 }
 
-template <class Model, class Data> void training_step(const char* what) {
+template <class Model> void training_step(const char* what) {
     Model m(1);
-    const Data data;
+    const typename Model::batch data;
     print(what, m.session.report(tn::feed(m.x, data.images), tn::feed(m.y, data.labels), m.train, m.loss));
 }
 
@@ -72,9 +71,8 @@ void many_steps() {
 
 int main() {
     std::printf("%-44s %13s %13s %9s %9s\n", "", "Tenon", "other", "ratio", "target");
-    training_step<models::mlp<128>, models::random_batch<tn::shape<128, 784>, 128>>(
-        "MLP step, batch 128: arena / bound");
-    training_step<models::conv<64>, models::random_batch<tn::shape<64, 28, 28, 1>, 64>>("convolutional step, batch 64");
+    training_step<models::mlp<128>>("MLP step, batch 128: arena / bound");
+    training_step<models::conv<64>>("convolutional step, batch 64");
     chain();
     many_steps();
 }

@@ -1,7 +1,6 @@
 // Threads that train one model in one session, each kernel on one thread: steps per second of two threads beside one, of an MLP
 // (784-300-100-10) with small batches, and of a step so small that it is little but what the variables cost.
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <tenon/ops/shape/gather.hpp>
 
 #include "models.hpp"
+#include "timing.hpp"
 
 namespace tn = tenon;
 
@@ -47,11 +47,7 @@ template <class Step> void compare(const char* title, double seconds, double tar
         one.push_back(measure(1, seconds, step));
         two.push_back(measure(2, seconds, step));
     }
-    const auto median = [](std::vector<double>& v) {
-        std::sort(v.begin(), v.end());
-        return v[v.size() / 2];
-    };
-    const double a = median(one), b = median(two);
+    const double a = timing::median(one), b = timing::median(two);
     std::printf("%-52s %12.4g %12.4g %9.2f", title, a, b, b / a);
     if (target > 0) std::printf(" %9.2f", target);
     std::printf("\n");
@@ -60,13 +56,12 @@ template <class Step> void compare(const char* title, double seconds, double tar
 
 template <int Batch> void train_mlp(const char* title, double seconds, double target) {
     models::mlp<Batch> m(1);
-    const models::random_batch<tn::shape<Batch, 784>, Batch> data;
-    const auto first = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
-    const auto second = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
+    const typename models::mlp<Batch>::batch data;
+    const auto first = m.step(), second = m.step();
     compare(title, seconds, target, [&](int t) { (void)(t == 0 ? first : second)(data.images, data.labels); });
     // What two threads can do on this machine.
     models::mlp<Batch> other(1);
-    const auto apart = other.session.callable(tn::feeds(other.x, other.y), tn::fetches(other.train, other.loss));
+    const auto apart = other.step();
     compare("  each a model of its own", seconds, 0,
             [&](int t) { (void)(t == 0 ? first : apart)(data.images, data.labels); });
 }
