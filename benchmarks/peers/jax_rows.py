@@ -4,8 +4,8 @@ import os
 
 import numpy
 
-from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, glorot, images, labels, mlp_parameters,
-                    numbers, report, seconds)
+from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, glorot, images, labels, mlp_parameters, numbers,
+                    report, seconds, side_of)
 
 args = arguments()
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -23,7 +23,7 @@ def two_nodes():
     return lambda: f(x).block_until_ready()
 
 
-def chain(gradient):
+def chain(gradient=False):
     def forward(x):
         for _ in range(CHAIN):
             x = jnp.tanh(x)
@@ -34,7 +34,7 @@ def chain(gradient):
     return lambda: f(x).block_until_ready()
 
 
-def fused(gradient):
+def fused(gradient=False):
     def value(a, b, c, x):
         return jax.nn.relu(a * x + b) * jax.nn.sigmoid(c - x)
 
@@ -220,23 +220,4 @@ def sums(row):
     return lambda: f(x, y).block_until_ready()
 
 
-kind, _, size = args.row.partition("_")
-call = {
-    "two": two_nodes,
-    "chain": lambda: chain(size == "gradient"),
-    "fused": lambda: fused(size == "gradient"),
-    "mlp": lambda: mlp(int(size)),
-    "conv": lambda: conv(int(size)),
-    "matmul": lambda: matmul(int(size)),
-    "stencil": stencil,
-    "loop": loop,
-    "sort": lambda: sort(int(size)),
-    "lstm": lstm,
-    "batch": batch_norm,
-    "transformer": transformer,
-    "embedding": lambda: globals()[args.row](),
-    "einsum": einsum,
-    "sum": lambda: sums(args.row),
-    "mean": lambda: sums(args.row),
-}[kind]()
-report(args.row, args.threads, "jit", seconds(call))
+report(args.row, args.threads, "jit", seconds(side_of(args.row, globals())))

@@ -9,7 +9,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import tempfile
 
 from timing import (BATCH, CHAIN, CSV_BATCH, CSV_COLUMNS, ELEMENTS, INPUTS, RATE, arguments, conv_parameters, csv_files,
-                    images, labels, mlp_parameters, numbers, pictures, records, report, seconds)
+                    images, labels, mlp_parameters, numbers, pictures, records, report, seconds, side_of)
 
 args = arguments()
 
@@ -37,7 +37,7 @@ def two_nodes():
     return {"graph": seconds(lambda: step(1.0))}
 
 
-def chain(gradient):
+def chain(gradient=False):
     def build():
         x = v1.placeholder(tf.float32, [8])
         h = x
@@ -56,7 +56,7 @@ def both(function, *operands):
     return {name: seconds(lambda: f(*operands)) for name, f in ways.items()}
 
 
-def fused(gradient):
+def fused(gradient=False):
     operands = [tf.constant(numbers(i, ELEMENTS)) for i in range(4)]
 
     def value(a, b, c, x):
@@ -201,15 +201,5 @@ def input_get_next():
         return {"graph": seconds(step)}
 
 
-kind, _, size = args.row.partition("_")
-ways = {
-    "two": two_nodes,
-    "chain": lambda: chain(size == "gradient"),
-    "fused": lambda: fused(size == "gradient"),
-    "mlp": lambda: mlp(int(size)),
-    "conv": lambda: conv(int(size)),
-    "matmul": lambda: matmul(int(size)),
-    "input": lambda: globals()[args.row](),
-}[kind]()
-for way, time_of_call in ways.items():
+for way, time_of_call in side_of(args.row, globals()).items():
     report(args.row, args.threads, way, time_of_call)

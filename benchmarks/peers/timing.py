@@ -101,6 +101,18 @@ def report(row, threads, way, time_of_call):
     print(json.dumps(line), flush=True)
 
 
+def side_of(row, functions):
+    """What a script's function of a row gives: that of its name, or of what is before its last word, which says how large or what else."""
+    if row in ("sum", "sum_abs", "mean_square"):
+        return functions["sums"](row)
+    if row in functions:
+        return functions[row]()
+    name, _, last = row.rpartition("_")
+    if last == "step":
+        return functions[name]()
+    return functions[name](True if last == "gradient" else int(last))
+
+
 def numbers(seed, *shape):
     """Floats in [-1, 1): never zeros, whose products are cheaper."""
     return numpy.random.default_rng(seed).uniform(-1, 1, shape).astype(numpy.float32)

@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from timing import (BATCH, CHAIN, CSV_BATCH, ELEMENTS, INPUTS, RATE, arguments, conv_parameters, csv_files, images,
-                    labels, mlp_parameters, numbers, pictures, report, seconds)
+                    labels, mlp_parameters, numbers, pictures, report, seconds, side_of)
 
 import numpy
 import torch
@@ -25,7 +25,7 @@ def two_nodes():
         return {"eager": seconds(lambda: (x + 1) * 2)}
 
 
-def chain(gradient):
+def chain(gradient=False):
     x = tensors([numbers(1, 8)], gradient)[0]
 
     def forward():
@@ -40,7 +40,7 @@ def chain(gradient):
         return {"eager": seconds(forward)}
 
 
-def fused(gradient):
+def fused(gradient=False):
     a, b, c, x = tensors([numbers(i, ELEMENTS) for i in range(4)], gradient)
 
     def value(a, b, c, x):
@@ -100,7 +100,7 @@ def matmul(n):
         return {"eager": seconds(lambda: torch.mm(a, b, out=c))}
 
 
-def attention(gradient):
+def attention(gradient=False):
     q, k, v = tensors([numbers(i, 1, 8, 512, 64) for i in range(3)], gradient)
 
     def value():
@@ -289,26 +289,5 @@ def input_map():
     return {"DataLoader": drained(torch.utils.data.DataLoader(following(), batch_size=None, **workers()))}
 
 
-kind, _, size = args.row.partition("_")
-ways = {
-    "two": two_nodes,
-    "chain": lambda: chain(size == "gradient"),
-    "fused": lambda: fused(size == "gradient"),
-    "mlp": lambda: mlp(int(size)),
-    "conv": lambda: conv(int(size)),
-    "matmul": lambda: matmul(int(size)),
-    "attention": lambda: attention(size == "gradient"),
-    "stencil": stencil,
-    "loop": loop,
-    "sort": lambda: sort(int(size)),
-    "lstm": lstm,
-    "batch": batch_norm,
-    "transformer": transformer,
-    "embedding": lambda: globals()[args.row](),
-    "einsum": einsum,
-    "sum": lambda: sums(args.row),
-    "mean": lambda: sums(args.row),
-    "input": lambda: globals()[args.row](),
-}[kind]()
-for way, time_of_call in ways.items():
+for way, time_of_call in side_of(args.row, globals()).items():
     report(args.row, args.threads, way, time_of_call)
