@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <random>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 

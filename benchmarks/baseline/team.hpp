@@ -20,8 +20,7 @@ public:
         round_.notify_all();
         for (auto& thread : threads_) thread.join();
     }
-    team(const team&) = delete;
-    team& operator=(const team&) = delete;
+    team(team&&) = delete;
 
     int size() const { return size_; }
 

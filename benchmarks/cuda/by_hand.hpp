@@ -24,8 +24,7 @@ public:
               "cudaMemset"); // floats near 0.05: never zeros, which move for less energy
     }
     ~buffer() { cudaFree(data_); }
-    buffer(const buffer&) = delete;
-    buffer& operator=(const buffer&) = delete;
+    buffer(buffer&&) = delete;
     void* data() const { return data_; }
     template <class T> T* as() const { return static_cast<T*>(data_); }
     std::size_t bytes() const { return bytes_; }
@@ -43,8 +42,7 @@ public:
         if (graph_) cudaGraphExecDestroy(graph_);
         cudaStreamDestroy(stream_);
     }
-    recorded(const recorded&) = delete;
-    recorded& operator=(const recorded&) = delete;
+    recorded(recorded&&) = delete;
 
     cudaStream_t stream() const { return stream_; }
     /// `give` gives the stream what is recorded. It does so once before: what is loaded when it is first used is there then.

@@ -22,8 +22,7 @@ class hand_tanh {
 public:
     explicit hand_tanh(std::int64_t elements);
     ~hand_tanh();
-    hand_tanh(const hand_tanh&) = delete;
-    hand_tanh& operator=(const hand_tanh&) = delete;
+    hand_tanh(hand_tanh&&) = delete;
     /// The seconds that the card took for it.
     double run() const;
 

@@ -24,8 +24,7 @@ class product {
 public:
     product(cublasLtHandle_t handle, int m, int k, int n, bool ta, bool tb, const float* bias, bool relu, bool adds);
     ~product();
-    product(const product&) = delete;
-    product& operator=(const product&) = delete;
+    product(product&&) = delete;
     void run(float alpha, const float* a, const float* b, float* c, void* workspace, cudaStream_t stream) const;
     static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 

@@ -133,8 +133,7 @@ struct hand_matmul::parts {
         cublasLtMatmulDescDestroy(operation);
         cublasLtDestroy(handle);
     }
-    parts(const parts&) = delete;
-    parts& operator=(const parts&) = delete;
+    parts(parts&&) = delete;
 
     const cudaDataType_t type, type_of_c;
     const std::size_t elements;

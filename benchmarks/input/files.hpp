@@ -26,8 +26,7 @@ constexpr std::size_t record_bytes = 784;
 class folder {
 public:
     folder() { std::filesystem::create_directories(path_); }
-    folder(const folder&) = delete;
-    folder& operator=(const folder&) = delete;
+    folder(folder&&) = delete;
     ~folder() { std::filesystem::remove_all(path_); }
     std::string operator/(const std::string& name) const { return path_ / name; }
 

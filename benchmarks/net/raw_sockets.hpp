@@ -37,8 +37,7 @@ struct connected {
         const int on = 1;
         for (const int s : {here, there}) (void)::setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
-    connected(const connected&) = delete;
-    connected& operator=(const connected&) = delete;
+    connected(connected&&) = delete;
     ~connected() {
         ::close(here);
         ::close(there);

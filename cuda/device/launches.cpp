@@ -2,6 +2,7 @@
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/owned.hpp>
+#include <tenon/concurrency/failure.hpp>
 
 namespace tenon::cuda {
 
@@ -63,14 +64,11 @@ std::vector<launched_kernel> launches_of(gpu_context& on, kernel& k, const kerne
     check(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     kernel_run here = r;
     here.stream = native;
-    std::exception_ptr failure;
     std::vector<cudaGraph_t> graphs;
-    try {
+    const std::exception_ptr failure = thrown_by([&] {
         const notes_parts noted(graphs);
         k.run(here);
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    });
     cudaGraph_t made = nullptr;
     const cudaError_t ended = cudaStreamEndCapture(native, &made);
     const owned<cudaGraph_t, cudaGraphDestroy> graph(made);

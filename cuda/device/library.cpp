@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <tenon/core/error.hpp>
-
 namespace tenon::cuda {
 
 library::library(const char* what, std::initializer_list<const char*> files, const std::string& folder,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <cuda/device/error.hpp>
+#include <tenon/concurrency/failure.hpp>
 
 namespace tenon::cuda {
 
@@ -22,12 +23,7 @@ std::int64_t nanoseconds_between(cudaEvent_t first, cudaEvent_t last) {
 }
 
 std::exception_ptr failure_of(cudaError_t answer, int card) {
-    try {
-        check(answer, ("GPU " + std::to_string(card) + ": cudaEventQuery").c_str());
-    } catch (...) {
-        return std::current_exception();
-    }
-    return nullptr;
+    return thrown_by([&] { check(answer, ("GPU " + std::to_string(card) + ": cudaEventQuery").c_str()); });
 }
 
 } // namespace

@@ -8,7 +8,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
 #include <cuda/tapes/compiler.hpp>
 #include <cuda/tapes/loaded.hpp>

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <cuda/device/context.hpp>
 #include <cuda/tapes/loaded.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>

@@ -10,7 +10,6 @@
 //     a constant of the graph: 3 instances an epoch, 6 in two
 #include <tenon/input.hpp>
 
-#include <cstdint>
 #include <cstdio>
 #include <tuple>
 

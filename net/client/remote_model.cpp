@@ -5,6 +5,7 @@
 #include <net/client/client.hpp>
 #include <net/rpc/asking.hpp>
 #include <net/wire/calls.hpp>
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/net/serving.hpp>
@@ -72,14 +73,12 @@ public:
         const call_time until{seconds > 0 ? transport_.now() + seconds_of(seconds) : never, grace};
         sent->set_call(call(*server_, c, until, [then, held = held_, last = version_](answer a) {
             model_answer given;
-            try {
+            given.failure = thrown_by([&] {
                 ask_model::reply r = read_answer<ask_model>(std::move(a));
                 given.version = r.version;
                 last->store(r.version, std::memory_order_relaxed);
                 given.outputs = std::move(r.outputs);
-            } catch (...) {
-                given.failure = std::current_exception();
-            }
+            });
             then(std::move(given));
         }));
         return sent;

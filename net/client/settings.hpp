@@ -56,7 +56,6 @@ public:
     std::optional<named_value> run() const { return variable("TENON_RUN"); }
     /// The port of a host's task of this number: --port or TENON_PORT, or `otherwise`, and the next ones; 0 of 0.
     int port(int task_of_host, int otherwise) const;
-    bool has_port() const { return given_port().has_value(); }
 
 private:
     std::optional<named_value> given_port() const { return ours(flags_.port, "--port", "TENON_PORT"); }

@@ -1,7 +1,6 @@
 #include <net/collective/exchange_group.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 

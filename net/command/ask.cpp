@@ -6,7 +6,6 @@
 #include <net/command/printable.hpp>
 #include <net/http/status/stalls.hpp>
 #include <net/http/status/status_json.hpp>
-#include <tenon/core/error.hpp>
 
 namespace tenon::command {
 

@@ -43,8 +43,7 @@ struct pipe_ends {
         write = ends[1];
         for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
     }
-    pipe_ends(const pipe_ends&) = delete;
-    pipe_ends& operator=(const pipe_ends&) = delete;
+    pipe_ends(pipe_ends&&) = delete;
     ~pipe_ends() {
         if (read >= 0) ::close(read);
         if (write >= 0) ::close(write);

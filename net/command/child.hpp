@@ -48,8 +48,7 @@ public:
     /// told, and ends with this process; else there is none.
     child(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables,
           const std::string& prefix, guard& watcher, const std::optional<child_input>& input = std::nullopt);
-    child(const child&) = delete;
-    child& operator=(const child&) = delete;
+    child(child&&) = delete;
     /// Kills its group, and takes its status.
     ~child();
 

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fcntl.h>

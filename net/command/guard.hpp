@@ -10,8 +10,7 @@ class guard {
 public:
     /// Begins with none. Throws resource_exhausted_error where no process can be had.
     guard();
-    guard(const guard&) = delete;
-    guard& operator=(const guard&) = delete;
+    guard(guard&&) = delete;
     /// Waits for it; what it still watches over is killed.
     ~guard();
 

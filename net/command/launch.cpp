@@ -62,8 +62,7 @@ public:
         ignore.sa_handler = SIG_IGN; // who reads what is written here may leave
         ::sigaction(SIGPIPE, &ignore, &pipe_before_);
     }
-    signal_notes(const signal_notes&) = delete;
-    signal_notes& operator=(const signal_notes&) = delete;
+    signal_notes(signal_notes&&) = delete;
     ~signal_notes() {
         for (std::size_t i = 0; i < std::size(noted_signals); ++i) ::sigaction(noted_signals[i], &before_[i], nullptr);
         ::sigaction(SIGPIPE, &pipe_before_, nullptr);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include <tenon/net/cluster_source.hpp>
 #include <tenon/net/server.hpp>
 

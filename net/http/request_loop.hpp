@@ -58,8 +58,7 @@ public:
     request_loop(const std::string& address, std::shared_ptr<tls_context> tls, const request_limits& limits,
                  std::shared_ptr<waker> w, answerer a);
     ~request_loop();
-    request_loop(const request_loop&) = delete;
-    request_loop& operator=(const request_loop&) = delete;
+    request_loop(request_loop&&) = delete;
 
     /// "host:port", with the number that port 0 became.
     const std::string& address() const noexcept;

@@ -15,8 +15,7 @@ class reserved_port {
 public:
     /// Of this host's address; empty: of all of this machine's. Port 0: any that is free. Throws unavailable_error.
     reserved_port(const std::string& host, int port);
-    reserved_port(const reserved_port&) = delete;
-    reserved_port& operator=(const reserved_port&) = delete;
+    reserved_port(reserved_port&&) = delete;
     ~reserved_port();
     int number() const noexcept { return number_; }
 

@@ -11,8 +11,6 @@
 
 #include <net/launch/launchers.hpp>
 
-#include <tenon/core/error.hpp>
-
 namespace tenon::net {
 
 namespace {

@@ -14,8 +14,6 @@
 
 #include <unistd.h>
 
-#include <tenon/core/error.hpp>
-
 namespace tenon::net {
 
 // A process of Hydra is a child, or a grandchild, of hydra_pmi_proxy, which is told where its mpiexec is.

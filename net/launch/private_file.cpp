@@ -16,8 +16,7 @@ namespace {
 class descriptor {
 public:
     explicit descriptor(int file) noexcept : file_(file) {}
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
+    descriptor(descriptor&&) = delete;
     ~descriptor() {
         if (file_ >= 0) ::close(file_);
     }

@@ -36,8 +36,7 @@ class noted_run {
 public:
     /// Removes what runs that are over have left. Throws as folder_of_runs() and write_private_file() do.
     explicit noted_run(const run_file& r);
-    noted_run(const noted_run&) = delete;
-    noted_run& operator=(const noted_run&) = delete;
+    noted_run(noted_run&&) = delete;
     ~noted_run();
 
 private:

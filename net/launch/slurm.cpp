@@ -10,8 +10,6 @@
 #include <net/launch/launchers.hpp>
 #include <net/launch/node_list.hpp>
 
-#include <tenon/core/error.hpp>
-
 namespace tenon::net {
 
 sighting see_slurm(const settings& s) {

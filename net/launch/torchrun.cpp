@@ -5,8 +5,6 @@
 
 #include <net/launch/launchers.hpp>
 
-#include <tenon/core/error.hpp>
-
 namespace tenon::net {
 
 sighting see_torchrun(const settings& s) {

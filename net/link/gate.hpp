@@ -12,8 +12,7 @@ namespace tenon::net {
 class gate {
 public:
     explicit gate(transport& t) : transport_(t), waker_(t.shared_waker()) {}
-    gate(const gate&) = delete;
-    gate& operator=(const gate&) = delete;
+    gate(gate&&) = delete;
 
     /// f(), unless it is shut. Whoever passes keeps the gate; the transport may end as soon as nobody is inside.
     template <class F> void pass(F&& f) {

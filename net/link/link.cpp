@@ -1,8 +1,5 @@
 #include <net/link/link.hpp>
 
-#include <algorithm>
-#include <utility>
-
 #include <net/link/handshake.hpp>
 #include <tenon/core/error.hpp>
 

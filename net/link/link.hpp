@@ -56,7 +56,6 @@ public:
     /// be: it was acknowledged and is forgotten here, or was never sent.
     void connected(std::uint64_t by_other, time_point now);
     void disconnected() noexcept;
-    bool is_connected() const noexcept { return connected_; }
 
     // ---- what comes in
 

@@ -1,6 +1,5 @@
 #include <net/link/resident.hpp>
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>

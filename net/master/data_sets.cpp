@@ -15,8 +15,7 @@ struct client_data::asked {
         if (descriptor < 0)
             throw resource_exhausted_error("no descriptor is left to wait for an element of a client's data set");
     }
-    asked(const asked&) = delete;
-    asked& operator=(const asked&) = delete;
+    asked(asked&&) = delete;
     ~asked() { ::close(descriptor); }
     void came() const noexcept { (void)::eventfd_write(descriptor, 1); }
 

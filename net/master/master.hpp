@@ -41,8 +41,7 @@ public:
     master(transport& t, std::shared_ptr<tenon::detail::task_state> task, task_identity self, cluster c, peers& others,
            worker& own, fair_scheduler& on, work_counter& busy, master_limits limits);
     ~master();
-    master(const master&) = delete;
-    master& operator=(const master&) = delete;
+    master(master&&) = delete;
 
     /// Who is at the other end of a link, and what it has taken here.
     struct linked_client {

@@ -1,13 +1,12 @@
 #include <net/master/remote_worker.hpp>
 
 #include <functional>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <net/rpc/asking.hpp>
 #include <net/wire/program_codec.hpp>
 #include <net/wire/trace_rows.hpp>
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/run/subgraph_run.hpp>
 
@@ -20,8 +19,7 @@ struct registered_part {
     registered_part(std::shared_ptr<master_tasks> all, int on, std::string changed) :
         tasks(std::move(all)), task(on), number(++tasks->parts), changes(std::move(changed)) {}
     ~registered_part() { forget(); }
-    registered_part(const registered_part&) = delete;
-    registered_part& operator=(const registered_part&) = delete;
+    registered_part(registered_part&&) = delete;
     // Whoever waits for its report is called, without the guard.
     void tell() {
         std::vector<std::function<void()>> waiting;
@@ -162,8 +160,7 @@ public:
              then = std::move(ended)](answer a) {
                 runtime::run_end became;
                 bool took = false;
-                std::exception_ptr failed;
-                try {
+                std::exception_ptr failed = thrown_by([&] {
                     if (a.failed) {
                         if (a.names_peer) became.silent = a.message;
                         if (a.unknown) became.unknown = part->changes;
@@ -183,9 +180,7 @@ public:
                                             trace_time(part->tasks->time->now()));
                         if (!r.unsent.empty()) throw_lost_task(error_code::unavailable, r.unsent);
                     }
-                } catch (...) {
-                    failed = std::current_exception();
-                }
+                });
                 {
                     const std::lock_guard lock(state->guard);
                     state->failed = failed;

@@ -1,9 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <set>
-#include <string>
 #include <vector>
 
 #include <net/worker/exchange.hpp>

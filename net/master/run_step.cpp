@@ -3,6 +3,7 @@
 #include <net/master/master_session.hpp>
 #include <net/rpc/answer.hpp>
 #include <net/wire/trace_rows.hpp>
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/concurrency/submit_scope.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
@@ -41,11 +42,8 @@ std::exception_ptr not_begun(const std::string& master, double limit, const char
     step in;
     in.limit = limit;
     in.limit_source = source;
-    try {
-        runtime::exceed_limit(in, master + " had not begun it: it was being planned, or waited for a thread");
-    } catch (...) {
-        return std::current_exception();
-    }
+    return thrown_by(
+        [&] { runtime::exceed_limit(in, master + " had not begun it: it was being planned, or waited for a thread"); });
 }
 
 } // namespace

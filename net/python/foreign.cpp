@@ -1,7 +1,6 @@
 #include <net/python/foreign.hpp>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

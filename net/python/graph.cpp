@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 
 #include <nanobind/stl/map.h>

@@ -1,7 +1,5 @@
 // The module `tenon` of Python: what a notebook needs to look at what C++ trains.
 
-#include <string>
-
 #include <nanobind/stl/string.h>
 
 #include <net/python/array.hpp>

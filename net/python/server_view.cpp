@@ -1,9 +1,7 @@
 #include <net/python/server_view.hpp>
 
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

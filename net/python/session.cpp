@@ -1,7 +1,5 @@
 #include <net/python/session.hpp>
 
-#include <utility>
-
 #include <nanobind/stl/string.h>
 
 #include <net/python/foreign.hpp>
@@ -10,7 +8,6 @@
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/checkpoint/checkpoint.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
 
 namespace tenon::python {
 

@@ -21,8 +21,7 @@ class held_session {
 public:
     held_session(held_graph g, std::string target, const session_options& o);
     ~held_session();
-    held_session(const held_session&) = delete;
-    held_session& operator=(const held_session&) = delete;
+    held_session(held_session&&) = delete;
 
     const held_graph& graph() const noexcept { return graph_; }
     const std::string& target() const noexcept { return target_; }

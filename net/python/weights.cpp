@@ -1,9 +1,7 @@
 #include <net/python/weights.hpp>
 
 #include <cstdint>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

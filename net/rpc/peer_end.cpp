@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <tuple>
-
-#include <net/link/handshake.hpp>
 
 /// Links and connections of a peer: dialing, the dialing half of the handshake, what arrives, time, the end.
 

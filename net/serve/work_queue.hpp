@@ -14,8 +14,7 @@ public:
     work_queue();
     /// Waits for what is being done; what was not begun is not done any more.
     ~work_queue();
-    work_queue(const work_queue&) = delete;
-    work_queue& operator=(const work_queue&) = delete;
+    work_queue(work_queue&&) = delete;
 
     /// `what` does not throw. Thread-safe.
     void post(std::function<void()> what);

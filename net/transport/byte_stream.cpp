@@ -1,6 +1,5 @@
 #include <atomic>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include <sys/socket.h>

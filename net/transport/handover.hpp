@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <string>
 
 #include <net/transport/shared_ring.hpp>
 #include <net/wire/bytes.hpp>

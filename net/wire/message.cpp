@@ -1,5 +1,3 @@
-#include <string>
-
 #include <net/wire/message.hpp>
 
 namespace tenon::net {

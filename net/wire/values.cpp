@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/core/sizes/size_name.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/tape/shared_tape.hpp>
@@ -387,11 +388,7 @@ failure failure::of(const std::exception_ptr& e) {
 }
 
 std::exception_ptr failure::exception() const {
-    try {
-        raise();
-    } catch (...) {
-        return std::current_exception();
-    }
+    return thrown_by([&] { raise(); });
 }
 
 void put(value_writer& to, const failure& f) {

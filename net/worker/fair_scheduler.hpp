@@ -35,8 +35,7 @@ public:
     fair_scheduler(transport& t, thread_pool& pool);
     /// Returns when all that was submitted has been done.
     ~fair_scheduler();
-    fair_scheduler(const fair_scheduler&) = delete;
-    fair_scheduler& operator=(const fair_scheduler&) = delete;
+    fair_scheduler(fair_scheduler&&) = delete;
 
     /// Has it done for this session, in no order. What is not known to be long is done by the thread that calls, aside
     /// (transport::defer), where that can: to wake another one takes longer than a small step.

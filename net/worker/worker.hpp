@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,8 +50,7 @@ public:
     worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<memory_budget> memory, task_identity self,
            peers& others, fair_scheduler& on, work_counter& busy, worker_limits limits);
     ~worker();
-    worker(const worker&) = delete;
-    worker& operator=(const worker&) = delete;
+    worker(worker&&) = delete;
 
     /// Enters what masters and other workers ask of it.
     void handle(dispatcher& calls);

@@ -252,13 +252,6 @@ TEST_CASE("one gemm may be run by several threads at once") {
     }
 }
 
-TEST_CASE("gemm with a constant b gives the same as one that looks at b each time") {
-    for (const auto with : backends_for(element_type::float32)) {
-        gemm_description d{.m = 64, .n = 300, .k = 100, .transpose_b = true, .constant_b = true, .with = with};
-        check_product<float>(d);
-    }
-}
-
 TEST_CASE("gemm refuses what it cannot compute, in words that name the product") {
     gemm_description d{.m = 2, .n = 3, .k = 4, .element = element_type::int32};
     CHECK_THROWS_WITH_AS(gemm{d}, doctest::Contains("[2, 4] * [4, 3]"), invalid_argument_error);

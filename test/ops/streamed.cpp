@@ -55,8 +55,8 @@ TEST_CASE("stream copies any bytes to any place, and nothing beside them") {
     std::vector<unsigned char> from(700), to(700);
     std::iota(from.begin(), from.end(), static_cast<unsigned char>(0));
     for_each_isa([&] {
-        for (const std::size_t place : {0, 1, 60, 64, 77})
-            for (const std::size_t bytes : {0, 1, 3, 63, 64, 65, 128, 500}) {
+        for (const std::size_t place : {0U, 1U, 60U, 64U, 77U})
+            for (const std::size_t bytes : {0U, 1U, 3U, 63U, 64U, 65U, 128U, 500U}) {
                 std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xEE));
                 td::stream(to.data() + place, from.data() + 9, bytes);
                 td::finish_streams();

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include <cuda/kernels/image/place.hpp>
 #include <tenon/core/element_type.hpp>
 

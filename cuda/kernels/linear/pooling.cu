@@ -6,7 +6,6 @@
 #include <cuda/kernels/linear/pooling.hpp>
 #include <cuda/kernels/shape/division.hpp>
 
-#include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <type_traits>

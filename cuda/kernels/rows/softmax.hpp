@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include <cuda/kernels/rows/blocks.hpp>
 #include <cuda/kernels/shape/indices.hpp>
 #include <tenon/core/element_type.hpp>

@@ -1,7 +1,6 @@
 #include <cuda/kernels/shape/strided_copy.hpp>
 
 #include <algorithm>
-#include <utility>
 
 #include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/shape/index_walk.hpp>

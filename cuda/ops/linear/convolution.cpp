@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <vector>
 
 #include <cuda/device/context.hpp>

@@ -1,5 +1,3 @@
-#include <cstdint>
-
 #include <cuda/kernels/linear/pooling.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/linear/pooling.hpp>

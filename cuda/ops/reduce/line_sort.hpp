@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include <cuda/device/context.hpp>
 #include <cuda/kernels/reduce/sort.hpp>

@@ -1,6 +1,5 @@
 // Attention: ops/rows/attention.hpp.
 
-#include <cuda/device/context.hpp>
 #include <cuda/device/wish.hpp>
 #include <cuda/dnn/attention.hpp>
 #include <cuda/kernels/rows/attention.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include <cuda/device/context.hpp>
 #include <cuda/kernels/shape/indices.hpp>

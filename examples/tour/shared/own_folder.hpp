@@ -14,8 +14,7 @@ public:
         path_(std::filesystem::temp_directory_path() / (name + "-" + std::to_string(::getpid()))) {
         std::filesystem::create_directories(path_);
     }
-    own_folder(const own_folder&) = delete;
-    own_folder& operator=(const own_folder&) = delete;
+    own_folder(own_folder&&) = delete;
     ~own_folder() {
         std::error_code ignored;
         std::filesystem::remove_all(path_, ignored);

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 // A small task for grids and ensembles: which of three spirals a point of the plane is on.
 namespace spirals {

@@ -1,13 +1,9 @@
 // The rows of a file as Arrow's record batches, of chosen columns. Included by table_reading.ipp.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <arrow/ipc/options.h>
 #include <arrow/ipc/reader.h>
@@ -34,8 +30,7 @@ public:
     using pointer = std::shared_ptr<::arrow::RecordBatch>;
 
     arrow_batches() = default;
-    arrow_batches(const arrow_batches&) = delete;
-    arrow_batches& operator=(const arrow_batches&) = delete;
+    arrow_batches(arrow_batches&&) = delete;
     virtual ~arrow_batches() = default;
 
     // Of all columns of the file.

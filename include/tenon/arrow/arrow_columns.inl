@@ -1,16 +1,11 @@
 // Values of Arrow's arrays as elements of a component. Included by table_reading.ipp.
 #pragma once
 
-#include <cstring>
-#include <limits>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <arrow/array.h>
 #include <arrow/extension_type.h>

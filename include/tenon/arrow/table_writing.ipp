@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/text/element_text.hpp>

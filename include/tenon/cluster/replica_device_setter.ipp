@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <vector>
 
 #include <tenon/cluster/replica_device_setter.hpp>
 #include <tenon/core/error.hpp>

@@ -23,8 +23,7 @@ public:
     protected:
         entry() = default;
         ~entry() = default;
-        entry(const entry&) = delete;
-        entry& operator=(const entry&) = delete;
+        entry(entry&&) = delete;
 
     private:
         friend class deadlines;
@@ -34,8 +33,7 @@ public:
 
     deadlines();
     ~deadlines();
-    deadlines(const deadlines&) = delete;
-    deadlines& operator=(const deadlines&) = delete;
+    deadlines(deadlines&&) = delete;
 
     /// Throws resource_exhausted_error, naming what there is none of; then it is not there.
     void add(entry& e, clock::time_point at);

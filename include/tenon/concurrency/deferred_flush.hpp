@@ -11,8 +11,7 @@ class deferred_flush {
 public:
     explicit deferred_flush(function_ref<void()> give) noexcept;
     ~deferred_flush();
-    deferred_flush(const deferred_flush&) = delete;
-    deferred_flush& operator=(const deferred_flush&) = delete;
+    deferred_flush(deferred_flush&&) = delete;
 
     /// False while this thread runs kernels.
     bool may_defer() const noexcept { return running_ == 0; }
@@ -24,8 +23,7 @@ public:
     public:
         running() noexcept;
         ~running();
-        running(const running&) = delete;
-        running& operator=(const running&) = delete;
+        running(running&&) = delete;
 
     private:
         deferred_flush* const of_;

@@ -43,8 +43,7 @@ public:
     ~denormal_scope() {
         if (mode_ != before_) set(before_);
     }
-    denormal_scope(const denormal_scope&) = delete;
-    denormal_scope& operator=(const denormal_scope&) = delete;
+    denormal_scope(denormal_scope&&) = delete;
 
 private:
     static void set([[maybe_unused]] unsigned mode) noexcept {

@@ -15,4 +15,14 @@ template <class Make> std::exception_ptr failure_of(const Make& make) noexcept {
     }
 }
 
+/// What `f` throws, where nothing may; nullptr where it ends.
+template <class F> std::exception_ptr thrown_by(F&& f) noexcept {
+    try {
+        f();
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
 } // namespace tenon

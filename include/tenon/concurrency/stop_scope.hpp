@@ -12,8 +12,7 @@ class stop_scope {
 public:
     explicit stop_scope(function_ref<bool()> stop) noexcept;
     ~stop_scope();
-    stop_scope(const stop_scope&) = delete;
-    stop_scope& operator=(const stop_scope&) = delete;
+    stop_scope(stop_scope&&) = delete;
 
 private:
     function_ref<bool()> stop_;

@@ -13,8 +13,7 @@ namespace tenon::detail {
 class stop_source {
 public:
     stop_source();
-    stop_source(const stop_source&) = delete;
-    stop_source& operator=(const stop_source&) = delete;
+    stop_source(stop_source&&) = delete;
     ~stop_source();
 
     /// Reads that wait, and steps that run, on threads which have it, or one below it, throw cancelled_error, now and from now on. Any thread.
@@ -40,8 +39,7 @@ private:
 class stop_scope {
 public:
     explicit stop_scope(stop_source& s) noexcept;
-    stop_scope(const stop_scope&) = delete;
-    stop_scope& operator=(const stop_scope&) = delete;
+    stop_scope(stop_scope&&) = delete;
     ~stop_scope();
 
 private:

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cerrno>
 #include <mutex>
 #include <string>
 

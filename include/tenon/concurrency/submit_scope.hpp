@@ -14,8 +14,7 @@ class submit_scope {
 public:
     submit_scope(thread_pool& pool, function_ref<bool(work_item&)> take) noexcept;
     ~submit_scope();
-    submit_scope(const submit_scope&) = delete;
-    submit_scope& operator=(const submit_scope&) = delete;
+    submit_scope(submit_scope&&) = delete;
 
 private:
     friend class thread_pool;

@@ -105,8 +105,7 @@ public:
     /// Runs what was submitted to its end, then joins the threads.
     ~thread_pool();
 
-    thread_pool(const thread_pool&) = delete;
-    thread_pool& operator=(const thread_pool&) = delete;
+    thread_pool(thread_pool&&) = delete;
 
     /// The parallelism, the caller included: at least 1.
     int size() const noexcept { return size_; }
@@ -154,8 +153,7 @@ public:
         /// nullptr: does nothing.
         explicit keep_awake(thread_pool* pool) noexcept;
         ~keep_awake();
-        keep_awake(const keep_awake&) = delete;
-        keep_awake& operator=(const keep_awake&) = delete;
+        keep_awake(keep_awake&&) = delete;
 
     private:
         thread_pool* pool_;
@@ -175,6 +173,13 @@ private:
     int size_ = 1;
     state* state_;
 };
+
+/// The same on a pool, if there is one, and else as one piece on this thread.
+inline void parallel_for(thread_pool* pool, std::int64_t n, std::int64_t grain,
+                         function_ref<void(std::int64_t begin, std::int64_t end)> body) {
+    if (pool) pool->parallel_for(n, grain, body);
+    else if (n > 0) body(0, n);
+}
 
 } // namespace tenon
 

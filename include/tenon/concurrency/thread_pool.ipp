@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -20,7 +19,6 @@
 #include <tenon/concurrency/denormals.hpp>
 #include <tenon/concurrency/fork_count.hpp>
 #include <tenon/concurrency/spin_lock.hpp>
-#include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/concurrency/submit_scope.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>

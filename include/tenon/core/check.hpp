@@ -73,6 +73,9 @@ template <class O, class Given> O options_in(const Given& given) {
 /// For `auto [a, b] = ...`: as many as there are Xs.
 template <class X> using ill_shaped_for = ill_shaped;
 
+/// A rule of others under another name. What derives from it has a name of its own, for compilers show that.
+template <fixed_string Name, class Rule> struct named_rule : Rule { static constexpr const char* name = Name.text; };
+
 /// Element type and shape of an operand, as a type.
 template <class T, class S> struct operand_type {
     using element = T;

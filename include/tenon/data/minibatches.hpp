@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/array/array.hpp>
@@ -151,8 +150,7 @@ public:
         batches_ = detail::count_batches(options_, types, static_cast<int>(sizeof...(Rows)));
         rows_ = types[0].extents[0].size;
     }
-    minibatches(const minibatches&) = delete;
-    minibatches& operator=(const minibatches&) = delete;
+    minibatches(minibatches&&) = delete;
     ~minibatches() = default;
 
     /// Rows of each source, and batches in an epoch.

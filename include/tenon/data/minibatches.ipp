@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include <tenon/data/minibatches.hpp>

@@ -62,8 +62,7 @@ public:
 
     /// `total` steps; 0 where that is not known.
     explicit progress_bar(std::int64_t total, std::string label = "", const progress_options& options = {});
-    progress_bar(const progress_bar&) = delete;
-    progress_bar& operator=(const progress_bar&) = delete;
+    progress_bar(progress_bar&&) = delete;
     /// As finish().
     ~progress_bar();
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <iterator>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>

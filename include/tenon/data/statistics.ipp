@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <tenon/core/error.hpp>

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <numeric>
 #include <random>
 
@@ -92,7 +91,7 @@ inline std::string shown_share(double r, double peak) {
 }
 
 // Columns as wide as their widest entry, to the right but for the first and those without a heading. A line of one entry is as it is.
-inline std::string table_of(const std::vector<std::vector<std::string>>& lines) {
+inline std::string benchmark_table(const std::vector<std::vector<std::string>>& lines) {
     std::vector<std::size_t> width(lines.front().size());
     for (const auto& line : lines)
         for (std::size_t c = 0; c < line.size() && line.size() > 1; ++c) width[c] = std::max(width[c], line[c].size());
@@ -208,7 +207,7 @@ TENON_INLINE std::string benchmark_report::to_text() const {
                         " spilled by a thread, occupancy " + std::to_string(std::lround(100 * k.occupancy)) + " %";
             lines.push_back({std::move(text)});
         }
-    return detail::table_of(lines);
+    return detail::benchmark_table(lines);
 }
 
 TENON_INLINE std::string benchmark_report::to_json() const {
@@ -323,7 +322,7 @@ TENON_INLINE std::string compare(const benchmark_report& before, const benchmark
     }
     for (const benchmark_row& row : before.rows)
         if (!find(now, row.name)) lines.push_back({row.name, detail::shown_seconds(row.median()), "-", "-", "gone"});
-    std::string text = detail::table_of(lines);
+    std::string text = detail::benchmark_table(lines);
     if (before.cold != now.cold)
         text += std::string("The caches were flushed ") + (now.cold ? "now" : "before") +
                 " alone: this compares two things.\n";

@@ -15,8 +15,7 @@ class event_file {
 public:
     /// Makes the folder where there is none. Errors are those of files, with its name.
     event_file(const std::string& folder, std::int64_t seconds);
-    event_file(const event_file&) = delete;
-    event_file& operator=(const event_file&) = delete;
+    event_file(event_file&&) = delete;
     ~event_file();
 
     const std::string& path() const noexcept { return path_; }

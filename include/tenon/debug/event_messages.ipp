@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <type_traits>
-#include <vector>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/debug/event_messages.hpp>

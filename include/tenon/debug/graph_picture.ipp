@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <utility>
 
 #include <tenon/debug/graph_picture.hpp>
 #include <tenon/op/op_definition.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>

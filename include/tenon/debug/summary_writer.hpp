@@ -34,8 +34,7 @@ struct summary_writer_options {
 class summary_writer {
 public:
     explicit summary_writer(const std::string& folder, const summary_writer_options& o = {});
-    summary_writer(const summary_writer&) = delete;
-    summary_writer& operator=(const summary_writer&) = delete;
+    summary_writer(summary_writer&&) = delete;
     /// Flushes; what goes wrong then is said on standard error.
     ~summary_writer();
 

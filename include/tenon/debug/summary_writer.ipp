@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <mutex>
-#include <utility>
 
 #include <tenon/core/array/print.hpp>
 #include <tenon/core/error.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 

@@ -39,8 +39,6 @@ struct gemm_description {
     element_type element = element_type::float32;
     /// The most threads to divide one product among.
     int threads = 1;
-    /// b never changes: the first run may keep a rearranged copy, and later runs may not look at b.
-    bool constant_b = false;
     backend with = backend::best;
     /// Is asked for what the product holds; outlives it. nullptr: nobody.
     memory_payer* memory = nullptr;

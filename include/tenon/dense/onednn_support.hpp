@@ -32,8 +32,7 @@ public:
     ~one_openmp_thread() {
         if (before_ != 1) functions().set(before_);
     }
-    one_openmp_thread(const one_openmp_thread&) = delete;
-    one_openmp_thread& operator=(const one_openmp_thread&) = delete;
+    one_openmp_thread(one_openmp_thread&&) = delete;
 
 private:
     struct openmp {

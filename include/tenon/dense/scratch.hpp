@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -22,8 +21,7 @@ public:
     public:
         lease(scratch_memory& from, std::byte* memory) noexcept : from_(from), memory_(memory) {}
         ~lease() { from_.give_back(memory_); }
-        lease(const lease&) = delete;
-        lease& operator=(const lease&) = delete;
+        lease(lease&&) = delete;
         void* memory() const noexcept { return memory_; }
 
     private:
@@ -36,8 +34,7 @@ public:
         delete_piece(kept_.load(std::memory_order_relaxed));
         for (std::byte* piece : others_) delete_piece(piece);
     }
-    scratch_memory(const scratch_memory&) = delete;
-    scratch_memory& operator=(const scratch_memory&) = delete;
+    scratch_memory(scratch_memory&&) = delete;
 
     /// Once, before the first lease: memory for `pieces` leases at a time. The payer, if any, is asked for each piece, and outlives this.
     void resize(std::size_t bytes, std::int64_t pieces, memory_payer* payer = nullptr) {

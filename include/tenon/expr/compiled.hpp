@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstddef>
-
 #include <tenon/expr/fused.hpp>
 #include <tenon/simd/pack.hpp>
 #include <tenon/tape/vjp.hpp>

@@ -61,8 +61,7 @@ class expression_parts {
 public:
     expression_parts() noexcept;
     ~expression_parts();
-    expression_parts(const expression_parts&) = delete;
-    expression_parts& operator=(const expression_parts&) = delete;
+    expression_parts(expression_parts&&) = delete;
     void add(const any_tensor& operand);
     void add_number(std::int64_t bits);
 

@@ -2,8 +2,6 @@
 
 // A part of expr/fused_kernel.ipp: shares of the chunks, and of rows.
 
-#include <algorithm>
-
 namespace tenon::detail {
 
 // Rows of what has all elements are apart, wherever an input has as many, or the same for each.

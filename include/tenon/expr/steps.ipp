@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstring>
-#include <utility>
 
 #include <tenon/expr/evaluate.hpp>
 #include <tenon/tape/joined_steps.hpp>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include <tenon/expr/tape_loop.hpp>

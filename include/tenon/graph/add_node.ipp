@@ -3,7 +3,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>

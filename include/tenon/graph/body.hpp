@@ -46,8 +46,7 @@ class body_builder {
 public:
     explicit body_builder(captured_tensors& captured);
     ~body_builder();
-    body_builder(const body_builder&) = delete;
-    body_builder& operator=(const body_builder&) = delete;
+    body_builder(body_builder&&) = delete;
 
     const graph& of() const noexcept { return graph_; }
     any_tensor add_argument(const tensor_type& type);

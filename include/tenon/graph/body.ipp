@@ -39,9 +39,6 @@ private:
     std::vector<std::pair<const char*, extent>> known_;
 };
 
-// What it does beside giving its input is for eyes alone.
-inline bool is_print(const node& n) { return std::strcmp(n.op->name, "print") == 0; }
-
 inline void require_only_computes(const graph& g, const std::vector<any_tensor>& arguments) {
     argument_sizes named;
     for (const any_tensor& a : arguments) named.bind(a.extents(), a.extents());
@@ -56,7 +53,7 @@ inline void require_only_computes(const graph& g, const std::vector<any_tensor>&
         const node& n = *g.at(i);
         const auto is = [&](op_flags f) { return n.op->is(f); };
         if (is(op_flags::fed) && !is_argument(n)) refuse(n, "what is fed is made outside, and used in it");
-        const bool remembers = (is(op_flags::stateful) && !is_print(n)) || is(op_flags::resource) ||
+        const bool remembers = (is(op_flags::stateful) && !is(op_flags::shows)) || is(op_flags::resource) ||
                                is(op_flags::updates) || is(op_flags::uses);
         if (is(op_flags::waits) && !remembers)
             refuse(

@@ -45,8 +45,7 @@ public:
     /// Nobody has said where: a function that the program gave is called.
     struct anew {};
     explicit making(anew) noexcept : before_(detail::place_in_force()) { detail::place_in_force() = {}; }
-    making(const making&) = delete;
-    making& operator=(const making&) = delete;
+    making(making&&) = delete;
     ~making() { detail::place_in_force() = before_; }
 
 private:

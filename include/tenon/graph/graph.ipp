@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <ostream>
-#include <string_view>
-#include <unordered_set>
-#include <utility>
 
 #include <tenon/core/array/out_of_memory.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/core/hash.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/op/attribute.hpp>

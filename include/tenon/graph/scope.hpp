@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -92,8 +91,7 @@ private:
 class as_written {
 public:
     explicit as_written(const written_scopes& scopes) noexcept;
-    as_written(const as_written&) = delete;
-    as_written& operator=(const as_written&) = delete;
+    as_written(as_written&&) = delete;
     ~as_written();
 
 private:
@@ -106,8 +104,7 @@ private:
 // nothing.
 class scope_base {
 public:
-    scope_base(const scope_base&) = delete;
-    scope_base& operator=(const scope_base&) = delete;
+    scope_base(scope_base&&) = delete;
 
 protected:
     explicit scope_base(bool changes = true);

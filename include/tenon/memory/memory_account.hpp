@@ -24,8 +24,7 @@ class memory_account {
 public:
     /// limit 0: none.
     explicit memory_account(std::size_t limit = 0) noexcept : limit_(limit) {}
-    memory_account(const memory_account&) = delete;
-    memory_account& operator=(const memory_account&) = delete;
+    memory_account(memory_account&&) = delete;
 
     /// Who is asked, where the limit is met, to give back what is kept only for further use: false when there is
     /// nothing left of it. Set before others use the account.

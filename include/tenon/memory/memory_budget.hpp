@@ -45,8 +45,7 @@ public:
     static std::shared_ptr<memory_budget> make(std::size_t limit) {
         return std::shared_ptr<memory_budget>(new memory_budget(limit));
     }
-    memory_budget(const memory_budget&) = delete;
-    memory_budget& operator=(const memory_budget&) = delete;
+    memory_budget(memory_budget&&) = delete;
 
     /// One more: several may have the same name.
     std::shared_ptr<memory_client> client(std::string name);

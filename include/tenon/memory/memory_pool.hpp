@@ -44,8 +44,7 @@ public:
     memory_pool(memory_source& source, std::size_t limit, bool growth);
     /// Gives every region back: no block is used any more.
     ~memory_pool();
-    memory_pool(const memory_pool&) = delete;
-    memory_pool& operator=(const memory_pool&) = delete;
+    memory_pool(memory_pool&&) = delete;
 
     /// nullptr where the limit, or the memory there is, does not allow it. No bytes are always allowed, and are not
     /// counted.

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include <tenon/nn/dense.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
@@ -46,7 +45,6 @@ struct multi_head_attention_rule {
     static constexpr const char* name = "multi_head_attention";
     struct attributes {
         int heads = 1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char heads_do_not_divide[] = "the number of heads does not divide the width";
     static constexpr inferred infer(const attributes& a, type_list in, int) {

@@ -29,7 +29,6 @@ struct conv2d_layer_rule {
         int filters = 0;
         height_width window = 1;
         conv2d_options options;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     /// The sizes of the kernel.
     static constexpr extents kernel(const attributes& a, const extents& x) {

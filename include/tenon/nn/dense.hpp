@@ -25,7 +25,6 @@ struct dense_rule {
     static constexpr const char* name = "dense";
     struct attributes {
         int units = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;

@@ -24,7 +24,6 @@ struct embedding_rule {
     static constexpr const char* name = "embedding";
     struct attributes {
         int width = 1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (!is_integer(in[0].element)) return fault::element_type_must_be_integer;

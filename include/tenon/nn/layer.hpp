@@ -73,8 +73,7 @@ public:
     enum class copies { listed, cloned };
     explicit copied_parameters(copies how) noexcept : how_(how), before_(now()) { now() = this; }
     ~copied_parameters() { now() = before_; }
-    copied_parameters(const copied_parameters&) = delete;
-    copied_parameters& operator=(const copied_parameters&) = delete;
+    copied_parameters(copied_parameters&&) = delete;
 
     /// The variables of those that were copied, in order; empty handles where they are not made.
     const std::vector<any_tensor>& listed() const noexcept { return listed_; }
@@ -94,8 +93,7 @@ class float_parameters {
 public:
     float_parameters() noexcept : before_(wanted()) { wanted() = true; }
     ~float_parameters() { wanted() = before_; }
-    float_parameters(const float_parameters&) = delete;
-    float_parameters& operator=(const float_parameters&) = delete;
+    float_parameters(float_parameters&&) = delete;
 
 private:
     friend class parameter;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/elementwise/formulas.hpp>
@@ -31,20 +29,12 @@ struct loss_rule {
     }
 };
 
-struct mean_squared_error_rule : loss_rule {
-    static constexpr const char* name = "mean_squared_error";
-};
-struct mean_absolute_error_rule : loss_rule {
-    static constexpr const char* name = "mean_absolute_error";
-};
+struct mean_squared_error_rule : named_rule<"mean_squared_error", loss_rule> {};
+struct mean_absolute_error_rule : named_rule<"mean_absolute_error", loss_rule> {};
 
-struct huber_rule : loss_rule {
-    static constexpr const char* name = "huber";
-};
+struct huber_rule : named_rule<"huber", loss_rule> {};
 struct huber_of_distance_rule : composite_rule<"huber", true> {};
-struct log_loss_rule : loss_rule {
-    static constexpr const char* name = "log_loss";
-};
+struct log_loss_rule : named_rule<"log_loss", loss_rule> {};
 
 // Integer labels [...] for logits [..., classes].
 struct accuracy_rule {
@@ -72,24 +62,12 @@ struct rows_loss_rule {
         return inferred(in[0].element, {});
     }
 };
-struct hinge_rule : loss_rule {
-    static constexpr const char* name = "hinge";
-};
-struct binary_focal_rule : loss_rule {
-    static constexpr const char* name = "binary_focal";
-};
-struct kl_divergence_rule : rows_loss_rule {
-    static constexpr const char* name = "kl_divergence";
-};
-struct cosine_similarity_rule : rows_loss_rule {
-    static constexpr const char* name = "cosine_similarity";
-};
-struct cosine_distance_rule : rows_loss_rule {
-    static constexpr const char* name = "cosine_distance";
-};
-struct triplet_rule : rows_loss_rule {
-    static constexpr const char* name = "triplet";
-};
+struct hinge_rule : named_rule<"hinge", loss_rule> {};
+struct binary_focal_rule : named_rule<"binary_focal", loss_rule> {};
+struct kl_divergence_rule : named_rule<"kl_divergence", rows_loss_rule> {};
+struct cosine_similarity_rule : named_rule<"cosine_similarity", rows_loss_rule> {};
+struct cosine_distance_rule : named_rule<"cosine_distance", rows_loss_rule> {};
+struct triplet_rule : named_rule<"triplet", rows_loss_rule> {};
 
 // A formula on operands that a rule allows together.
 template <class Rule, class F, class... X> auto checked_loss(F formula, const X&... x) {

@@ -41,7 +41,6 @@ template <fixed_string Name, int LeastRank> struct normalization_rule {
     static constexpr const char* name = Name.text;
     struct attributes {
         int groups = 1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char groups_do_not_divide[] = "the number of groups does not divide the number of features";
     static constexpr inferred infer(const attributes& a, type_list in, int) {

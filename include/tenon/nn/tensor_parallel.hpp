@@ -51,7 +51,6 @@ struct row_parallel_rule {
     struct attributes {
         int units = 0;
         int devices = 1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char devices_do_not_divide[] = "the number of devices does not divide the last size";
     static constexpr inferred infer(const attributes& a, type_list in, int o) {

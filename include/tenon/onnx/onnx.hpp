@@ -9,7 +9,6 @@
 #include <tenon/graph/node.hpp>
 #include <tenon/io/safetensors/safetensors.hpp>
 #include <tenon/onnx/onnx_write.hpp>
-#include <tenon/runtime/session/session.hpp>
 
 /// ONNX models (https://onnx.ai), in and out.
 ///

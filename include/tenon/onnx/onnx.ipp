@@ -109,8 +109,7 @@ public:
             else in_.values_.erase(b->first);
         in_.levels_.pop_back();
     }
-    inner_level(const inner_level&) = delete;
-    inner_level& operator=(const inner_level&) = delete;
+    inner_level(inner_level&&) = delete;
 
 private:
     importer& in_;

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <bit>
-
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/io/example/example_wire.hpp>

@@ -123,9 +123,7 @@ template <class A> A decode(const attributes& from) {
 attributes renamed(const attributes& a, std::initializer_list<std::pair<const char*, const char*>> names);
 
 /// For ops without attributes.
-struct no_attributes {
-    friend constexpr bool operator==(const no_attributes&, const no_attributes&) = default;
-};
+struct no_attributes {};
 
 } // namespace tenon
 

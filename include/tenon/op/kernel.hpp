@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #include <tenon/core/fault.hpp>
 
@@ -62,8 +61,7 @@ struct kernel_run {
 class kernel {
 public:
     kernel() = default;
-    kernel(const kernel&) = delete;
-    kernel& operator=(const kernel&) = delete;
+    kernel(kernel&&) = delete;
     virtual ~kernel() = default;
 
     /// Computes the outputs. Thread-safe. Ops that wait do otherwise (wait.hpp). Of a GPU: gives its stream what computes them.

@@ -38,6 +38,7 @@ enum class op_flags : unsigned {
     joins = 262144,      ///< output 0 is all inputs, one after another
     keeps = 131072,      ///< of one that waits: keeps its inputs beyond the step, where their memory is nobody else's
     any_order = 1048576, ///< operands and results may lie with their axes in other orders (op/axis_orders.hpp)
+    shows = 4194304,     ///< output 0 is input 0: what it does beside that is for eyes alone
     spreads =
         2097152, ///< output 0, of input 0's sizes, has the elements of input 2 where input 0 has those of input 1 beside them, and zeros
     sums =

@@ -5,7 +5,6 @@
 #include <map>
 #include <mutex>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 #include <tenon/core/error.hpp>

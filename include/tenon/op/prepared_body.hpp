@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include <tenon/op/kernel.hpp>
@@ -80,8 +79,7 @@ class body_runs {
 public:
     body_runs(const prepared_body& of, const kernel_run& r) : of_(of), runs_(of.begin(r)) {}
     ~body_runs() { of_.end(runs_); }
-    body_runs(const body_runs&) = delete;
-    body_runs& operator=(const body_runs&) = delete;
+    body_runs(body_runs&&) = delete;
 
     const void*& argument(std::size_t k) { return runs_.arguments[k]; }
     void*& result(std::size_t k) { return runs_.results[k]; }

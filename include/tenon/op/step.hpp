@@ -44,8 +44,7 @@ public:
     using clock = std::chrono::steady_clock;
 
     step() = default;
-    step(const step&) = delete;
-    step& operator=(const step&) = delete;
+    step(step&&) = delete;
 
     thread_pool* pool = nullptr;                           ///< for its kernels; nullptr: serial
     clock::time_point deadline = clock::time_point::max(); ///< when it is stopped

@@ -27,8 +27,7 @@ protected:
 class wait {
 public:
     wait() = default;
-    wait(const wait&) = delete;
-    wait& operator=(const wait&) = delete;
+    wait(wait&&) = delete;
     virtual ~wait() = default;
 
     /// Before start(): the op's inputs, one each, empty where only sizes matter. What is_unique() may be kept and written;

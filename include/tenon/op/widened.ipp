@@ -10,9 +10,8 @@ namespace tenon::detail {
 
 template <class From, class To> void convert_in_parts(const From* from, To* to, std::int64_t n, thread_pool* pool) {
     const auto f = TENON_SIMD_BEST(convert_elements<From, To>);
-    const auto part = [&](std::int64_t begin, std::int64_t end) { f(from + begin, to + begin, end - begin); };
-    if (pool) pool->parallel_for(n, 1 << 17, part);
-    else if (n > 0) part(0, n);
+    parallel_for(pool, n, 1 << 17,
+                 [&](std::int64_t begin, std::int64_t end) { f(from + begin, to + begin, end - begin); });
 }
 
 TENON_INLINE void widen(const void* from, element_type element, float* to, std::int64_t n, thread_pool* pool) {

@@ -34,8 +34,7 @@ public:
 protected:
     accumulator_take() = default;
     ~accumulator_take() = default;
-    accumulator_take(const accumulator_take&) = delete;
-    accumulator_take& operator=(const accumulator_take&) = delete;
+    accumulator_take(accumulator_take&&) = delete;
     /// Called once for each take that was not stopped, on any thread, and not under a lock of the accumulator.
     virtual void completed(std::exception_ptr failure) noexcept = 0;
 
@@ -55,8 +54,7 @@ public:
     /// invalid_argument_error, naming it, where gradients of that type cannot be averaged.
     accumulator_resource(std::string name, accumulator_description d);
     ~accumulator_resource() override;
-    accumulator_resource(const accumulator_resource&) = delete;
-    accumulator_resource& operator=(const accumulator_resource&) = delete;
+    accumulator_resource(accumulator_resource&&) = delete;
 
     const accumulator_description& description() const noexcept { return description_; }
 

@@ -46,8 +46,7 @@ public:
     /// By address of the variables, each once; they outlive it.
     explicit held_variables(std::span<const variable_use> uses);
     ~held_variables() { end(); }
-    held_variables(const held_variables&) = delete;
-    held_variables& operator=(const held_variables&) = delete;
+    held_variables(held_variables&&) = delete;
 
     /// Takes hold of the values that are read. nullptr, or the variable that it waited for until the deadline: then nothing
     /// is held.

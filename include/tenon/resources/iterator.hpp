@@ -42,8 +42,7 @@ public:
 protected:
     iterator_attempt() = default;
     ~iterator_attempt() = default;
-    iterator_attempt(const iterator_attempt&) = delete;
-    iterator_attempt& operator=(const iterator_attempt&) = delete;
+    iterator_attempt(iterator_attempt&&) = delete;
 
     /// Called once for each attempt that was not stopped, by the thread that asked or by the iterator's, and under no lock of the iterator.
     /// `failure`: why it was not done, or nullptr. The attempt may be asked anew, or end, in it.
@@ -68,8 +67,7 @@ public:
     iterator_resource(std::string name, std::vector<tensor_type> components,
                       std::shared_ptr<const element_source> first);
     ~iterator_resource() override;
-    iterator_resource(const iterator_resource&) = delete;
-    iterator_resource& operator=(const iterator_resource&) = delete;
+    iterator_resource(iterator_resource&&) = delete;
 
     const std::string& name() const noexcept { return name_; }
     const std::vector<tensor_type>& components() const noexcept { return components_; }

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -90,7 +89,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
             elements before; // those that the stream has given
             std::uint64_t begun_with = 0;
             bool is_new = false; // of the stream
-            try {
+            failure = thrown_by([&] {
                 const bool goes_on = has_restored;
                 const std::string begins_at = restored;
                 if (saves) {
@@ -143,9 +142,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                 } else if (is_new = now->next(values); !is_new)
                     throw end_of_data_error("iterator \"" + name +
                                             "\" is at its end: initialise it to begin anew, or repeat() its data set");
-            } catch (...) {
-                failure = std::current_exception();
-            }
+            });
             if (!lock) lock.lock();
             if (of == generation) {
                 stream = now;

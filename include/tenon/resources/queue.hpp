@@ -62,8 +62,7 @@ public:
 protected:
     queue_attempt() = default;
     ~queue_attempt() = default;
-    queue_attempt(const queue_attempt&) = delete;
-    queue_attempt& operator=(const queue_attempt&) = delete;
+    queue_attempt(queue_attempt&&) = delete;
 
     /// Called once for each attempt that was not stopped, by the thread that asked or by another one, and not under a
     /// lock of the queue. `failure`: why it was not done, or nullptr. The attempt may be asked anew, or end, in it.
@@ -93,8 +92,7 @@ public:
     /// What check_queue throws. `name` is for messages.
     queue_resource(std::string name, queue_description d);
     ~queue_resource() override;
-    queue_resource(const queue_resource&) = delete;
-    queue_resource& operator=(const queue_resource&) = delete;
+    queue_resource(queue_resource&&) = delete;
 
     const queue_description& description() const noexcept { return description_; }
 

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include <tenon/simd/philox.hpp>
 

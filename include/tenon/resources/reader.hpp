@@ -38,8 +38,7 @@ public:
 protected:
     read_attempt() = default;
     ~read_attempt() = default;
-    read_attempt(const read_attempt&) = delete;
-    read_attempt& operator=(const read_attempt&) = delete;
+    read_attempt(read_attempt&&) = delete;
 
     /// Called once for each attempt that was not stopped, by the thread that asked or by another one, and not under a lock of
     /// the reader. `failure`: why nothing was read, or nullptr. The attempt may be asked anew, or end, in it.
@@ -69,8 +68,7 @@ public:
     /// What check_format throws. `name` is for messages. Owned by shared pointers.
     reader_resource(std::string name, record_format f);
     ~reader_resource() override;
-    reader_resource(const reader_resource&) = delete;
-    reader_resource& operator=(const reader_resource&) = delete;
+    reader_resource(reader_resource&&) = delete;
 
     const record_format& format() const noexcept { return format_; }
 

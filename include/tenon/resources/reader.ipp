@@ -234,12 +234,10 @@ TENON_INLINE bool reader_resource::fill(read_attempt& a) noexcept {
                 state_->file = std::move(*state_->next_file);
                 state_->next_file.reset();
             }
-            try {
+            state_->damage = thrown_by([&] {
                 while (a.records_.size() < a.wanted_ && read_record(a)) {
                 }
-            } catch (...) {
-                state_->damage = std::current_exception();
-            }
+            });
             if (state_->source) state_->note_ignored();
         }
         if (a.failure_) return true;

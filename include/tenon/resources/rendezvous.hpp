@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -20,8 +19,7 @@ public:
 protected:
     arrival() = default;
     ~arrival() = default;
-    arrival(const arrival&) = delete;
-    arrival& operator=(const arrival&) = delete;
+    arrival(arrival&&) = delete;
     /// Once, by the thread that received or the one that sent, and under no lock of the rendezvous.
     virtual void arrived() noexcept = 0;
 

@@ -76,8 +76,7 @@ public:
     variable_resource(std::string variable, const tensor_type& type, memory_allocator* from,
                       std::shared_ptr<std::atomic<std::size_t>> counted, std::shared_ptr<variables_guard> guard);
     ~variable_resource() override;
-    variable_resource(const variable_resource&) = delete;
-    variable_resource& operator=(const variable_resource&) = delete;
+    variable_resource(variable_resource&&) = delete;
     memory_holder holding() const override;
     void describe(resource_info& to) const override;
 
@@ -163,8 +162,7 @@ public:
     /// `memory` is asked while the manager is locked: of the manager it may ask bytes() only.
     explicit resource_manager(memory_allocator* memory = nullptr);
     ~resource_manager();
-    resource_manager(const resource_manager&) = delete;
-    resource_manager& operator=(const resource_manager&) = delete;
+    resource_manager(resource_manager&&) = delete;
 
     /// The resource of this identity, made by make() when it is new.
     template <class R>

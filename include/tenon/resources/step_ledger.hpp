@@ -48,8 +48,7 @@ public:
 protected:
     ledger_attempt() = default;
     ~ledger_attempt() = default;
-    ledger_attempt(const ledger_attempt&) = delete;
-    ledger_attempt& operator=(const ledger_attempt&) = delete;
+    ledger_attempt(ledger_attempt&&) = delete;
     /// Called once for each attempt that was not stopped, on any thread, and not under a lock of the ledger.
     virtual void completed(std::exception_ptr failure) noexcept = 0;
 
@@ -73,8 +72,7 @@ public:
     /// it lives; resource_exhausted_error where there is no room for them.
     step_ledger(std::string name, step_ledger_description d);
     ~step_ledger() override;
-    step_ledger(const step_ledger&) = delete;
-    step_ledger& operator=(const step_ledger&) = delete;
+    step_ledger(step_ledger&&) = delete;
     const step_ledger_description& description() const noexcept { return description_; }
 
     // These throw invalid_argument_error where there is no such replica or step (step_number.hpp), aborted_error where it is

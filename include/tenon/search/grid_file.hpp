@@ -41,8 +41,7 @@ class grid_file {
 public:
     /// Makes it where there is none, and cuts off a line that was not written to its end.
     grid_file(std::string path, const grid_identity& of);
-    grid_file(const grid_file&) = delete;
-    grid_file& operator=(const grid_file&) = delete;
+    grid_file(grid_file&&) = delete;
     ~grid_file();
 
     /// What it had when it was opened.

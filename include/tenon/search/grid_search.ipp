@@ -1,22 +1,15 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <cstdio>
-#include <deque>
 #include <exception>
 #include <limits>
-#include <map>
 #include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/search/grid_search.hpp>
-#include <tenon/search/search_record.hpp>
 #include <tenon/train/session/stop_signal.hpp>
 
 #include <tenon/search/search_state.inl>

@@ -2,11 +2,6 @@
 
 // A part of search/grid_search.ipp: the threads of its devices: which point each takes, and what they do while their devices are lost.
 
-#include <algorithm>
-#include <utility>
-
-#include <tenon/core/error.hpp>
-#include <tenon/core/text/number_text.hpp>
 #include <tenon/search/search_state.inl>
 
 namespace tenon::detail {

@@ -2,13 +2,6 @@
 
 // A part of search/grid_search.ipp: one training: what it is told, and what becomes of it.
 
-#include <limits>
-#include <optional>
-#include <string>
-#include <utility>
-
-#include <tenon/core/error.hpp>
-#include <tenon/core/text/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/search/search_state.inl>

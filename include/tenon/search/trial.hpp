@@ -35,8 +35,7 @@ public:
 class trial {
 public:
     explicit trial(detail::running_trial& state) : state_(state) {}
-    trial(const trial&) = delete;
-    trial& operator=(const trial&) = delete;
+    trial(trial&&) = delete;
 
     /// The number of the point, from 0.
     int point() const noexcept { return state_.point; }

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <set>
-#include <system_error>
-#include <utility>
 
 #include <tenon/core/array/text_array.hpp>
 #include <tenon/core/device_name.hpp>

@@ -11,7 +11,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/train/ensemble.hpp>
 #include <tenon/train/session/coordinator.hpp>

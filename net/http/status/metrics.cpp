@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include <net/http/status/metrics_writer.hpp>
 #include <tenon/core/text/number_text.hpp>

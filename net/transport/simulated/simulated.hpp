@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <net/transport/transport.hpp>
 #include <tenon/core/function_ref.hpp>

@@ -1,6 +1,5 @@
 #include <net/transport/simulated/simulated_state.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 

@@ -83,7 +83,7 @@ any_array run_einsum(const std::string& text, const std::vector<any_array>& in, 
 
 void check_einsum(const std::string& text, const std::vector<extents>& sizes) {
     std::vector<any_array> in, in_float;
-    int seed = 1;
+    std::uint64_t seed = 1;
     for (const extents& e : sizes) {
         in.push_back(random_array<double>(e, seed));
         in_float.push_back(random_array<float>(e, seed++));

@@ -33,8 +33,7 @@ class payer_scope {
 public:
     explicit payer_scope(memory_payer* p) noexcept : before_(std::exchange(detail::this_thread_pays, p)) {}
     ~payer_scope() { detail::this_thread_pays = before_; }
-    payer_scope(const payer_scope&) = delete;
-    payer_scope& operator=(const payer_scope&) = delete;
+    payer_scope(payer_scope&&) = delete;
 
 private:
     memory_payer* const before_;

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <exception>
 #include <new>
 #include <stdexcept>
-#include <string>
 
 #include <tenon/core/error.hpp>
 

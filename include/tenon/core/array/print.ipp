@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <ostream>
-#include <string>
 #include <type_traits>
 #include <vector>
 

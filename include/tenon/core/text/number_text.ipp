@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <string>
 
 #include <tenon/core/text/number_text.hpp>
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/buffering.hpp>
 #include <tenon/data/steps/element_queue.hpp>
@@ -146,14 +147,9 @@ private:
             if (ended_) return false;
             taking_ = true;
             lock.unlock();
-            std::exception_ptr failure;
             bool got = false;
             const std::int64_t begin = now_ns();
-            try {
-                got = from_->next(x);
-            } catch (...) {
-                failure = std::current_exception();
-            }
+            const std::exception_ptr failure = thrown_by([&] { got = from_->next(x); });
             took(begin, now_ns());
             lock.lock();
             taking_ = false;
@@ -248,19 +244,13 @@ private:
                 bool ended = false;
                 std::exception_ptr failed;
                 do {
-                    try {
+                    failed = thrown_by([&] { // there is no memory for it
                         kept_element& k = queue_.place();
                         const std::int64_t begin = now_ns();
-                        try {
-                            ended = !from_->next(k.element);
-                        } catch (...) {
-                            k.failure = std::current_exception();
-                        }
+                        k.failure = thrown_by([&] { ended = !from_->next(k.element); });
                         took(begin, now_ns());
                         if (!ended) queue_.push();
-                    } catch (...) { // there is no memory for it
-                        failed = std::current_exception();
-                    }
+                    });
                 } while (!ended && !failed && !awaited_ && !paused_ && !stopping_ && queue_.size() < room_ &&
                          (way_ == way::ahead || asked_.load(std::memory_order_relaxed) == asked));
                 lock.lock();

@@ -1,15 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/data/steps/pipeline.hpp>
-#include <tenon/data/steps/random_order.hpp>
-#include <tenon/data/steps/sources.hpp>
 
 // A part of data/steps/order.ipp: one data set of several, behind or beside each other, or mixed.
 

@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -33,8 +31,7 @@ inline std::size_t memory_of(const data_element& x, std::size_t enough) {
 class element_queue {
 public:
     element_queue() : first_(new block), last_(first_) {}
-    element_queue(const element_queue&) = delete;
-    element_queue& operator=(const element_queue&) = delete;
+    element_queue(element_queue&&) = delete;
     ~element_queue() {
         for (block* of : {first_, free_, spare_.load(std::memory_order_relaxed)})
             while (of) delete std::exchange(of, of->next);

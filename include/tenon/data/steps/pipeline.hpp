@@ -89,8 +89,7 @@ public:
     /// `epoch`: counts of epochs begin there, where it is for what another step made anew in each of its own.
     pipeline(const data_node& root, const data_options& o, std::uint64_t epoch = 0);
     ~pipeline();
-    pipeline(const pipeline&) = delete;
-    pipeline& operator=(const pipeline&) = delete;
+    pipeline(pipeline&&) = delete;
 
     const data_options& options() const noexcept { return options_; }
     /// Threads that a parallel step may have.

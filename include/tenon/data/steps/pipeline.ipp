@@ -6,12 +6,10 @@
 #include <limits>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/data/steps/measured.hpp>
 #include <tenon/data/steps/pipeline.hpp>
-#include <tenon/data/steps/rows.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon {

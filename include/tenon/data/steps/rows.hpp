@@ -45,8 +45,7 @@ class index_stream {
 public:
     using item = std::int64_t;
     index_stream() = default;
-    index_stream(const index_stream&) = delete;
-    index_stream& operator=(const index_stream&) = delete;
+    index_stream(index_stream&&) = delete;
     virtual ~index_stream() = default;
     virtual bool next(std::int64_t& index) = 0;
     virtual void save(state_writer& to) = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
-#include <string>
 
 #include <tenon/data/steps/file_walk.hpp>
 #include <tenon/data/steps/rows.hpp>

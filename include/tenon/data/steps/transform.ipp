@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/measured.hpp>
@@ -333,11 +334,7 @@ private:
         ++busy_;
         lock.unlock();
         bool got = false, stays = true;
-        try {
-            got = from_->next(mine->element);
-        } catch (...) {
-            mine->failure = std::current_exception();
-        }
+        mine->failure = thrown_by([&] { got = from_->next(mine->element); });
         lock.lock();
         taking_ = false;
         news_.fetch_add(1, std::memory_order_relaxed);
@@ -355,13 +352,7 @@ private:
         lock.unlock();
         if (more) work_.notify_all(); // of those that wait some may not be wanted
         const std::int64_t begin = now_ns();
-        if (!mine->failure) {
-            try {
-                stays = numbers_.apply(mine->element, number);
-            } catch (...) {
-                mine->failure = std::current_exception();
-            }
-        }
+        if (!mine->failure) mine->failure = thrown_by([&] { stays = numbers_.apply(mine->element, number); });
         const std::int64_t end = now_ns();
         lock.lock();
         news_.fetch_add(1, std::memory_order_relaxed);

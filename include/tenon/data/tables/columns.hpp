@@ -1,7 +1,5 @@
 #pragma once
 
-#include <concepts>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>

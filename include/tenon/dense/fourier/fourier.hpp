@@ -16,8 +16,7 @@ template <class T> class fourier_transform {
 public:
     explicit fourier_transform(std::int64_t n);
     ~fourier_transform();
-    fourier_transform(const fourier_transform&) = delete;
-    fourier_transform& operator=(const fourier_transform&) = delete;
+    fourier_transform(fourier_transform&&) = delete;
 
     void forward(const std::complex<T>* x, std::complex<T>* y);
     void inverse(const std::complex<T>* y, std::complex<T>* x);

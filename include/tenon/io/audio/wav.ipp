@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 
 #include <tenon/io/audio/wav.hpp>

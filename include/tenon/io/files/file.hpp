@@ -19,8 +19,7 @@ namespace tenon::detail {
 class input_file {
 public:
     input_file(const char* what, std::string path);
-    input_file(const input_file&) = delete;
-    input_file& operator=(const input_file&) = delete;
+    input_file(input_file&&) = delete;
     ~input_file();
 
     const std::string& path() const noexcept { return path_; }
@@ -50,8 +49,7 @@ std::string text_of_file(const char* what, const std::string& path);
 class output_file {
 public:
     output_file(const char* what, std::string path);
-    output_file(const output_file&) = delete;
-    output_file& operator=(const output_file&) = delete;
+    output_file(output_file&&) = delete;
     /// Without commit() nothing stays behind.
     ~output_file();
 
@@ -74,8 +72,7 @@ private:
 class mapped_file {
 public:
     mapped_file(const char* what, const std::string& path);
-    mapped_file(const mapped_file&) = delete;
-    mapped_file& operator=(const mapped_file&) = delete;
+    mapped_file(mapped_file&&) = delete;
     ~mapped_file();
 
     const std::byte* data() const noexcept { return static_cast<const std::byte*>(data_); }

@@ -17,7 +17,6 @@ public:
     /// Those below this folder, which must be there: else not_found_error, or what the file system says.
     static file_access below(const std::string& folder);
 
-    bool is_limited() const noexcept { return limited_; }
     /// The folder, without symbolic links; empty: there is none.
     const std::string& folder() const noexcept { return folder_; }
 

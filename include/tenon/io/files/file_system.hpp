@@ -16,8 +16,7 @@ namespace tenon {
 class readable_file {
 public:
     readable_file() = default;
-    readable_file(const readable_file&) = delete;
-    readable_file& operator=(const readable_file&) = delete;
+    readable_file(readable_file&&) = delete;
     virtual ~readable_file() = default;
 
     /// Up to `bytes`, and 0 only at the end of the file (or for 0).
@@ -35,8 +34,7 @@ public:
 class writable_file {
 public:
     writable_file() = default;
-    writable_file(const writable_file&) = delete;
-    writable_file& operator=(const writable_file&) = delete;
+    writable_file(writable_file&&) = delete;
     virtual ~writable_file() = default;
 
     virtual void write(const void* from, std::size_t bytes) = 0;

@@ -122,8 +122,7 @@ public:
         header_ = {image_format::jpeg, d_.library.image_height, d_.library.image_width,
                    d_.library.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3, 8};
     }
-    jpeg_reader(const jpeg_reader&) = delete;
-    jpeg_reader& operator=(const jpeg_reader&) = delete;
+    jpeg_reader(jpeg_reader&&) = delete;
     ~jpeg_reader() { jpeg_destroy_decompress(&d_.library); }
 
     const image_header& header() const { return header_; }

@@ -132,8 +132,7 @@ public:
         if (!there) throw resource_exhausted_error(from.who + ": no memory for libpng");
         fail();
     }
-    png_reader(const png_reader&) = delete;
-    png_reader& operator=(const png_reader&) = delete;
+    png_reader(png_reader&&) = delete;
     ~png_reader() { png_destroy_read_struct(&s_.png, &s_.info, nullptr); }
 
     const image_header& header() const { return s_.header; }

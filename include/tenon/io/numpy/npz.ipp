@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 

@@ -59,8 +59,7 @@ struct file_mark {
 class record_source {
 public:
     record_source() = default;
-    record_source(const record_source&) = delete;
-    record_source& operator=(const record_source&) = delete;
+    record_source(record_source&&) = delete;
     virtual ~record_source() = default;
 
     /// The next record; false at the end of the file. `record` stays until the next call. data_loss_error where the file is

@@ -66,8 +66,7 @@ public:
     using item = std::vector<any_array>;
 
     element_stream() = default;
-    element_stream(const element_stream&) = delete;
-    element_stream& operator=(const element_stream&) = delete;
+    element_stream(element_stream&&) = delete;
     virtual ~element_stream() = default;
 
     /// The next element, in place of what is in `element`; false at the end, and then again. Arrays may be shared with others:
@@ -88,8 +87,7 @@ public:
 class element_source {
 public:
     element_source() = default;
-    element_source(const element_source&) = delete;
-    element_source& operator=(const element_source&) = delete;
+    element_source(element_source&&) = delete;
     virtual ~element_source() = default;
 
     /// Of each element; sizes that are no numbers may differ from element to element.

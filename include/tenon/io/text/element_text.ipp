@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdio>
-#include <string>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/io/text/element_text.hpp>

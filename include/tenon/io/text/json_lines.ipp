@@ -1,10 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 

@@ -52,7 +52,6 @@ template <fixed_string Name> struct recurrent_rule {
     static constexpr const char* name = Name.text;
     struct attributes {
         int hidden = 1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char input_is[] = "the input is [batch, time, features]";
     static constexpr char features_are_a_number[] = "features must be a number here, and there is one step at least";

@@ -5,9 +5,7 @@
 #include <tenon/nn/recurrent/recurrent.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/scan_slices.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/indexing.hpp>
-#include <tenon/ops/shape/movement.hpp>
 
 namespace tenon::detail {
 

@@ -119,7 +119,7 @@ TENON_OP(control, fill_like);
 struct print_op {
     static constexpr const char* name = "print";
     static constexpr element_types gpu_types = no_elements; // it needs the host
-    static constexpr op_flags flags = op_flags::stateful;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::shows;
     struct attributes {
         std::string message;
     };

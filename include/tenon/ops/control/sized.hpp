@@ -199,8 +199,7 @@ struct arange_kernel final : kernel {
             }
         };
         const std::int64_t n = type.extents.elements();
-        if (pool) pool->parallel_for(n, 32768, some);
-        else some(0, n);
+        parallel_for(pool, n, 32768, some);
     }
 
     tensor_type type;

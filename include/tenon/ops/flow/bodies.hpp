@@ -45,15 +45,6 @@ template <class R, class Tuple> auto as_given(Tuple&& t) {
     if constexpr (is_several<R>) return std::forward<Tuple>(t);
     else return std::get<0>(std::forward<Tuple>(t));
 }
-/// A tuple of arguments of a body, of the types that Tuple has.
-template <class Tuple> Tuple arguments_like(body_builder& b) {
-    return std::apply(
-        [&](auto... t) {
-            return Tuple{decltype(t)::unchecked(b.add_argument(
-                {element_type_of<typename decltype(t)::element_type>, decltype(t)::shape_type::extents}))...};
-        },
-        Tuple());
-}
 
 template <class R> inline constexpr bool any_mistake = std::is_same_v<R, ill_shaped>;
 template <class... T> inline constexpr bool any_mistake<std::tuple<T...>> = (any_mistake<T> || ...);

@@ -40,7 +40,7 @@ TENON_INLINE any_tensor body_gradient::sum(const any_tensor& a, const any_tensor
 
 TENON_INLINE std::string body_gradient::text(const std::vector<any_tensor>& arguments,
                                              const std::vector<any_tensor>& results) const {
-    // Without what only the body itself gave, and without what it prints.
+    // Without what only the body itself gave, and without what it shows.
     graph copy;
     std::vector<node_output> made(static_cast<std::size_t>(of_.of().size())); // the first output of each
     std::vector<char> needed(made.size());
@@ -57,7 +57,7 @@ TENON_INLINE std::string body_gradient::text(const std::vector<any_tensor>& argu
     for (std::size_t i = 0; i < made.size(); ++i) {
         if (!needed[i]) continue;
         const node& from = *of_.of().at(static_cast<std::int64_t>(i));
-        if (from.op == &definition_of<print_op>()) {
+        if (from.op->is(op_flags::shows)) {
             made[i] = in_copy(from.inputs[0]);
             continue;
         }

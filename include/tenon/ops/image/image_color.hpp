@@ -36,42 +36,18 @@ template <int Channels> struct color_rule {
         return r;
     }
 };
-struct adjust_brightness_rule : color_rule<0> {
-    static constexpr const char* name = "adjust_brightness";
-};
-struct adjust_contrast_rule : color_rule<0> {
-    static constexpr const char* name = "adjust_contrast";
-};
-struct adjust_gamma_rule : color_rule<0> {
-    static constexpr const char* name = "adjust_gamma";
-};
-struct adjust_hue_rule : color_rule<3> {
-    static constexpr const char* name = "adjust_hue";
-};
-struct adjust_saturation_rule : color_rule<3> {
-    static constexpr const char* name = "adjust_saturation";
-};
-struct random_brightness_rule : color_rule<0> {
-    static constexpr const char* name = "random_brightness";
-};
-struct random_contrast_rule : color_rule<0> {
-    static constexpr const char* name = "random_contrast";
-};
-struct random_gamma_rule : color_rule<0> {
-    static constexpr const char* name = "random_gamma";
-};
-struct random_hue_rule : color_rule<3> {
-    static constexpr const char* name = "random_hue";
-};
-struct random_saturation_rule : color_rule<3> {
-    static constexpr const char* name = "random_saturation";
-};
-struct rgb_to_hsv_rule : color_rule<3> {
-    static constexpr const char* name = "rgb_to_hsv";
-};
-struct hsv_to_rgb_rule : color_rule<3> {
-    static constexpr const char* name = "hsv_to_rgb";
-};
+struct adjust_brightness_rule : named_rule<"adjust_brightness", color_rule<0>> {};
+struct adjust_contrast_rule : named_rule<"adjust_contrast", color_rule<0>> {};
+struct adjust_gamma_rule : named_rule<"adjust_gamma", color_rule<0>> {};
+struct adjust_hue_rule : named_rule<"adjust_hue", color_rule<3>> {};
+struct adjust_saturation_rule : named_rule<"adjust_saturation", color_rule<3>> {};
+struct random_brightness_rule : named_rule<"random_brightness", color_rule<0>> {};
+struct random_contrast_rule : named_rule<"random_contrast", color_rule<0>> {};
+struct random_gamma_rule : named_rule<"random_gamma", color_rule<0>> {};
+struct random_hue_rule : named_rule<"random_hue", color_rule<3>> {};
+struct random_saturation_rule : named_rule<"random_saturation", color_rule<3>> {};
+struct rgb_to_hsv_rule : named_rule<"rgb_to_hsv", color_rule<3>> {};
+struct hsv_to_rgb_rule : named_rule<"hsv_to_rgb", color_rule<3>> {};
 struct rgb_to_grayscale_rule : color_rule<3> {
     static constexpr const char* name = "rgb_to_grayscale";
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
@@ -154,47 +130,43 @@ any_tensor hsv_to_rgb(const any_tensor& images);
 any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, const tensor_or_number& deviation);
 } // namespace untyped
 
+#define TENON_HAS_COLORS(NAME)           \
+    static_assert(detail::has_colors<X>, \
+                  "tenon::" NAME ": colours are computed with floating numbers: write cast<float>(images) / 255")
+
 /// images + delta.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_brightness(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("adjust_brightness");
     return detail::colored<detail::adjust_brightness_rule>(untyped::adjust_brightness, images, delta);
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_contrast(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("adjust_contrast");
     return detail::colored<detail::adjust_contrast_rule>(untyped::adjust_contrast, images, factor);
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_hue(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("adjust_hue");
     return detail::colored<detail::adjust_hue_rule>(untyped::adjust_hue, images, delta);
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_saturation(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("adjust_saturation");
     return detail::colored<detail::adjust_saturation_rule>(untyped::adjust_saturation, images, factor);
 }
 /// gain * images^gamma.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("adjust_gamma");
     return detail::colored<detail::adjust_gamma_rule>(untyped::adjust_gamma, images, gamma, gain);
 }
 
@@ -203,69 +175,59 @@ auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, calle
 template <OperandOrIllShaped X>
 auto random_brightness(const X& images, double most, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("random_brightness");
     return detail::colored<detail::random_brightness_rule>(untyped::random_brightness, images, most, o);
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
 auto random_contrast(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("random_contrast");
     return detail::colored<detail::random_contrast_rule>(untyped::random_contrast, images, low, high, o);
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
 template <OperandOrIllShaped X>
 auto random_hue(const X& images, double most, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("random_hue");
     return detail::colored<detail::random_hue_rule>(untyped::random_hue, images, most, o);
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
 auto random_saturation(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("random_saturation");
     return detail::colored<detail::random_saturation_rule>(untyped::random_saturation, images, low, high, o);
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
 template <OperandOrIllShaped X>
 auto random_gamma(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("random_gamma");
     return detail::colored<detail::random_gamma_rule>(untyped::random_gamma, images, low, high, o);
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
 template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_from here = caller()) {
     const making made(here);
-    static_assert(
-        detail::has_colors<X>,
-        "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("rgb_to_grayscale");
     return detail::colored<detail::rgb_to_grayscale_rule>(untyped::rgb_to_grayscale, images);
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
 template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("rgb_to_hsv");
     return detail::colored<detail::rgb_to_hsv_rule>(untyped::rgb_to_hsv, images);
 }
 /// The reverse; hues are taken modulo 1.
 template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_colors<X>,
-                  "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
+    TENON_HAS_COLORS("hsv_to_rgb");
     return detail::colored<detail::hsv_to_rgb_rule>(untyped::hsv_to_rgb, images);
 }
+
+#undef TENON_HAS_COLORS
 
 /// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].
 template <class X, class M, class D>
@@ -366,12 +328,12 @@ inline any_tensor rgb_of(const any_tensor& sixths, const any_tensor& chroma, con
 namespace untyped {
 
 TENON_INLINE any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta) {
-    tenon::detail::check_color<tenon::detail::adjust_brightness_rule>(images, delta);
-    return add(images, tenon::detail::amount_beside(images, delta));
+    detail::check_color<detail::adjust_brightness_rule>(images, delta);
+    return add(images, detail::amount_beside(images, delta));
 }
 TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor) {
-    tenon::detail::check_color<tenon::detail::adjust_contrast_rule>(images, factor);
-    const any_tensor by = tenon::detail::amount_beside(images, factor);
+    detail::check_color<detail::adjust_contrast_rule>(images, factor);
+    const any_tensor by = detail::amount_beside(images, factor);
     const auto away = [&](const any_tensor& x, const index_list& axes) {
         const any_tensor center = mean(x, axes, true);
         return add(multiply(subtract(x, center), by), center);
@@ -379,23 +341,22 @@ TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_o
     const extent channels = images.extents()[images.rank() - 1];
     if (!channels.is_number() || channels.size < 1 || channels.size > 4) return away(images, {-3, -2});
     std::vector<any_tensor> parts;
-    for (const any_tensor& c : tenon::detail::channels_of(images, channels.size))
-        parts.push_back(away(c, {-3, -2, -1}));
+    for (const any_tensor& c : detail::channels_of(images, channels.size)) parts.push_back(away(c, {-3, -2, -1}));
     return parts.size() == 1 ? parts[0] : concat(parts, -1);
 }
 TENON_INLINE any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta) {
-    tenon::detail::check_color<tenon::detail::adjust_hue_rule>(images, delta);
-    const tenon::detail::value_and_chroma of(images);
-    const any_tensor sixths = add(of.sixths(), multiply(tenon::detail::amount_beside(images, delta), 6));
-    return tenon::detail::rgb_of(sixths, of.chroma, of.value);
+    detail::check_color<detail::adjust_hue_rule>(images, delta);
+    const detail::value_and_chroma of(images);
+    const any_tensor sixths = add(of.sixths(), multiply(detail::amount_beside(images, delta), 6));
+    return detail::rgb_of(sixths, of.chroma, of.value);
 }
 TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor) {
-    tenon::detail::check_color<tenon::detail::adjust_saturation_rule>(images, factor);
+    detail::check_color<detail::adjust_saturation_rule>(images, factor);
     // With hue and value kept, each channel's distance from the value grows as the saturation does: by the factor, or by
     // 1 / saturation = value / chroma, where that is less.
-    const tenon::detail::value_and_chroma of(images);
+    const detail::value_and_chroma of(images);
     const any_tensor is_gray = equal(of.chroma, 0);
-    const any_tensor by = minimum(tenon::detail::amount_beside(images, factor),
+    const any_tensor by = minimum(detail::amount_beside(images, factor),
                                   select(is_gray, 1, divide(of.value, select(is_gray, 1, of.chroma))));
     std::vector<any_tensor> parts;
     for (const any_tensor& c : of.rgb) parts.push_back(subtract(of.value, multiply(subtract(of.value, c), by)));
@@ -403,52 +364,49 @@ TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor
 }
 TENON_INLINE any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma,
                                      const tensor_or_number& gain) {
-    tenon::detail::check_color<tenon::detail::adjust_gamma_rule>(images, gamma);
-    tenon::detail::check_color<tenon::detail::adjust_gamma_rule>(images, gain);
-    const any_tensor power = pow(images, tenon::detail::amount_beside(images, gamma));
+    detail::check_color<detail::adjust_gamma_rule>(images, gamma);
+    detail::check_color<detail::adjust_gamma_rule>(images, gain);
+    const any_tensor power = pow(images, detail::amount_beside(images, gamma));
     if (!gain.tensor() && gain.number().as_double() == 1) return power;
-    return multiply(power, tenon::detail::amount_beside(images, gain));
+    return multiply(power, detail::amount_beside(images, gain));
 }
 
 TENON_INLINE any_tensor random_brightness(const any_tensor& images, double most, const seeded& o) {
-    tenon::detail::check_color<tenon::detail::random_brightness_rule>(images);
-    return adjust_brightness(images,
-                             tenon::detail::amount_per_image("random_brightness", images,
-                                                             tenon::detail::drawn::brightness, o.seed, -most, most));
+    detail::check_color<detail::random_brightness_rule>(images);
+    return adjust_brightness(
+        images, detail::amount_per_image("random_brightness", images, detail::drawn::brightness, o.seed, -most, most));
 }
 TENON_INLINE any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o) {
-    tenon::detail::check_color<tenon::detail::random_contrast_rule>(images);
-    return adjust_contrast(images, tenon::detail::amount_per_image("random_contrast", images,
-                                                                   tenon::detail::drawn::contrast, o.seed, low, high));
+    detail::check_color<detail::random_contrast_rule>(images);
+    return adjust_contrast(
+        images, detail::amount_per_image("random_contrast", images, detail::drawn::contrast, o.seed, low, high));
 }
 TENON_INLINE any_tensor random_hue(const any_tensor& images, double most, const seeded& o) {
-    tenon::detail::check_color<tenon::detail::random_hue_rule>(images);
+    detail::check_color<detail::random_hue_rule>(images);
     if (!(most <= 0.5))
         throw invalid_argument_error("random_hue: " + detail::text_of_number(most) +
                                      " is more than half a turn; give at most 0.5, which is any hue");
-    return adjust_hue(
-        images, tenon::detail::amount_per_image("random_hue", images, tenon::detail::drawn::hue, o.seed, -most, most));
+    return adjust_hue(images, detail::amount_per_image("random_hue", images, detail::drawn::hue, o.seed, -most, most));
 }
 TENON_INLINE any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o) {
-    tenon::detail::check_color<tenon::detail::random_saturation_rule>(images);
-    return adjust_saturation(images,
-                             tenon::detail::amount_per_image("random_saturation", images,
-                                                             tenon::detail::drawn::saturation, o.seed, low, high));
+    detail::check_color<detail::random_saturation_rule>(images);
+    return adjust_saturation(
+        images, detail::amount_per_image("random_saturation", images, detail::drawn::saturation, o.seed, low, high));
 }
 TENON_INLINE any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o) {
-    tenon::detail::check_color<tenon::detail::random_gamma_rule>(images);
-    return adjust_gamma(images, tenon::detail::amount_per_image("random_gamma", images, tenon::detail::drawn::gamma,
-                                                                o.seed, low, high));
+    detail::check_color<detail::random_gamma_rule>(images);
+    return adjust_gamma(images,
+                        detail::amount_per_image("random_gamma", images, detail::drawn::gamma, o.seed, low, high));
 }
 
 TENON_INLINE any_tensor rgb_to_grayscale(const any_tensor& images) {
-    tenon::detail::check_color<tenon::detail::rgb_to_grayscale_rule>(images);
-    const std::vector<any_tensor> rgb = tenon::detail::channels_of(images, 3);
+    detail::check_color<detail::rgb_to_grayscale_rule>(images);
+    const std::vector<any_tensor> rgb = detail::channels_of(images, 3);
     return add(add(multiply(rgb[0], 0.2989), multiply(rgb[1], 0.5870)), multiply(rgb[2], 0.1140));
 }
 TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
-    tenon::detail::check_color<tenon::detail::rgb_to_hsv_rule>(images);
-    const tenon::detail::value_and_chroma of(images);
+    detail::check_color<detail::rgb_to_hsv_rule>(images);
+    const detail::value_and_chroma of(images);
     const any_tensor sixths = of.sixths();
     const any_tensor hue = multiply(select(less(sixths, 0), add(sixths, 6), sixths), 1.0 / 6);
     const any_tensor is_black = equal(of.value, 0);
@@ -456,17 +414,16 @@ TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
     return concat({hue, saturation, of.value}, -1);
 }
 TENON_INLINE any_tensor hsv_to_rgb(const any_tensor& images) {
-    tenon::detail::check_color<tenon::detail::hsv_to_rgb_rule>(images);
-    const any_tensor value = tenon::detail::channel(images, 2);
-    return tenon::detail::rgb_of(multiply(tenon::detail::channel(images, 0), 6),
-                                 multiply(value, tenon::detail::channel(images, 1)), value);
+    detail::check_color<detail::hsv_to_rgb_rule>(images);
+    const any_tensor value = detail::channel(images, 2);
+    return detail::rgb_of(multiply(detail::channel(images, 0), 6), multiply(value, detail::channel(images, 1)), value);
 }
 TENON_INLINE any_tensor normalize(const any_tensor& images, const tensor_or_number& mean,
                                   const tensor_or_number& deviation) {
     const auto beside = [&](const tensor_or_number& n) {
         return n.tensor() ? *n.tensor() : scalar(n.number(), images.element());
     };
-    tenon::detail::check_operands<tenon::detail::normalize_rule>({images, beside(mean), beside(deviation)});
+    detail::check_operands<detail::normalize_rule>({images, beside(mean), beside(deviation)});
     return divide(subtract(images, beside(mean)), beside(deviation));
 }
 

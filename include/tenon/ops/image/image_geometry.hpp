@@ -20,7 +20,6 @@ struct flip_images_op {
     static constexpr const char* name = "flip_images";
     struct attributes {
         bool upside_down = false; ///< else left and right change places
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
@@ -40,7 +39,6 @@ struct crop_images_op {
     static constexpr const char* name = "crop_images";
     struct attributes {
         std::int64_t height = 0, width = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred cut(const attributes& a, const tensor_type& x, const tensor_type& places) {
         if (const fault f = detail::fault_of_images(x); f != fault::none) return f;
@@ -137,29 +135,15 @@ struct mirrored_rule {
         return f == fault::none ? inferred(in[0]) : inferred(f);
     }
 };
-struct flip_left_right_rule : mirrored_rule {
-    static constexpr const char* name = "flip_left_right";
-};
-struct flip_up_down_rule : mirrored_rule {
-    static constexpr const char* name = "flip_up_down";
-};
-struct random_flip_left_right_rule : mirrored_rule {
-    static constexpr const char* name = "random_flip_left_right";
-};
-struct random_flip_up_down_rule : mirrored_rule {
-    static constexpr const char* name = "random_flip_up_down";
-};
+struct flip_left_right_rule : named_rule<"flip_left_right", mirrored_rule> {};
+struct flip_up_down_rule : named_rule<"flip_up_down", mirrored_rule> {};
+struct random_flip_left_right_rule : named_rule<"random_flip_left_right", mirrored_rule> {};
+struct random_flip_up_down_rule : named_rule<"random_flip_up_down", mirrored_rule> {};
 
 // The rules of fit_images and crop_images with the names that users know.
-struct center_crop_rule : fit_images_op {
-    static constexpr const char* name = "center_crop";
-};
-struct pad_to_rule : fit_images_op {
-    static constexpr const char* name = "pad_to";
-};
-struct crop_or_pad_rule : fit_images_op {
-    static constexpr const char* name = "resize_with_crop_or_pad";
-};
+struct center_crop_rule : named_rule<"center_crop", fit_images_op> {};
+struct pad_to_rule : named_rule<"pad_to", fit_images_op> {};
+struct crop_or_pad_rule : named_rule<"resize_with_crop_or_pad", fit_images_op> {};
 struct crop_rule {
     static constexpr const char* name = "crop";
     struct attributes {
@@ -354,36 +338,36 @@ namespace tenon {
 namespace untyped {
 
 TENON_INLINE any_tensor flip_left_right(const any_tensor& images) {
-    tenon::detail::check_operands<tenon::detail::flip_left_right_rule>({images});
+    detail::check_operands<detail::flip_left_right_rule>({images});
     return reverse(images, -2);
 }
 TENON_INLINE any_tensor flip_left_right(const any_tensor& images, const any_tensor& which) {
     return tenon::add<flip_images_op>({false}, {images, which});
 }
 TENON_INLINE any_tensor flip_up_down(const any_tensor& images) {
-    tenon::detail::check_operands<tenon::detail::flip_up_down_rule>({images});
+    detail::check_operands<detail::flip_up_down_rule>({images});
     return reverse(images, -3);
 }
 TENON_INLINE any_tensor flip_up_down(const any_tensor& images, const any_tensor& which) {
     return tenon::add<flip_images_op>({true}, {images, which});
 }
 TENON_INLINE any_tensor random_flip_left_right(const any_tensor& images, const flip_options& o) {
-    tenon::detail::check_operands<tenon::detail::random_flip_left_right_rule>({images});
-    const std::uint64_t seed = tenon::detail::seed_of(tenon::detail::drawn::flip_left_right, o.seed);
-    return flip_left_right(images, random_bernoulli_like(tenon::detail::per_image(images), o.probability, seed));
+    detail::check_operands<detail::random_flip_left_right_rule>({images});
+    const std::uint64_t seed = detail::seed_of(detail::drawn::flip_left_right, o.seed);
+    return flip_left_right(images, random_bernoulli_like(detail::per_image(images), o.probability, seed));
 }
 TENON_INLINE any_tensor random_flip_up_down(const any_tensor& images, const flip_options& o) {
-    tenon::detail::check_operands<tenon::detail::random_flip_up_down_rule>({images});
-    const std::uint64_t seed = tenon::detail::seed_of(tenon::detail::drawn::flip_up_down, o.seed);
-    return flip_up_down(images, random_bernoulli_like(tenon::detail::per_image(images), o.probability, seed));
+    detail::check_operands<detail::random_flip_up_down_rule>({images});
+    const std::uint64_t seed = detail::seed_of(detail::drawn::flip_up_down, o.seed);
+    return flip_up_down(images, random_bernoulli_like(detail::per_image(images), o.probability, seed));
 }
 TENON_INLINE any_tensor crop(const any_tensor& images, std::int64_t top, std::int64_t left, std::int64_t height,
                              std::int64_t width) {
-    const tenon::detail::crop_rule::attributes a{top, left, height, width};
+    const detail::crop_rule::attributes a{top, left, height, width};
     const tensor_type operand = images.type();
-    const inferred r = tenon::detail::crop_rule::infer(a, type_list(&operand, 1), 0);
+    const inferred r = detail::crop_rule::infer(a, type_list(&operand, 1), 0);
     if (!r) throw invalid_argument_error(fault_sentence("crop", r, type_list(&operand, 1)));
-    return tenon::add<slice_op>(tenon::detail::crop_rule::slicing(a, images.rank()), {images});
+    return tenon::add<slice_op>(detail::crop_rule::slicing(a, images.rank()), {images});
 }
 TENON_INLINE any_tensor crop_at(const any_tensor& images, const any_tensor& places, std::int64_t height,
                                 std::int64_t width) {
@@ -391,9 +375,8 @@ TENON_INLINE any_tensor crop_at(const any_tensor& images, const any_tensor& plac
 }
 TENON_INLINE any_tensor random_crop(const any_tensor& images, std::int64_t height, std::int64_t width,
                                     const seeded& o) {
-    return crop_at(images,
-                   tenon::detail::uniform_per_image(images, tenon::detail::drawn::crop, o.seed, 0, 1, index_list(2)),
-                   height, width);
+    return crop_at(images, detail::uniform_per_image(images, detail::drawn::crop, o.seed, 0, 1, index_list(2)), height,
+                   width);
 }
 TENON_INLINE any_tensor center_crop(const any_tensor& images, std::int64_t height, std::int64_t width) {
     return tenon::add<fit_images_op>({height, width, true, false, 0}, {images});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>

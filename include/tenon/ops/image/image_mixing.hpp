@@ -27,7 +27,6 @@ struct box_mask_op {
         bool inside =
             false; ///< the place is one of those at which the box lies in the image; else that of its middle, and
                    ///< what would lie outside is cut off
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
         constexpr bool says_sizes() const noexcept { return height != 0 || width != 0; }
     };
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
@@ -95,12 +94,8 @@ struct hidden_rule {
         return in[0];
     }
 };
-struct cutout_rule : hidden_rule {
-    static constexpr const char* name = "cutout";
-};
-struct random_erasing_rule : hidden_rule {
-    static constexpr const char* name = "random_erasing";
-};
+struct cutout_rule : named_rule<"cutout", hidden_rule> {};
+struct random_erasing_rule : named_rule<"random_erasing", hidden_rule> {};
 /// in: images, labels.
 struct mixed_rule {
     using attributes = no_attributes;
@@ -113,12 +108,8 @@ struct mixed_rule {
         return m.what == fault::none ? inferred(in[0]) : inferred(m.what);
     }
 };
-struct mixup_rule : mixed_rule {
-    static constexpr const char* name = "mixup";
-};
-struct cutmix_rule : mixed_rule {
-    static constexpr const char* name = "cutmix";
-};
+struct mixup_rule : named_rule<"mixup", mixed_rule> {};
+struct cutmix_rule : named_rule<"cutmix", mixed_rule> {};
 
 template <class X> auto typed_like(const X&, any_tensor made) {
     return tensor<typename X::element_type, typename X::shape_type>::unchecked(std::move(made));
@@ -255,18 +246,17 @@ TENON_INLINE any_tensor box_mask(const any_tensor& images, const any_tensor& box
 }
 TENON_INLINE any_tensor cutout(const any_tensor& images, std::int64_t height, std::int64_t width,
                                const cutout_options& o) {
-    tenon::detail::check_operands<tenon::detail::cutout_rule>({images});
+    detail::check_operands<detail::cutout_rule>({images});
     if (height < 1 || width < 1)
         throw invalid_argument_error("cutout: " + std::to_string(height) + " x " + std::to_string(width) +
                                      " pixels; one or more are hidden");
-    const any_tensor places =
-        tenon::detail::uniform_per_image(images, tenon::detail::drawn::cutout, o.seed, 0, 1, index_list(2));
+    const any_tensor places = detail::uniform_per_image(images, detail::drawn::cutout, o.seed, 0, 1, index_list(2));
     return tenon::add<fill_boxes_op>({height, width, false, o.value}, {images, places});
 }
 TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_options& o) {
-    using tenon::detail::drawn, tenon::detail::uniform_per_image;
-    tenon::detail::check_operands<tenon::detail::random_erasing_rule>({images});
-    tenon::detail::check_probability("random_erasing", o.probability);
+    using detail::drawn, detail::uniform_per_image;
+    detail::check_operands<detail::random_erasing_rule>({images});
+    detail::check_probability("random_erasing", o.probability);
     if (!(o.min_area >= 0 && o.min_area <= o.max_area && o.max_area <= 1))
         throw invalid_argument_error("random_erasing: areas from " + detail::text_of_number(o.min_area) + " to " +
                                      detail::text_of_number(o.max_area) +
@@ -279,8 +269,8 @@ TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_o
     const auto between = [&](drawn what, double low, double high) {
         return add(multiply(uniform_per_image(images, what, o.seed, 0, 1, one), high - low), low);
     };
-    const any_tensor erased = random_bernoulli_like(tenon::detail::per_image(images, one), o.probability,
-                                                    tenon::detail::seed_of(drawn::erased, o.seed));
+    const any_tensor erased =
+        random_bernoulli_like(detail::per_image(images, one), o.probability, detail::seed_of(drawn::erased, o.seed));
     const any_tensor area = select(erased, between(drawn::erased_area, o.min_area, o.max_area), 0);
     const any_tensor aspect = exp(between(drawn::erased_aspect, std::log(o.min_aspect), std::log(o.max_aspect)));
     const any_tensor places = uniform_per_image(images, drawn::erased_place, o.seed, 0, 1, index_list(2));
@@ -289,25 +279,25 @@ TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_o
 }
 TENON_INLINE std::pair<any_tensor, any_tensor> mixup(const any_tensor& images, const any_tensor& labels,
                                                      const mixing_options& o) {
-    tenon::detail::check_operands<tenon::detail::mixup_rule>({images, labels});
-    tenon::detail::check_alpha("mixup", o.alpha);
-    const any_tensor order = tenon::detail::partners(images, o.seed);
-    const any_tensor weight = tenon::detail::beta_per_image(images, o.alpha, o.seed);
-    return {tenon::detail::mixed(images, gather(images, order), expand_dims(weight, {1, 2, 3})),
-            tenon::detail::mixed(labels, gather(labels, order), expand_dims(weight, 1))};
+    detail::check_operands<detail::mixup_rule>({images, labels});
+    detail::check_alpha("mixup", o.alpha);
+    const any_tensor order = detail::partners(images, o.seed);
+    const any_tensor weight = detail::beta_per_image(images, o.alpha, o.seed);
+    return {detail::mixed(images, gather(images, order), expand_dims(weight, {1, 2, 3})),
+            detail::mixed(labels, gather(labels, order), expand_dims(weight, 1))};
 }
 TENON_INLINE std::pair<any_tensor, any_tensor> cutmix(const any_tensor& images, const any_tensor& labels,
                                                       const mixing_options& o) {
-    using tenon::detail::drawn;
-    tenon::detail::check_operands<tenon::detail::cutmix_rule>({images, labels});
-    tenon::detail::check_alpha("cutmix", o.alpha);
-    const any_tensor order = tenon::detail::partners(images, o.seed);
-    const any_tensor side = expand_dims(sqrt(subtract(1, tenon::detail::beta_per_image(images, o.alpha, o.seed))), 1);
-    const any_tensor places = tenon::detail::uniform_per_image(images, drawn::cut_place, o.seed, 0, 1, index_list(2));
+    using detail::drawn;
+    detail::check_operands<detail::cutmix_rule>({images, labels});
+    detail::check_alpha("cutmix", o.alpha);
+    const any_tensor order = detail::partners(images, o.seed);
+    const any_tensor side = expand_dims(sqrt(subtract(1, detail::beta_per_image(images, o.alpha, o.seed))), 1);
+    const any_tensor places = detail::uniform_per_image(images, drawn::cut_place, o.seed, 0, 1, index_list(2));
     const any_tensor mask = box_mask(images, concat({places, side, side}, 1));
     // What was cut off at a border does not count.
     const any_tensor own = subtract(1, mean(cast(mask, element_type::float32), {1, 2}));
-    return {select(mask, gather(images, order), images), tenon::detail::mixed(labels, gather(labels, order), own)};
+    return {select(mask, gather(images, order), images), detail::mixed(labels, gather(labels, order), own)};
 }
 
 } // namespace untyped

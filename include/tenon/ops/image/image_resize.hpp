@@ -26,7 +26,6 @@ namespace detail {
 struct resize_attributes {
     interpolation method = interpolation::bilinear;
     std::int64_t height = 0, width = 0;
-    friend constexpr bool operator==(const resize_attributes&, const resize_attributes&) = default;
 };
 constexpr inferred infer_resized(const resize_attributes& a, const tensor_type& x) {
     if (const fault f = fault_of_images(x); f != fault::none) return f;
@@ -46,7 +45,6 @@ struct resize_nearest_op {
     static constexpr const char* name = "resize_nearest";
     struct attributes {
         std::int64_t height = 0, width = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 1 ? detail::infer_resized({interpolation::nearest, a.height, a.width}, in[0])

@@ -31,7 +31,6 @@ namespace detail {
 struct transform_attributes {
     interpolation method = interpolation::bilinear;
     double value = 0;
-    friend constexpr bool operator==(const transform_attributes&, const transform_attributes&) = default;
 };
 constexpr inferred infer_transform(const transform_attributes& a, const tensor_type& x, const tensor_type& matrices) {
     if (const fault f = fault_of_images(x); f != fault::none) return f;
@@ -79,12 +78,8 @@ struct turned_rule {
         return images_beside(in[0], in[1].extents, 0);
     }
 };
-struct rotate_rule : turned_rule {
-    static constexpr const char* name = "rotate";
-};
-struct random_rotation_rule : turned_rule {
-    static constexpr const char* name = "random_rotation";
-};
+struct rotate_rule : named_rule<"rotate", turned_rule> {};
+struct random_rotation_rule : named_rule<"random_rotation", turned_rule> {};
 } // namespace detail
 
 namespace untyped {
@@ -156,20 +151,19 @@ TENON_INLINE any_tensor affine_transform(const any_tensor& images, const any_ten
     return tenon::add<affine_transform_op>({o.method, o.value}, {images, matrices});
 }
 TENON_INLINE any_tensor rotate(const any_tensor& images, const any_tensor& angles, const transform_options& o) {
-    tenon::detail::check_operands<tenon::detail::rotate_rule>({images, angles});
+    detail::check_operands<detail::rotate_rule>({images, angles});
     const any_tensor c = cos(angles), s = sin(angles), none = multiply(angles, 0);
     return affine_transform(images, stack({c, negative(s), none, s, c, none}, -1), o);
 }
 TENON_INLINE any_tensor rotate(const any_tensor& images, double angle, const transform_options& o) {
-    tenon::detail::check_operands<tenon::detail::rotate_rule>({images});
-    return rotate(images, add(tenon::detail::per_image(images), angle), o);
+    detail::check_operands<detail::rotate_rule>({images});
+    return rotate(images, add(detail::per_image(images), angle), o);
 }
 TENON_INLINE any_tensor random_rotation(const any_tensor& images, double most, const random_transform_options& o) {
-    tenon::detail::check_operands<tenon::detail::random_rotation_rule>({images});
+    detail::check_operands<detail::random_rotation_rule>({images});
     if (most == 0) return rotate(images, 0.0, {o.method, o.value});
-    tenon::detail::check_interval("random_rotation", -most, most);
-    const any_tensor angles =
-        tenon::detail::uniform_per_image(images, tenon::detail::drawn::angle, o.seed, -most, most);
+    detail::check_interval("random_rotation", -most, most);
+    const any_tensor angles = detail::uniform_per_image(images, detail::drawn::angle, o.seed, -most, most);
     return rotate(images, angles, {o.method, o.value});
 }
 

@@ -33,7 +33,6 @@ struct per_image_op {
     static constexpr const char* name = "per_image";
     struct attributes {
         index_list tail;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static constexpr inferred infer(const attributes& a, type_list in, int);

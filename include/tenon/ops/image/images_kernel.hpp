@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include <tenon/concurrency/thread_pool.hpp>
@@ -27,8 +26,7 @@ struct image_sizes {
 /// f(begin, end) for the images of a batch, of which one takes `ns`.
 template <class F> void for_images(thread_pool* pool, std::int64_t batch, double ns, F&& f) {
     const auto worth_a_thread = static_cast<std::int64_t>(20000 / (ns < 1 ? 1 : ns)) + 1;
-    if (pool) pool->parallel_for(batch, worth_a_thread, f);
-    else f(0, batch);
+    parallel_for(pool, batch, worth_a_thread, f);
 }
 
 /// f of a size that the compiler knows where it is a usual one: the loop over channels is then none.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/ops/input/records_kernel.hpp>

@@ -5,11 +5,8 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <memory>
 #include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <tenon/graph/node.hpp>
 #include <tenon/op/wait.hpp>

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <tenon/io/example/example_wire.hpp>
 #include <tenon/op/immediate_kernel.hpp>

@@ -1,9 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <tenon/io/records/record_source.hpp>
 #include <tenon/op/wait.hpp>

@@ -27,8 +27,7 @@ template <class F> void for_each_record(thread_pool* pool, std::int64_t n, doubl
         }
     };
     const auto grain = static_cast<std::int64_t>(20000 / std::max(nanoseconds, 1.0)) + 1;
-    if (pool) pool->parallel_for(n, grain, some);
-    else some(0, n);
+    parallel_for(pool, n, grain, some);
     if (failure) std::rethrow_exception(failure);
 }
 

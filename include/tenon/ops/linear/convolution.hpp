@@ -38,7 +38,6 @@ struct conv2d_attributes {
     int top = 0, bottom = 0, left = 0, right = 0;
     int dilation_h = 1, dilation_w = 1;
     int groups = 1;
-    friend constexpr bool operator==(const conv2d_attributes&, const conv2d_attributes&) = default;
 
     constexpr window_axis vertical() const noexcept { return {padding, stride_h, dilation_h, top, bottom}; }
     constexpr window_axis horizontal() const noexcept { return {padding, stride_w, dilation_w, left, right}; }
@@ -123,7 +122,6 @@ struct conv2d_bias_op {
     struct attributes {
         detail::conv2d_attributes convolution;
         bool relu = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;
@@ -172,7 +170,6 @@ struct conv2d_backward_filter_op {
     struct attributes {
         detail::conv2d_attributes convolution;
         bool bias = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.bias ? 2 : 1; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {

@@ -43,7 +43,6 @@ struct svd_op {
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool vectors = true;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.vectors ? 3 : 1; }
     static constexpr inferred infer(const attributes&, type_list in, int output) {

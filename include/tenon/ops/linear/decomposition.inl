@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include <tenon/dense/decompose/decompositions.hpp>
 #include <tenon/ops/linear/matrices_kernel.hpp>
 #include <tenon/ops/linear/triangular.hpp>

@@ -40,7 +40,6 @@ struct diagonal_op {
     static constexpr const char* name = "diagonal";
     struct attributes {
         std::int64_t k = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;

@@ -78,7 +78,6 @@ struct fft_op {
     struct attributes {
         bool inverse = false;
         bool scaled = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -99,7 +98,6 @@ struct rfft_op {
     struct attributes {
         bool doubled = false;
         bool scaled = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? detail::half_spectrum(in[0], 1) : inferred(fault::expects_more_operands);
@@ -118,7 +116,6 @@ struct irfft_op {
         std::int64_t n = 0;
         bool halved = false;
         bool scaled = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -140,7 +137,6 @@ namespace detail {
 struct fourier_attributes {
     int dims = 1;
     std::int64_t n = 0;
-    friend constexpr bool operator==(const fourier_attributes&, const fourier_attributes&) = default;
 };
 template <bool Inverse> struct fft_rule {
     static constexpr const char* name = Inverse ? "ifft" : "fft";

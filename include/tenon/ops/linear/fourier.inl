@@ -82,13 +82,12 @@ protected:
         nanoseconds(50 + 2 * static_cast<double>(n) * std::log2(static_cast<double>(n) + 1)) {}
     /// row(transform, r) of each row.
     template <class F> void each(const kernel_run& r, const F& row) {
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
-            std::unique_ptr<fourier_transform> mine = borrow();
-            for (std::int64_t i = begin; i < end; ++i) row(*mine, i);
-            give_back(std::move(mine));
-        };
-        if (r.pool) r.pool->parallel_for(rows, static_cast<std::int64_t>(20'000 / nanoseconds) + 1, some);
-        else if (rows > 0) some(0, rows);
+        parallel_for(r.pool, rows, static_cast<std::int64_t>(20'000 / nanoseconds) + 1,
+                     [&](std::int64_t begin, std::int64_t end) {
+                         std::unique_ptr<fourier_transform> mine = borrow();
+                         for (std::int64_t i = begin; i < end; ++i) row(*mine, i);
+                         give_back(std::move(mine));
+                     });
     }
 
     const std::int64_t n, rows;

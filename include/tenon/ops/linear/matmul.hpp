@@ -30,7 +30,6 @@ struct matmul_op {
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
         bool transpose_b = false; ///< b's as [n, k]
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
 
     /// The elements of a product: those of its operands, but int32 of int8; none: there is no such product.
@@ -79,7 +78,6 @@ struct matmul_bias_op {
         bool transpose_a = false;
         bool transpose_b = false;
         bool relu = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& t, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;

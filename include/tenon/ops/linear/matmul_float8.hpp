@@ -29,7 +29,6 @@ struct matmul_float8_op {
         bool transpose_b = false;
         bool gradient_a = false; ///< a is what flows into a product: rounded to e5m2, which reaches further
         bool gradient_b = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
 
         constexpr float8_format format_a() const { return gradient_a ? float8_format::e5m2 : float8_format::e4m3; }
         constexpr float8_format format_b() const { return gradient_b ? float8_format::e5m2 : float8_format::e4m3; }
@@ -124,7 +123,7 @@ public:
             product_.run(a + l_.outer_a[i], b + l_.outer_b[i], nullptr,
                          c + static_cast<std::int64_t>(i) * l_.batch * l_.m * l_.n, r.pool);
         T* const to = r.output<T>(0);
-        in_parts(l_.elements_c, r.pool, [=](std::int64_t begin, std::int64_t end) {
+        parallel_for(r.pool, l_.elements_c, 16384, [=](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i)
                 to[i] = static_cast<T>(scaled_back(c[i], 1 / scale_a, 1 / scale_b));
         });
@@ -137,14 +136,10 @@ public:
 
 private:
     static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
-    template <class F> static void in_parts(std::int64_t n, thread_pool* pool, const F& f) {
-        if (pool) pool->parallel_for(n, 16384, f);
-        else f(0, n);
-    }
     // Returns what the elements were multiplied by.
     static float round(const T* from, float* to, std::int64_t n, float8_format f, thread_pool* pool) {
         std::atomic<std::uint32_t> largest{0}; // bits of magnitudes are in their order, NaN the last
-        in_parts(n, pool, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(pool, n, 16384, [&](std::int64_t begin, std::int64_t end) {
             std::uint32_t most = 0;
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::uint32_t here = std::bit_cast<std::uint32_t>(static_cast<float>(from[i])) & 0x7FFFFFFFU;
@@ -154,7 +149,7 @@ private:
             }
         });
         const float scale = scale_of(f, std::bit_cast<float>(largest.load()));
-        in_parts(n, pool, [=](std::int64_t begin, std::int64_t end) {
+        parallel_for(pool, n, 16384, [=](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] = rounded_to(f, static_cast<float>(from[i]) * scale);
         });
         return scale;

@@ -105,7 +105,7 @@ inline dense::gemm_description describe(const matmul_layout& l, element_type ele
 
 /// A product, divided among threads by itself or, of two matrices, into shares of the rows of c's first dimension. Of many rows a share is
 /// two products, as it is there.
-class shared_product {
+class shared_product : public row_kernel {
 public:
     shared_product(const kernel_setup& s, const matmul_layout& l, const dense::gemm_description& d) : d_(d) {
         whole_.emplace(d);
@@ -113,10 +113,10 @@ public:
         if (l.batch == 1 && l.outer_a.size() == 1 && c.rank() > 1 && c.elements() > 0 && d.m % c[0].size == 0)
             rows_ = c[0].size;
     }
-    std::int64_t rows() const noexcept { return rows_; }
+    std::int64_t rows() const override { return rows_; }
     /// Those of a share are worth what it takes to bring b into the order in which it is read.
-    bool can_divide(int shares) const noexcept { return d_.m >= 16 * shares; }
-    void divide(int shares) {
+    bool can_divide(int shares) const override { return d_.m >= 16 * shares; }
+    void divide(int shares) override {
         std::vector<part> parts;
         for (int s = 0; s < shares; ++s) {
             std::int64_t at = first(s, shares);
@@ -133,19 +133,20 @@ public:
         parts_ = std::move(parts);
         shares_ = shares;
     }
-    template <class T> void run(const T* a, const T* b, const void* bias, T* c, thread_pool* pool) const {
+
+protected:
+    template <class T> void multiply(const T* a, const T* b, const void* bias, T* c, thread_pool* pool) const {
         if (whole_) return whole_->run(a, b, bias, c, pool);
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(pool, std::ssize(parts_), 1, [&](std::int64_t begin, std::int64_t end) {
             for (; begin < end; ++begin) run_part(a, b, bias, c, parts_[static_cast<std::size_t>(begin)]);
-        };
-        if (pool) pool->parallel_for(std::ssize(parts_), 1, some);
-        else some(0, std::ssize(parts_));
+        });
     }
-    template <class T> void run_share(const T* a, const T* b, const void* bias, T* c, int share) const {
+    template <class T> void multiply_share(const T* a, const T* b, const void* bias, T* c, int share) const {
         const auto each = parts_.size() / static_cast<std::size_t>(shares_);
         for (std::size_t k = each * static_cast<std::size_t>(share), end = k + each; k < end; ++k)
             run_part(a, b, bias, c, parts_[k]);
     }
+    int shares() const noexcept { return shares_; }
 
 private:
     struct part {
@@ -155,9 +156,7 @@ private:
     template <class T> void run_part(const T* a, const T* b, const void* bias, T* c, const part& p) const {
         p.product.run(a + p.first * (d_.transpose_a ? 1 : d_.from_row_to_row()), b, bias, c + p.first * d_.n, nullptr);
     }
-    std::int64_t first(int share, int shares) const noexcept {
-        return row_kernel::begin_of(rows_, share, shares) * (d_.m / rows_);
-    }
+    std::int64_t first(int share, int shares) const noexcept { return begin_of(rows_, share, shares) * (d_.m / rows_); }
 
     dense::gemm_description d_;
     std::int64_t rows_ = 0;
@@ -167,26 +166,23 @@ private:
 };
 
 /// float and double.
-template <class T> class matmul_kernel final : public kernel, public row_kernel {
+template <class T> class matmul_kernel final : public kernel, public shared_product {
 public:
     matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        shared_product(s, l, describe(l, s.inputs[0].element, after, s)),
         l_(std::move(l)),
-        has_bias_(s.inputs.size() > 2),
-        product_(s, l_, describe(l_, s.inputs[0].element, after, s)) {}
+        has_bias_(s.inputs.size() > 2) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         T* c = r.output<T>(0);
         for (std::size_t i = 0; i < l_.outer_a.size(); ++i, c += l_.batch * l_.m * l_.n)
-            product_.run(r.input<T>(0) + l_.outer_a[i], r.input<T>(1) + l_.outer_b[i], bias(r), c, r.pool);
+            multiply(r.input<T>(0) + l_.outer_a[i], r.input<T>(1) + l_.outer_b[i], bias(r), c, r.pool);
     }
     double cost() const override { return 100 + l_.operations() * (sizeof(T) == 4 ? 0.005 : 0.01); }
 
-    std::int64_t rows() const override { return product_.rows(); }
     bool is_by_rows(int i) const override { return i == 0 && !l_.transpose_a; }
-    bool can_divide(int shares) const override { return product_.can_divide(shares); }
-    void divide(int shares) override { product_.divide(shares); }
     void run_share(const kernel_run& r, int share) const override {
-        if (r.out[0]) product_.run_share(r.input<T>(0), r.input<T>(1), bias(r), r.output<T>(0), share);
+        if (r.out[0]) multiply_share(r.input<T>(0), r.input<T>(1), bias(r), r.output<T>(0), share);
     }
 
 private:
@@ -194,47 +190,39 @@ private:
 
     matmul_layout l_;
     bool has_bias_;
-    shared_product product_;
 };
 
 /// c + factor * the product of two matrices of floats, best where c lies.
-class matmul_add_kernel final : public kernel, public row_kernel {
+class matmul_add_kernel final : public kernel, public shared_product {
 public:
     matmul_add_kernel(const kernel_setup& s, const matmul_layout& l, double factor) :
+        shared_product(s, l, with(describe(l, element_type::float32, dense::epilogue::none, s), factor)),
         elements_(l.elements_c),
         cost_(100 + l.operations() * 0.005),
-        is_by_rows_(!l.transpose_a),
-        product_(s, l, with(describe(l, element_type::float32, dense::epilogue::none, s), factor)) {}
+        is_by_rows_(!l.transpose_a) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || elements_ == 0) return;
         const float* const c = r.input<float>(2);
         float* const to = r.output<float>(0);
         if (c != to) {
-            const auto copy = [&](std::int64_t begin, std::int64_t end) { std::copy(c + begin, c + end, to + begin); };
-            if (r.pool) r.pool->parallel_for(elements_, 65536, copy);
-            else copy(0, elements_);
+            parallel_for(r.pool, elements_, 65536,
+                         [&](std::int64_t begin, std::int64_t end) { std::copy(c + begin, c + end, to + begin); });
         }
-        product_.run(r.input<float>(0), r.input<float>(1), nullptr, to, r.pool);
+        multiply(r.input<float>(0), r.input<float>(1), nullptr, to, r.pool);
     }
     double cost() const override { return cost_; }
     bool may_share(int i, int) const override { return i == 2; }
 
-    std::int64_t rows() const override { return product_.rows(); }
     bool is_by_rows(int i) const override { return i == 2 || (i == 0 && is_by_rows_); }
-    bool can_divide(int shares) const override { return product_.can_divide(shares); }
-    void divide(int shares) override {
-        product_.divide(shares);
-        shares_ = shares;
-    }
     void run_share(const kernel_run& r, int share) const override {
         const float* const c = r.input<float>(2);
         float* const to = r.output<float>(0);
         if (!to) return;
         const std::int64_t row = elements_ / rows();
         if (c != to)
-            std::copy(c + row * begin_of(rows(), share, shares_), c + row * begin_of(rows(), share + 1, shares_),
-                      to + row * begin_of(rows(), share, shares_));
-        product_.run_share(r.input<float>(0), r.input<float>(1), nullptr, to, share);
+            std::copy(c + row * begin_of(rows(), share, shares()), c + row * begin_of(rows(), share + 1, shares()),
+                      to + row * begin_of(rows(), share, shares()));
+        multiply_share(r.input<float>(0), r.input<float>(1), nullptr, to, share);
     }
 
 private:
@@ -246,8 +234,6 @@ private:
     std::int64_t elements_;
     double cost_;
     bool is_by_rows_; // a, too
-    int shares_ = 1;
-    shared_product product_;
 };
 
 /// 16-bit floats become floats and the result is rounded once.
@@ -279,11 +265,9 @@ public:
 private:
     static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
     template <class From, class To> static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(pool, n, 65536, [&](std::int64_t begin, std::int64_t end) {
             TENON_SIMD_BEST(convert_all(from + begin, to + begin, end - begin));
-        };
-        if (pool) pool->parallel_for(n, 65536, some);
-        else some(0, n);
+        });
     }
     static void widen(const T* from, float* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
     static void narrow(const float* from, T* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
@@ -317,7 +301,7 @@ public:
             for (std::size_t i = 0; i < l_.outer_a.size(); ++i)
                 product.run(a + part_of(l_.outer_a[i], depth), b + part_of(l_.outer_b[i], depth), nullptr,
                             c + static_cast<std::int64_t>(i) * l_.batch * l_.m * l_.n, r.pool);
-            in_parts(l_.elements_c, r.pool, [&](std::int64_t begin, std::int64_t end) {
+            parallel_for(r.pool, l_.elements_c, 65536, [&](std::int64_t begin, std::int64_t end) {
                 std::int32_t* const to = r.output<std::int32_t>(0) + begin;
                 if (from == 0) TENON_SIMD_BEST(convert_all(c + begin, to, end - begin));
                 else TENON_SIMD_BEST(add_all(c + begin, to, end - begin));
@@ -345,15 +329,11 @@ private:
         d.batch_stride_b = part_of(d.batch_stride_b, depth);
         return d;
     }
-    template <class F> static void in_parts(std::int64_t n, thread_pool* pool, const F& f) {
-        if (pool) pool->parallel_for(n, 65536, f);
-        else f(0, n);
-    }
     /// `depth` of [.., k, inner], from `first` on.
     void take(const std::int8_t* from, float* to, std::int64_t elements, std::int64_t inner, std::int64_t first,
               std::int64_t depth, thread_pool* pool) const {
         const std::int64_t all = l_.k * inner, some = depth * inner;
-        in_parts(part_of(elements, depth), pool, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(pool, part_of(elements, depth), 65536, [&](std::int64_t begin, std::int64_t end) {
             while (begin < end) {
                 const std::int64_t matrix = begin / some, at = begin % some;
                 const std::int64_t n = end - begin < some - at ? end - begin : some - at;
@@ -390,8 +370,7 @@ public:
             }
         };
         const std::int64_t work = l_.n * l_.k + 1;
-        if (r.pool) r.pool->parallel_for(products * l_.m, 1 + 65536 / work, rows);
-        else rows(0, products * l_.m);
+        parallel_for(r.pool, products * l_.m, 1 + 65536 / work, rows);
     }
     double cost() const override { return 100 + l_.operations() * 0.15; }
 

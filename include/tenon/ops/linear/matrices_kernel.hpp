@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
@@ -44,8 +43,7 @@ protected:
             }
         };
         const auto worth_a_thread = static_cast<std::int64_t>(20'000 / nanoseconds) + 1;
-        if (r.pool) r.pool->parallel_for(count, worth_a_thread, some);
-        else some(0, count);
+        parallel_for(r.pool, count, worth_a_thread, some);
         if (failed < count) throw invalid_argument_error(refused_matrix(op, batch, failed, words));
     }
     /// The matrix of an operand whose batch is repeated to this one's.

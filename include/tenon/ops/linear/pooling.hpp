@@ -37,7 +37,6 @@ struct pool2d_attributes {
     int stride_h = 1, stride_w = 1;
     tenon::padding::rule padding = tenon::padding::rule::valid;
     int top = 0, bottom = 0, left = 0, right = 0;
-    friend constexpr bool operator==(const pool2d_attributes&, const pool2d_attributes&) = default;
 
     constexpr window_axis vertical() const noexcept { return {padding, stride_h, 1, top, bottom}; }
     constexpr window_axis horizontal() const noexcept { return {padding, stride_w, 1, left, right}; }

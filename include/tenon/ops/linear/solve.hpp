@@ -20,7 +20,6 @@ struct solve_op {
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transposed = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 2 ? detail::solution_type(in[0], in[1]) : inferred(fault::expects_more_operands);

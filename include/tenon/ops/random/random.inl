@@ -60,8 +60,7 @@ public:
                 }
             };
             const std::int64_t n = type_.extents.elements();
-            if (pool) pool->parallel_for(n, std::int64_t{1} << 15, piece);
-            else piece(0, n);
+            parallel_for(pool, n, std::int64_t{1} << 15, piece);
         });
     }
 
@@ -193,12 +192,11 @@ struct random_shuffle_kernel final : kernel {
         auto* order = reinterpret_cast<std::int64_t*>(r.scratch);
         fill_permutation(order, rows, stream);
         const std::size_t bytes = static_cast<std::size_t>(row) * size_of(type.element);
-        const auto copy = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-                copy_elements(type.element, r.out[0], i * row, r.in[0], order[i] * row, row);
-        };
-        if (r.pool) r.pool->parallel_for(rows, 1 + (1 << 17) / (1 + static_cast<std::int64_t>(bytes)), copy);
-        else copy(0, rows);
+        parallel_for(r.pool, rows, 1 + (1 << 17) / (1 + static_cast<std::int64_t>(bytes)),
+                     [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t i = begin; i < end; ++i)
+                             copy_elements(type.element, r.out[0], i * row, r.in[0], order[i] * row, row);
+                     });
     }
     double cost() const override {
         return 30 + static_cast<double>(rows) *

@@ -18,11 +18,9 @@ inline constexpr std::int64_t random_grain = 1 << 15;
 
 template <std::int64_t PerBlock, class T, class F, class... Arguments>
 void fill_parts(F f, T* to, std::int64_t n, random_stream s, thread_pool* pool, Arguments... arguments) {
-    const auto part = [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(pool, n, random_grain, [&](std::int64_t begin, std::int64_t end) {
         f(to + begin, end - begin, s, s.first + static_cast<std::uint64_t>(begin / PerBlock), arguments...);
-    };
-    if (pool) pool->parallel_for(n, random_grain, part);
-    else if (n > 0) part(0, n);
+    });
 }
 
 // Fills blocks of W by f, of which store(block, to, count) makes elements of T.

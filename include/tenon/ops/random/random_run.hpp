@@ -14,8 +14,7 @@ public:
         run_ = run;
         now_ = &run_;
     }
-    random_run_scope(const random_run_scope&) = delete;
-    random_run_scope& operator=(const random_run_scope&) = delete;
+    random_run_scope(random_run_scope&&) = delete;
     ~random_run_scope() { now_ = outer_; }
 
     /// nullptr where there is none.

@@ -27,11 +27,10 @@ struct last_axis_rows {
     }
     // f(row) for each, on several threads where a row's nanoseconds are worth it.
     template <class F> void each(thread_pool* pool, double row_cost, F&& f) const {
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row) f(row);
-        };
-        if (pool) pool->parallel_for(rows, 1 + static_cast<std::int64_t>(20000 / (row_cost + 1)), some);
-        else some(0, rows);
+        parallel_for(pool, rows, 1 + static_cast<std::int64_t>(20000 / (row_cost + 1)),
+                     [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t row = begin; row < end; ++row) f(row);
+                     });
     }
     std::int64_t rows = 1, length;
 };

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/function_ref.hpp>

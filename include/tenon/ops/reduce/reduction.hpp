@@ -25,7 +25,6 @@ namespace tenon {
 struct reduction_attributes {
     index_list axes;
     bool keepdims = false;
-    friend constexpr bool operator==(const reduction_attributes&, const reduction_attributes&) = default;
 };
 
 namespace detail {
@@ -159,7 +158,6 @@ struct variance_op {
         bool keepdims = false;
         int ddof = 0;
         bool root = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::reduction_rule(a, in, detail::reduces::real_numbers, element_type::none, false);
@@ -177,7 +175,6 @@ struct norm_op {
         index_list axes;
         bool keepdims = false;
         int order = 2;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::reduction_rule(a, in, detail::reduces::real_numbers, element_type::none, false);

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <utility>
 #include <vector>
 
-#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/fused_reductions.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/movement.hpp>
@@ -60,9 +58,6 @@ template <class A> any_tensor shared_among(const any_tensor& values, const reduc
     return add_instruction(opcode::multiply, {chosen, add_instruction(opcode::divide, {in.gradient, count})});
 }
 
-} // namespace detail
-
-namespace detail {
 // Of rows that are gathered along their indices' last axes.
 inline op_and_attributes sum_of_gathered(const reduction_attributes& a, bool is_mean, const op_definition& maker,
                                          const tenon::attributes& of_maker, type_list inputs) {

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <tenon/simd/pack.hpp>
 

@@ -28,7 +28,6 @@ struct scan_attributes {
     int axis = 0;
     bool exclusive = false;
     bool reversed = false;
-    friend constexpr bool operator==(const scan_attributes&, const scan_attributes&) = default;
 };
 
 /// The rule of a scan of numbers, or of floats only.
@@ -95,7 +94,6 @@ struct recurrence_op {
         bool later = false;     ///< y[i] = x[i] + w[i - 1] y[i - 1]
         bool exclusive = false; ///< if not later: each element's result is y[i - 1]
         bool reversed = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;

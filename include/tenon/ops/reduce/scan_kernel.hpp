@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include <tenon/concurrency/thread_pool.hpp>
-#include <tenon/core/half.hpp>
 #include <tenon/op/kernel.hpp>
 
 /// Running operations along an axis: one kernel for all of them, and what each keeps from element to element.

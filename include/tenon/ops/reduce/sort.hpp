@@ -29,7 +29,6 @@ struct sort_op {
     struct attributes {
         int axis = -1;
         bool descending = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char axis_is_too_long[] = "an axis of 2^32 elements and more cannot be sorted";
     static constexpr int outputs(const attributes&, int) { return 2; }
@@ -53,7 +52,6 @@ struct searchsorted_op {
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool right = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char not_one_row_for_each[] =
         "there must be one sorted row, or one for each row of the values: sizes [n], or [.., n] beside [.., m]";

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -184,12 +182,11 @@ public:
     double cost() const override { return 20 + value_cost() * static_cast<double>(count_); }
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-                r.output<std::int64_t>(0)[i] = place(r.input<T>(0) + i / per_row_ * n_, r.input<T>(1)[i]);
-        };
-        if (r.pool) r.pool->parallel_for(count_, 1 + static_cast<std::int64_t>(20000 / value_cost()), some);
-        else some(0, count_);
+        parallel_for(r.pool, count_, 1 + static_cast<std::int64_t>(20000 / value_cost()),
+                     [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t i = begin; i < end; ++i)
+                             r.output<std::int64_t>(0)[i] = place(r.input<T>(0) + i / per_row_ * n_, r.input<T>(1)[i]);
+                     });
     }
 
 private:

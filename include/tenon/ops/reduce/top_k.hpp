@@ -44,7 +44,6 @@ struct top_k_op {
     static constexpr const char* name = "top_k";
     struct attributes {
         std::int64_t k = 1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char k_is_not_positive[] = "k must be 1 or more";
     static constexpr char fewer_than_k[] = "there are fewer elements along the last axis than k";

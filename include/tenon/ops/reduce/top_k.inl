@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <string>
 #include <type_traits>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/half.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
 #include <tenon/ops/reduce/last_axis.hpp>
 

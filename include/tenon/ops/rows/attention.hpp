@@ -28,7 +28,6 @@ struct attention_op {
     struct attributes {
         bool causal = false;
         double scale = 0; ///< 0: 1 / sqrt(d)
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr char heads_do_not_divide[] = "the number of heads of keys does not divide that of queries";

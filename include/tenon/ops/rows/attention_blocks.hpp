@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/ops/rows/attention_sizes.hpp>

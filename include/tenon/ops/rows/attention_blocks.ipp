@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <type_traits>
-#include <utility>
 
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/ops/rows/attention_blocks.hpp>

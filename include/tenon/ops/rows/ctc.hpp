@@ -28,7 +28,6 @@ struct ctc_loss_op {
     static constexpr const char* name = "ctc_loss";
     struct attributes {
         std::int64_t blank = 0; ///< the class that is no label
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char operands_are[] =
         "logits are [batch, time, classes], labels [batch, most], times and lengths [batch]";
@@ -217,15 +216,14 @@ public:
     void run(const kernel_run& r) override {
         const label_list labels{r.in[1], wide_[0]}, times{r.in[2], wide_[1]}, lengths{r.in[3], wide_[2]};
         check_labels(labels, times, lengths);
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t s = begin; s < end; ++s)
-                sequence(r.input<T>(0) + s * time_ * classes_, labels, s * most_, times[s], lengths[s],
-                         r.out[0] ? r.output<T>(0) + s : nullptr,
-                         r.out[1] ? r.output<T>(1) + s * time_ * classes_ : nullptr,
-                         reinterpret_cast<double*>(r.scratch) + s * doubles());
-        };
-        if (r.pool) r.pool->parallel_for(batch_, 1 + static_cast<std::int64_t>(20000 / (row_cost() + 1)), some);
-        else some(0, batch_);
+        parallel_for(r.pool, batch_, 1 + static_cast<std::int64_t>(20000 / (row_cost() + 1)),
+                     [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t s = begin; s < end; ++s)
+                             sequence(r.input<T>(0) + s * time_ * classes_, labels, s * most_, times[s], lengths[s],
+                                      r.out[0] ? r.output<T>(0) + s : nullptr,
+                                      r.out[1] ? r.output<T>(1) + s * time_ * classes_ : nullptr,
+                                      reinterpret_cast<double*>(r.scratch) + s * doubles());
+                     });
     }
 
 private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
 #include <type_traits>
 
 #include <tenon/op/streamed.hpp>
@@ -21,10 +20,6 @@ namespace tenon::detail {
 inline std::int64_t row_grain(std::int64_t classes, std::int64_t cost) {
     const std::int64_t grain = 300000 / (cost * (classes + 16));
     return grain < 1 ? 1 : grain;
-}
-template <class F> void for_rows(thread_pool* pool, std::int64_t rows, std::int64_t grain, F f) {
-    if (pool) pool->parallel_for(rows, grain, f);
-    else if (rows > 0) f(0, rows);
 }
 
 // Bytes of a block: as many lines as wait for memory while the next are computed; or rows enough not to wait for each other's ends.
@@ -75,7 +70,8 @@ public:
         finish_streams();
     }
     template <class F> void run(thread_pool* pool, std::int64_t rows, std::int64_t cost, const F& f) const {
-        for_rows(pool, rows, row_grain(n_, cost), [&](std::int64_t begin, std::int64_t end) { run(begin, end, f); });
+        parallel_for(pool, rows, row_grain(n_, cost),
+                     [&](std::int64_t begin, std::int64_t end) { run(begin, end, f); });
     }
 
 private:
@@ -141,7 +137,7 @@ void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, T* term
     const std::int64_t each = x == y ? 0 : softmax_terms<T>(v, 1);
     const std::int64_t in_slice = (v.inner + stripe_columns - 1) / stripe_columns, stripes = v.outer * in_slice;
     const std::int64_t parts = std::clamp<std::int64_t>(stripes / row_grain(v.size * stripe_columns, 5), 1, threads);
-    for_rows(pool, parts, 1, [&](std::int64_t first, std::int64_t last) {
+    parallel_for(pool, parts, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t t = first; t < last; ++t)
             for (std::int64_t k = stripes * t / parts, end = stripes * (t + 1) / parts; k < end;) {
                 const std::int64_t at = k / in_slice * slice, from = k % in_slice,
@@ -166,7 +162,7 @@ void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, 
     }
     const auto f = TENON_SIMD_BEST(softmax_backward_columns<T>);
     const column_pieces pieces(v);
-    for_rows(pool, pieces.count(), row_grain(v.size * pieces.width, 3), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(pool, pieces.count(), row_grain(v.size * pieces.width, 3), [&](std::int64_t begin, std::int64_t end) {
         pieces.run(begin, end, [&](std::int64_t at, std::int64_t columns) {
             f(y + at, dy + at, dx + at, columns, v.size, v.inner, logarithm);
         });
@@ -213,7 +209,7 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean,
     const std::int64_t parts = layer_norm_partials(rows);
     const row_blocks<T> blocks(rows, n, dx, {x, dy, more}, light_block);
     // As many sums as there are parts, whatever the threads: they are added up in order below.
-    for_rows(pool, parts, row_grain(n * (rows / parts + 1), 5), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(pool, parts, row_grain(n * (rows / parts + 1), 5), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
             T* sums = partial + k * 2 * n;
             for (std::int64_t i = 0; i < 2 * n; ++i) sums[i] = 0;

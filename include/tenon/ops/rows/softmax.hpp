@@ -36,7 +36,6 @@ struct softmax_op {
     static constexpr const char* name = "softmax";
     struct attributes {
         int axis = -1;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::infer_softmax(a.axis, in, 1);
@@ -66,7 +65,6 @@ struct softmax_gradient_op {
     struct attributes {
         int axis = -1;
         bool logarithm = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return detail::infer_softmax(a.axis, in, 2);

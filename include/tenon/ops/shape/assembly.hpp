@@ -19,7 +19,6 @@ namespace tenon {
 
 struct axis_attributes {
     int axis = 0;
-    friend constexpr bool operator==(const axis_attributes&, const axis_attributes&) = default;
 };
 
 /// in: x0, x1, ... One after the other along the axis; the other sizes are equal.
@@ -95,7 +94,6 @@ struct split_op {
         int axis = 0;
         int parts = 0;
         index_list sizes;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.sizes.count > 0 ? a.sizes.count : a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
@@ -131,7 +129,6 @@ struct split_evenly_op {
     struct attributes {
         int axis = 0;
         int parts = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
@@ -178,7 +175,6 @@ struct unstack_op {
     struct attributes {
         int axis = 0;
         int parts = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr int outputs(const attributes& a, int) { return a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -411,9 +407,6 @@ private:
     std::size_t bytes_;
 };
 
-} // namespace detail
-
-namespace detail {
 // The kernel of a tensor that is joined of parts along the attribute `axis`, or parted.
 inline kernel_pointer prepare_parts(const kernel_setup& s, bool joined) {
     const tensor_type& whole = joined ? s.outputs[0] : s.inputs[0];

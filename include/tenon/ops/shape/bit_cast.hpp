@@ -17,7 +17,6 @@ struct bit_cast_op {
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         element_type to = element_type::uint32;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char last_size_is_not_one_element[] =
         "the last size must be how many elements have the bits of one of the new type";

@@ -43,7 +43,6 @@ struct continue_axis_op {
         int axis = 0;
         std::int64_t before = 0, after = 0;
         pad_mode mode = pad_mode::reflect;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr char nothing_to_continue[] = "an axis without elements cannot be padded with its own";
     static constexpr char padding_is_negative[] = "a padding is not negative";
@@ -187,8 +186,7 @@ struct continue_axis_kernel final : kernel {
             }
         };
         const auto row_bytes = static_cast<std::int64_t>(bytes) * a.padded;
-        if (r.pool) r.pool->parallel_for(a.outer, 1 + 65536 / (row_bytes + 1), some);
-        else some(0, a.outer);
+        parallel_for(r.pool, a.outer, 1 + 65536 / (row_bytes + 1), some);
     }
     double cost() const override {
         return 30 + 0.1 * static_cast<double>(bytes) * static_cast<double>(a.outer * a.padded);
@@ -205,7 +203,7 @@ template <class T> struct continue_axis_gradient_kernel final : kernel {
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
         C* const sums = reinterpret_cast<C*>(r.scratch);
-        const auto some = [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(r.pool, a.outer, 1 + 16384 / (a.padded * a.inner + 1), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t o = begin; o < end; ++o) {
                 C* const to = sums + o * a.n * a.inner;
                 std::fill_n(to, a.n * a.inner, C{});
@@ -217,9 +215,7 @@ template <class T> struct continue_axis_gradient_kernel final : kernel {
                 for (std::int64_t k = 0; k < a.n * a.inner; ++k)
                     r.output<T>(0)[o * a.n * a.inner + k] = static_cast<T>(to[k]);
             }
-        };
-        if (r.pool) r.pool->parallel_for(a.outer, 1 + 16384 / (a.padded * a.inner + 1), some);
-        else some(0, a.outer);
+        });
     }
     double cost() const override { return 30 + static_cast<double>(a.outer * a.padded * a.inner); }
 

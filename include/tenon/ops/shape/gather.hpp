@@ -21,7 +21,6 @@ struct gather_op {
     static constexpr op_flags flags = op_flags::rows;
     struct attributes {
         int axis = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred gathered(const attributes& a, const tensor_type& x, const tensor_type& indices) {
         if (indices.element != element_type::int32 && indices.element != element_type::int64)
@@ -73,7 +72,6 @@ struct sum_equal_rows_op {
     static constexpr const char* name = "sum_equal_rows";
     struct attributes {
         bool once = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
@@ -257,9 +255,6 @@ inline bool is_linear(const tape& t, const std::vector<bool>& marked) {
     return of[t.outputs[0].reg] == linear;
 }
 
-} // namespace detail
-
-namespace detail {
 
 struct row_gradients::known {
     std::unordered_map<const node*, std::optional<row_gradient>> of;

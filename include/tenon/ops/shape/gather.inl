@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include <tenon/concurrency/thread_pool.hpp>
@@ -72,8 +71,7 @@ public:
             }
         };
         const std::int64_t n = l_.outer * l_.count;
-        if (r.pool) r.pool->parallel_for(n, 1 + 131072 / static_cast<std::int64_t>(row_bytes_ + 8), rows);
-        else rows(0, n);
+        parallel_for(r.pool, n, 1 + 131072 / static_cast<std::int64_t>(row_bytes_ + 8), rows);
     }
     double cost() const override {
         return 50 + static_cast<double>(l_.outer * l_.count) * (3 + 0.1 * static_cast<double>(row_bytes_));
@@ -100,8 +98,7 @@ public:
             for (std::int64_t s = begin; s < end; ++s) sum(r, s * rows_, s + 1 < end, r.output<T>(0) + s * l_.inner);
         };
         const std::int64_t n = l_.count / rows_;
-        if (r.pool) r.pool->parallel_for(n, 1 + 32768 / (rows_ * (l_.inner + 8)), sums);
-        else sums(0, n);
+        parallel_for(r.pool, n, 1 + 32768 / (rows_ * (l_.inner + 8)), sums);
     }
     double cost() const override {
         return 50 + static_cast<double>(l_.count) * (5 + 0.1 * static_cast<double>(l_.inner));
@@ -180,12 +177,12 @@ public:
         const auto* in = r.input<std::byte>(0);
         auto* out = r.output<std::byte>(0);
         const std::size_t row_bytes = static_cast<std::size_t>(inner_) * bytes_;
-        const auto rows = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) // what is alone in its place is there
-                if ((in != out || equal.after(i) >= 0) && equal.is_first(i)) sum(equal, i, in, out, row_bytes);
-        };
-        if (r.pool) r.pool->parallel_for(indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes + 8), rows);
-        else rows(0, indices_.count);
+        parallel_for(r.pool, indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes + 8),
+                     [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t i = begin; i < end; ++i) // what is alone in its place is there
+                             if ((in != out || equal.after(i) >= 0) && equal.is_first(i))
+                                 sum(equal, i, in, out, row_bytes);
+                     });
     }
     std::size_t scratch_bytes() const override { return equal_indices::bytes(indices_.count); }
     double cost() const override {

@@ -76,7 +76,6 @@ struct take_along_axis_op {
     static constexpr const char* name = "take_along_axis";
     struct attributes {
         int axis = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 2 ? detail::taken_along(a.axis, in[0], in[1]) : inferred(fault::expects_more_operands);
@@ -93,7 +92,6 @@ struct scatter_along_axis_op {
     struct attributes {
         int axis = 0;
         bool add = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;
@@ -110,7 +108,6 @@ struct gather_nd_op {
     static constexpr const char* name = "gather_nd";
     struct attributes {
         int batch_dims = 0;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 2 ? detail::gathered_nd(a.batch_dims, in[0], in[1])
@@ -128,7 +125,6 @@ struct scatter_nd_op {
     struct attributes {
         int batch_dims = 0;
         bool add = false;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;

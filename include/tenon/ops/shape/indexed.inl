@@ -3,12 +3,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <type_traits>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/half.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
 #include <tenon/ops/shape/indexed_rows.hpp>
 
@@ -73,18 +71,17 @@ public:
             const std::byte* const x = r.input<std::byte>(0);
             std::byte* const out = r.output<std::byte>(0);
             const std::size_t bytes = std::is_same_v<U, std::byte> ? bytes_ : sizeof(U);
-            const auto some = [&](std::int64_t begin, std::int64_t end) {
-                each(r.in[1], begin, end, bad, [&](std::int64_t i, std::int64_t row) {
-                    if (!out) return;
-                    if constexpr (std::is_same_v<U, std::byte>) {
-                        if (bytes > 0)
-                            std::memcpy(out + static_cast<std::size_t>(i) * bytes,
-                                        x + static_cast<std::size_t>(row) * bytes, bytes);
-                    } else reinterpret_cast<U*>(out)[i] = reinterpret_cast<const U*>(x)[row];
-                });
-            };
-            if (r.pool) r.pool->parallel_for(rows_.count, 1 + static_cast<std::int64_t>(20000 / row_cost()), some);
-            else some(0, rows_.count);
+            parallel_for(r.pool, rows_.count, 1 + static_cast<std::int64_t>(20000 / row_cost()),
+                         [&](std::int64_t begin, std::int64_t end) {
+                             each(r.in[1], begin, end, bad, [&](std::int64_t i, std::int64_t row) {
+                                 if (!out) return;
+                                 if constexpr (std::is_same_v<U, std::byte>) {
+                                     if (bytes > 0)
+                                         std::memcpy(out + static_cast<std::size_t>(i) * bytes,
+                                                     x + static_cast<std::size_t>(row) * bytes, bytes);
+                                 } else reinterpret_cast<U*>(out)[i] = reinterpret_cast<const U*>(x)[row];
+                             });
+                         });
         };
         if (bytes_ == 4) with(std::uint32_t{});
         else if (bytes_ == 8) with(std::uint64_t{});

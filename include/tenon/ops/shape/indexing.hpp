@@ -71,7 +71,6 @@ struct slice_op {
     static constexpr const char* name = "slice";
     struct attributes {
         index_list begins, ends, steps;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
         constexpr range of(int axis) const {
             return axis < begins.count ? range{begins[axis], ends[axis], steps[axis]} : range{};
         }
@@ -130,7 +129,6 @@ struct reverse_op {
     static constexpr const char* name = "reverse";
     struct attributes {
         index_list axes;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -182,7 +180,6 @@ struct tile_op {
     static constexpr const char* name = "tile";
     struct attributes {
         index_list counts;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -229,7 +226,6 @@ struct one_hot_op {
         std::int64_t depth = 0;
         int axis = -1;
         element_type element = element_type::float32;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string>
 
 #include <tenon/concurrency/thread_pool.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/core/half.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/ops/elementwise/for_elements_kernel.hpp>
@@ -62,8 +59,7 @@ public:
             }
         };
         const std::int64_t n = sizes_.elements();
-        if (r.pool) r.pool->parallel_for(n, 1 + 8192 / (repetitions_ + 1), some);
-        else if (n > 0) some(0, n);
+        parallel_for(r.pool, n, 1 + 8192 / (repetitions_ + 1), some);
     }
     double cost() const override { return 50 + 4.0 * static_cast<double>(sizes_.elements() * (1 + repetitions_)); }
 

@@ -35,16 +35,14 @@ template <class T> void fill_elements(void* to, std::uint64_t bits, std::int64_t
 }
 
 inline void fill_memory(void* to, std::int64_t n, std::size_t element_bytes, std::uint64_t bits, thread_pool* pool) {
-    const auto some = [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(pool, n, 131072, [&](std::int64_t begin, std::int64_t end) {
         std::byte* p = static_cast<std::byte*>(to) + static_cast<std::size_t>(begin) * element_bytes;
         if (bits == 0) std::memset(p, 0, static_cast<std::size_t>(end - begin) * element_bytes);
         else if (element_bytes == 1) fill_elements<std::uint8_t>(to, bits, begin, end);
         else if (element_bytes == 2) fill_elements<std::uint16_t>(to, bits, begin, end);
         else if (element_bytes == 4) fill_elements<std::uint32_t>(to, bits, begin, end);
         else fill_elements<std::uint64_t>(to, bits, begin, end);
-    };
-    if (pool) pool->parallel_for(n, 131072, some);
-    else if (n > 0) some(0, n);
+    });
 }
 
 /// A copy between a part of one tensor and all of another, after the rest of the larger one has been filled.

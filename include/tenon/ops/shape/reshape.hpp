@@ -65,7 +65,6 @@ struct squeeze_op {
     static constexpr op_flags flags = op_flags::view;
     struct attributes {
         index_list axes;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;

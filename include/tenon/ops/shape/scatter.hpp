@@ -18,7 +18,6 @@ struct scatter_op {
     enum class way { update, add, subtract, multiply, divide, minimum, maximum, count_ };
     struct attributes {
         way how = way::update;
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static int outputs(const attributes& a, int inputs);
     static constexpr inferred infer(const attributes& a, type_list in, int) {

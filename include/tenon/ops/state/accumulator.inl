@@ -1,9 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <tenon/memory/memory_budget.hpp>
 #include <tenon/op/wait.hpp>

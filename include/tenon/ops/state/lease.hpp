@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include <tenon/ops/elementwise/constant.hpp>

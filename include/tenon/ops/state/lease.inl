@@ -3,7 +3,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include <tenon/core/error.hpp>

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/op/wait.hpp>

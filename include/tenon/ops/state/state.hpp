@@ -281,9 +281,6 @@ template <class A>
 struct sizes_said<A> {
     using type = typename A::shape_type;
 };
-} // namespace detail
-
-namespace detail {
 // What a variable is given where it is not said how it begins: nothing, values in braces, or a function that is not called.
 struct not_said {
     not_said() = default;

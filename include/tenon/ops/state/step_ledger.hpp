@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <tenon/op/resource_op.hpp>
 #include <tenon/ops/elementwise/constant.hpp>

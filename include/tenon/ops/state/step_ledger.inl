@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/graph/resource_use.hpp>
 #include <tenon/resources/step_ledger.hpp>
@@ -143,11 +143,7 @@ public:
 
 private:
     void completed(std::exception_ptr failure) noexcept override {
-        try {
-            if (!failure) fill();
-        } catch (...) { // no memory
-            failure = std::current_exception();
-        }
+        if (!failure) failure = thrown_by([&] { fill(); }); // no memory
         if constexpr (holds)
             if (failure || !keeps) of_->abandon(*this);
         then_->completed(std::move(failure)); // whoever is told may start it anew

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tenon/graph/add_node.hpp>

@@ -1,10 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <tenon/core/xxh64.hpp>
 #include <tenon/io/text/element_text.hpp>

@@ -4,7 +4,6 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/core/error.hpp>
@@ -50,8 +49,7 @@ public:
 
 protected:
     collective() = default;
-    collective(const collective&) = delete;
-    collective& operator=(const collective&) = delete;
+    collective(collective&&) = delete;
     ~collective() = default;
 };
 
@@ -73,8 +71,7 @@ struct collective_turn {
 class collective_group {
 public:
     virtual ~collective_group();
-    collective_group(const collective_group&) = delete;
-    collective_group& operator=(const collective_group&) = delete;
+    collective_group(collective_group&&) = delete;
 
     /// By which nodes of graphs refer to it: no other group of this process has it.
     const std::string& name() const noexcept { return name_; }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/resources/collective/collective_group.hpp>
 
 namespace tenon {
@@ -222,12 +223,7 @@ TENON_INLINE bool collective_group::fail(error_code code, const std::string& why
         early.swap(progress_->early);
         progress_->of = 0;
     }
-    std::exception_ptr failure;
-    try {
-        progress_->throw_end();
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    std::exception_ptr failure = thrown_by([&] { progress_->throw_end(); });
     for (const progress::flight& f : flying) f.one->completed(failure);
     for (const auto& [turn, c] : early) c->completed(failure);
     end(code, why, reason, tells);

@@ -20,8 +20,7 @@ namespace tenon {
 class kept_value {
 public:
     explicit kept_value(tensor_type t) : type(std::move(t)) {}
-    kept_value(const kept_value&) = delete;
-    kept_value& operator=(const kept_value&) = delete;
+    kept_value(kept_value&&) = delete;
     virtual ~kept_value() = default;
 
     const tensor_type type;

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>

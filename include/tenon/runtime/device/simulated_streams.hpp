@@ -5,12 +5,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
-#include <vector>
 
 #include <tenon/runtime/device/device.hpp>
 
@@ -33,8 +31,7 @@ public:
 
     explicit simulated_machine(thread_pool* pool) : pool_(pool) {}
     ~simulated_machine();
-    simulated_machine(const simulated_machine&) = delete;
-    simulated_machine& operator=(const simulated_machine&) = delete;
+    simulated_machine(simulated_machine&&) = delete;
 
     struct event;
     struct stream;

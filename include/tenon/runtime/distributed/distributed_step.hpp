@@ -21,8 +21,7 @@ public:
     /// Without others there is nowhere to meet. `changes`: what task_changed_by() says of the first.
     distributed_step(subgraph& first, std::vector<std::unique_ptr<task_run>> others,
                      std::unique_ptr<step_rendezvous> values, std::string changes = {});
-    distributed_step(const distributed_step&) = delete;
-    distributed_step& operator=(const distributed_step&) = delete;
+    distributed_step(distributed_step&&) = delete;
 
     // As of a subgraph_run.
     void run(const any_array* const* feeds, any_array* fetched, const run_environment& e, steps_in_flight& among);

@@ -27,8 +27,7 @@ public:
     /// process. Throws what making plans throws.
     step_plan(program&& placed, const plan_options& o, const std::vector<step_task>& tasks,
               step_exchange* exchange = nullptr);
-    step_plan(const step_plan&) = delete;
-    step_plan& operator=(const step_plan&) = delete;
+    step_plan(step_plan&&) = delete;
 
     bool accepts(const any_array* const* feeds) const { return first_->accepts(feeds); }
     bool is_measured() const noexcept { return first_->is_measured(); }
@@ -51,8 +50,7 @@ public:
         ~lease() {
             if (several_) plan_->give_step(std::move(several_));
         }
-        lease(const lease&) = delete;
-        lease& operator=(const lease&) = delete;
+        lease(lease&&) = delete;
         const step_plan* operator->() const noexcept { return plan_.get(); }
         /// One step at a time; other leases of the plan may run at the same time.
         void run(const any_array* const* feeds, any_array* fetched, const run_environment& e,

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <unordered_map>
-
 #include <tenon/runtime/place/cost_model.hpp>
 #include <tenon/runtime/plan/layout.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>

@@ -97,9 +97,6 @@ private:
     node_numbers of_current_; // of what is computed of a current value: the input by which it is
 };
 
-} // namespace detail
-
-namespace detail {
 // Of a node's bodies, and of those in them, the first node for which a device has no kernel; "": it has all.
 inline std::string without_kernel(const device_attributes& d, const node& n) {
     if (!n.op->bodies || d.name.type != "GPU") return {};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/hash.hpp>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <unordered_map>
 
 #include <tenon/core/array/out_of_memory.hpp>
@@ -39,9 +38,6 @@ inline std::string listed(type_list types) {
     return types.size() == 0 ? "nothing" : text;
 }
 
-} // namespace detail
-
-namespace detail {
 // For the device of one item.
 class item_bodies final : public body_planner {
 public:

@@ -2,9 +2,6 @@
 
 // A part of plan/schedule.ipp: what threads do without waiting for each other after each kernel.
 
-#include <algorithm>
-#include <utility>
-
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>
 
 namespace tenon::runtime::detail {

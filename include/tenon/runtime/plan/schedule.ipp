@@ -114,8 +114,9 @@ private:
     // What threads do side by side keeps its memory until all have ended. Where that takes much more there is none of it.
     void find_row_runs() {
         constexpr std::size_t little = 1 << 18;
-        scheduled in_order = s_;
-        const edges waits(s_.order.size(), ordering_.dependencies(s_.order));
+        const std::size_t in_order = s_.memory.arena_bytes();
+        std::vector<int> order = s_.order;
+        const edges waits(order.size(), ordering_.dependencies(order));
         s_.row_runs = row_run_finder(p_, o_, waits, s_.order).run();
         if (s_.row_runs.empty()) return;
         std::vector<int> until(s_.order.size());
@@ -123,8 +124,9 @@ private:
         for (const row_run& r : s_.row_runs)
             for (std::size_t at = r.first; at < r.end(); ++at) until[at] = static_cast<int>(r.end()) - 1;
         s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = std::move(until)});
-        if (!fits() || s_.memory.arena_bytes() > in_order.memory.arena_bytes() + little) {
-            s_ = std::move(in_order);
+        if (!fits() || s_.memory.arena_bytes() > in_order + little) {
+            s_.order = std::move(order);
+            s_.row_runs.clear();
             s_.memory = lay_out(p_, o_, s_.order); // kernels have been divided
         }
     }

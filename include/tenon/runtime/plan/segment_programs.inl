@@ -1,10 +1,5 @@
 #pragma once
 
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
-#include <vector>
-
 // A part of runtime/plan/segments.ipp: each segment as a program of its own.
 
 namespace tenon::runtime {

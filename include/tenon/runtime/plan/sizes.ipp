@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>

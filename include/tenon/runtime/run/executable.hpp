@@ -147,8 +147,7 @@ public:
     };
 
     executable(program&& placed, const plan_options& o);
-    executable(const executable&) = delete;
-    executable& operator=(const executable&) = delete;
+    executable(executable&&) = delete;
 
     std::size_t size() const noexcept { return operations.size(); }
     const operation& op(int s) const { return operations[static_cast<std::size_t>(s)]; }

@@ -2,10 +2,7 @@
 
 // A part of run/executable.ipp: what operations on streams wait for, and which steps give their streams all they do at once.
 
-#include <algorithm>
-#include <map>
 #include <span>
-#include <utility>
 
 #include <tenon/memory/memory_pool.hpp>
 

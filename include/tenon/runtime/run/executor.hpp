@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -57,8 +56,7 @@ protected:
 class executor final : private step_monitor {
 public:
     executor(const executable& p, shared_arenas* shared);
-    executor(const executor&) = delete;
-    executor& operator=(const executor&) = delete;
+    executor(executor&&) = delete;
 
     frame& memory() noexcept { return f_; }
     /// To its end. This thread works for the host and for streams, and sleeps when it can do neither.

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <functional>
-#include <mutex>
 #include <utility>
 
 #include <tenon/concurrency/deferred_flush.hpp>
 #include <tenon/concurrency/denormals.hpp>
 #include <tenon/concurrency/failure.hpp>
 #include <tenon/concurrency/stop_scope.hpp>
-#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/run/executor.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
@@ -255,13 +251,7 @@ TENON_INLINE bool executor::expire() noexcept {
     {
         locked lock(guard_);
         if (asking_) {
-            std::exception_ptr why;
-            try {
-                detail::exceed_limit(e_, f_.variables.asks_for());
-            } catch (...) {
-                why = std::current_exception();
-            }
-            return stop_asking(why, lock);
+            return stop_asking(thrown_by([&] { detail::exceed_limit(e_, f_.variables.asks_for()); }), lock);
         }
     }
     for (const worker& w : p_.streams) p_.streams_of(w).ask_again();

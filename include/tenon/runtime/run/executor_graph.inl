@@ -2,9 +2,7 @@
 
 // A part of run/executor.ipp: phases whose nodes are done as they become possible, by threads and by streams.
 
-#include <algorithm>
 #include <functional>
-#include <utility>
 
 namespace tenon::runtime {
 
@@ -260,11 +258,7 @@ TENON_INLINE void executor::failed(int command, std::exception_ptr why) noexcept
 TENON_INLINE std::exception_ptr executor::failure() const noexcept {
     const std::lock_guard lock(errors_);
     if (where_ == nowhere) return first_;
-    try {
-        p_.rethrow_with_place(first_, static_cast<std::size_t>(where_));
-    } catch (...) {
-        return std::current_exception();
-    }
+    return thrown_by([&] { p_.rethrow_with_place(first_, static_cast<std::size_t>(where_)); });
 }
 
 // Lets go of the lock meanwhile.

@@ -34,8 +34,7 @@ public:
     /// `shared`: its arenas are taken from there, each time anew; nullptr: it has its own.
     frame(const executable& p, shared_arenas* shared);
     ~frame() { give_arenas(); }
-    frame(const frame&) = delete;
-    frame& operator=(const frame&) = delete;
+    frame(frame&&) = delete;
 
     /// Of those that are shared, between two steps.
     void take_arenas();

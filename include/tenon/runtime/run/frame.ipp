@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 
 #include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/concurrency/thread_pool.hpp>

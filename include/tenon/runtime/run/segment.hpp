@@ -21,8 +21,7 @@ public:
     /// step needs more than a device's limit leaves beside the variables.
     segment(program&& placed, const plan_options& o) : executable_(std::move(placed), o) {}
     ~segment();
-    segment(const segment&) = delete;
-    segment& operator=(const segment&) = delete;
+    segment(segment&&) = delete;
 
     /// From here on, before its first step: its frames have arenas for as long as they are taken only. True where it can, which streams
     /// cannot, whose work is recorded with addresses.
@@ -34,8 +33,7 @@ public:
     public:
         explicit lease(std::shared_ptr<segment> p) : segment_(std::move(p)), runs_(segment_->take()) {}
         ~lease() { segment_->give(std::move(runs_)); }
-        lease(const lease&) = delete;
-        lease& operator=(const lease&) = delete;
+        lease(lease&&) = delete;
         segment* operator->() const noexcept { return segment_.get(); }
         /// Runs a step. feeds[i] has the type of request::feed_types[i]; fetched[i] is made here. One step at a time;
         /// other leases of the segment may run at the same time.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,8 +21,7 @@ public:
     /// `is_distributed`: of a step on several tasks.
     subgraph(program&& placed, const plan_options& o, bool is_distributed = false);
     ~subgraph();
-    subgraph(const subgraph&) = delete;
-    subgraph& operator=(const subgraph&) = delete;
+    subgraph(subgraph&&) = delete;
 
     /// That of a step that is one segment and waits for nothing, or nullptr.
     const std::shared_ptr<segment>& only() const noexcept { return only_; }

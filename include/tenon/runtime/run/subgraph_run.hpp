@@ -24,8 +24,7 @@ class subgraph_run;
 class steps_in_flight {
 public:
     steps_in_flight() = default;
-    steps_in_flight(const steps_in_flight&) = delete;
-    steps_in_flight& operator=(const steps_in_flight&) = delete;
+    steps_in_flight(steps_in_flight&&) = delete;
     /// Stops all; `why` is what they fail with. Returns when all that wait have been told. Steps that begin later fail with
     /// `later`.
     void close(const std::exception_ptr& why, const std::exception_ptr& later) noexcept;
@@ -57,8 +56,7 @@ class subgraph_run {
 public:
     /// Of a subgraph that is not one segment only, and outlives it.
     explicit subgraph_run(subgraph& p);
-    subgraph_run(const subgraph_run&) = delete;
-    subgraph_run& operator=(const subgraph_run&) = delete;
+    subgraph_run(subgraph_run&&) = delete;
 
     /// A step on this thread, which returns when all of it has ended. feeds[i] fits request::feed_types[i]. Whoever runs or starts it
     /// calls expire() when its time has come.

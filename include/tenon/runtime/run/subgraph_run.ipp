@@ -1,12 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include <tenon/concurrency/denormals.hpp>
-#include <tenon/core/error.hpp>
+#include <tenon/concurrency/failure.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/run/subgraph_run.hpp>
 
@@ -98,13 +96,8 @@ TENON_INLINE subgraph_run::locked subgraph_run::begin(steps_in_flight& among, wa
     if (after_) after_->before_ = this;
     among.first_ = this;
     if (among.closed_ && !first_) first_ = among.closed_;
-    if (!first_ && step_.late()) { // expire() may have found nothing that had begun
-        try {
-            exceed_limit(step_, "it had not begun");
-        } catch (...) {
-            first_ = std::current_exception();
-        }
-    }
+    if (!first_ && step_.late()) // expire() may have found nothing that had begun
+        first_ = thrown_by([&] { exceed_limit(step_, "it had not begun"); });
     if (!first_) return mine;
     (void)step_.stop();
     active_ -= static_cast<int>(ready_.size() + to_start_.size());
@@ -352,11 +345,7 @@ TENON_INLINE void subgraph_run::arm() noexcept {
 }
 
 TENON_INLINE std::exception_ptr subgraph_run::placed(const std::exception_ptr& what, int unit) const noexcept {
-    try {
-        rethrow_at(what, subgraph_.units_[static_cast<std::size_t>(unit)].place);
-    } catch (...) {
-        return std::current_exception();
-    }
+    return thrown_by([&] { rethrow_at(what, subgraph_.units_[static_cast<std::size_t>(unit)].place); });
 }
 
 } // namespace tenon::runtime

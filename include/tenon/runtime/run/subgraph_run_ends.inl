@@ -2,11 +2,7 @@
 
 // A part of run/subgraph_run.ipp: how a step ends, early or not, and what becomes of what it took.
 
-#include <algorithm>
-#include <utility>
-
 #include <tenon/core/error.hpp>
-#include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::runtime {
 
@@ -141,12 +137,7 @@ TENON_INLINE bool subgraph_run::expire() noexcept {
         }
         if (text.empty()) text = "it was computing";
         if (others > 0) text += ", and for " + std::to_string(others) + (others > 1 ? " others" : " other");
-        std::exception_ptr why;
-        try {
-            exceed_limit(step_, text);
-        } catch (...) {
-            why = std::current_exception();
-        }
+        const std::exception_ptr why = thrown_by([&] { exceed_limit(step_, text); });
         end_early(first >= 0 ? placed(why, first) : why, lock);
     } catch (...) { // no memory for words
         if (!lock) lock.lock();
@@ -161,13 +152,7 @@ TENON_INLINE void subgraph_run::expire_later() noexcept {
     locked lock(guard_);
     if (active_ == 0 || first_ || too_late_) return;
     ++active_;
-    if (!expire_segments(lock) && !too_late_) {
-        try {
-            exceed_limit(step_, "it was computing");
-        } catch (...) {
-            too_late_ = std::current_exception();
-        }
-    }
+    if (!expire_segments(lock) && !too_late_) too_late_ = thrown_by([&] { exceed_limit(step_, "it was computing"); });
     one_less(lock);
 }
 

@@ -2,13 +2,9 @@
 
 // A part of run/subgraph_run.ipp: ops that wait, from their start to what they give.
 
-#include <algorithm>
 #include <chrono>
-#include <thread>
-#include <utility>
 
 #include <tenon/resources/rendezvous.hpp>
-#include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
 namespace tenon::runtime {
@@ -73,12 +69,7 @@ TENON_INLINE void subgraph_run::flush(bool all, locked& lock) noexcept {
     unsent_ = !all;
     ++active_;
     lock.unlock();
-    std::exception_ptr failure;
-    try {
-        step_.values->flush(all);
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    std::exception_ptr failure = thrown_by([&] { step_.values->flush(all); });
     lock.lock();
     if (failure) {
         ++undone_; // what was to be sent, whose op had ended well
@@ -95,12 +86,7 @@ TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
     w.starter = std::this_thread::get_id();
     ++active_;
     lock.unlock();
-    std::exception_ptr failure;
-    try {
-        start_op(w);
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    std::exception_ptr failure = thrown_by([&] { start_op(w); });
     if (failure) completed(w, std::move(failure));
     lock.lock();
     w.waits = w.now == waiter::state::begun;
@@ -147,7 +133,7 @@ TENON_INLINE std::exception_ptr subgraph_run::end_wait(waiter& w, std::exception
     const subgraph::unit& unit = subgraph_.units_[static_cast<std::size_t>(w.unit)];
     const bool came = !failure; // and is given back where it does not fit
     if (came) {
-        try {
+        failure = thrown_by([&] {
             subgraph::check_given(unit, w.op->values, sizes_);
             if (subgraph_.sizes_matter_) subgraph_.note_sizes(unit, w.op->values);
             if (environment_.traced) record(w, unit);
@@ -156,9 +142,7 @@ TENON_INLINE std::exception_ptr subgraph_run::end_wait(waiter& w, std::exception
                 if (subgraph_.sizes_matter_) last_sizes_[slot] = w.op->values[k].extents();
                 slots_[slot] = std::move(w.op->values[k]);
             }
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        });
     }
     w.now = waiter::state::ended;
     w.well = !failure;

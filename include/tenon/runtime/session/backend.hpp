@@ -58,8 +58,7 @@ public:
     /// Throws invalid_argument_error where an option makes no sense, naming it.
     session_state(const tenon::graph& g, const session_options& o);
     virtual ~session_state();
-    session_state(const session_state&) = delete;
-    session_state& operator=(const session_state&) = delete;
+    session_state(session_state&&) = delete;
 
     const tenon::graph graph;
     const session_options options;

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/runtime/session/local_pending.inl>
 
 // A part of runtime/session/local_session.ipp: callables.

@@ -2,11 +2,8 @@
 
 // A part of session/local_session.ipp: one node's kernel by itself, and all of a step for people.
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,7 +17,6 @@
 #include <tenon/ops/elementwise/fused_parts.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
-#include <tenon/runtime/trace/timed_kernel.hpp>
 
 namespace tenon::detail {
 

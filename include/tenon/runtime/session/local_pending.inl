@@ -158,30 +158,23 @@ private:
         end(std::move(failure));
     }
     void end() {
-        std::exception_ptr failure;
-        try {
+        end(thrown_by([&] {
             try {
                 lease_.several()->take(fetched_.data());
             } catch (const deadline_exceeded_error& e) {
                 if (!late_.load(std::memory_order_relaxed)) throw;
                 throw deadline_exceeded_error(e.what() + session_->idle_runners(*lease_.several()));
             }
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        end(std::move(failure));
+        }));
     }
     void end(std::exception_ptr failure) {
         session_->limits().remove(*this);
         looping_.reset();
-        if (failure) {
-            try {
+        if (failure)
+            failure = thrown_by([&] {
                 naming_out_of_memory([] { return std::string("a step that was started"); },
                                      [&] { std::rethrow_exception(failure); });
-            } catch (...) {
-                failure = std::current_exception();
-            }
-        }
+            });
         if (then_) {
             fetched_.pop_back();
             then_(std::move(fetched_), std::move(failure));

@@ -31,8 +31,7 @@ class device_loop_step {
 public:
     device_loop_step(device_loop_steps& all, const runtime::step_plan::lease& s);
     ~device_loop_step();
-    device_loop_step(const device_loop_step&) = delete;
-    device_loop_step& operator=(const device_loop_step&) = delete;
+    device_loop_step(device_loop_step&&) = delete;
 
     list_links<device_loop_step> links{};
 

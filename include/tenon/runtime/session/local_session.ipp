@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <condition_variable>
 #include <thread>
 
 #include <tenon/concurrency/denormals.hpp>
 #include <tenon/concurrency/failure.hpp>
-#include <tenon/core/array/memory_payer.hpp>
 #include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device/device.hpp>

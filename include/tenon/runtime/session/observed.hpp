@@ -54,8 +54,7 @@ public:
             const std::lock_guard lock(of_->guard_);
             if (--of_->users_ == 0) of_->ended_.notify_all();
         }
-        use(const use&) = delete;
-        use& operator=(const use&) = delete;
+        use(use&&) = delete;
         T* get() const noexcept { return value_; }
 
     private:

@@ -35,8 +35,7 @@ public:
     /// `shared`: what the CPU's memory is taken from; nullptr: each of its devices has the limit that o says.
     task_state(const task_options& o, thread_pool* pool, const char* maker, const time_source* time = nullptr,
                const std::shared_ptr<memory_budget>& shared = nullptr);
-    task_state(const task_state&) = delete;
-    task_state& operator=(const task_state&) = delete;
+    task_state(task_state&&) = delete;
 
     thread_pool* const pool;
     const time_source* const time;

@@ -45,8 +45,7 @@ public:
     /// What one run took is added there, by the name that a cost-based placement asks for.
     void tell(cost_measurements& m, double seconds) const;
 
-    timed_kernel(const timed_kernel&) = delete;
-    timed_kernel& operator=(const timed_kernel&) = delete;
+    timed_kernel(timed_kernel&&) = delete;
     ~timed_kernel();
 
     /// For sessions. The kernel is of these types, on `d`, with the threads of `pool`; `owner` keeps both.

@@ -35,8 +35,7 @@ public:
     trace();
     explicit trace(const trace_options& o);
     ~trace();
-    trace(const trace&) = delete;
-    trace& operator=(const trace&) = delete;
+    trace(trace&&) = delete;
 
     int number_of_this_thread();
     void add(const trace_event& e);

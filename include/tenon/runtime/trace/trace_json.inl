@@ -3,7 +3,6 @@
 // A part of run/trace.ipp: a trace as Chrome and Perfetto draw it.
 
 #include <cctype>
-#include <set>
 
 #include <tenon/io/json/json_value.hpp>
 #include <tenon/runtime/trace/packed_rows.hpp>

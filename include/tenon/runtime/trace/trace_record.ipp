@@ -1,7 +1,5 @@
 #pragma once
 
-#include <initializer_list>
-
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/trace/trace_record.hpp>
 

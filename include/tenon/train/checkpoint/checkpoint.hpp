@@ -59,8 +59,7 @@ public:
     saved_values(const safetensors_file& file) : file_(&file) {} // NOLINT
     template <std::convertible_to<std::string> Path>
     saved_values(const Path& path) : read_(read_safetensors(path)), file_(&*read_) {} // NOLINT
-    saved_values(const saved_values&) = delete;
-    saved_values& operator=(const saved_values&) = delete;
+    saved_values(saved_values&&) = delete;
     ~saved_values() = default;
     const safetensors_file& file() const noexcept { return *file_; }
 

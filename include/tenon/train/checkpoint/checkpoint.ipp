@@ -88,9 +88,6 @@ TENON_INLINE std::vector<any_tensor> match_variables(const char* what, const std
     return found;
 }
 
-} // namespace detail
-
-namespace detail {
 // f(arrays, metadata) with the values that the variables have in one step.
 template <class F> void with_saved_values(session& s, const char* what, const save_options& o, F&& f) {
     std::vector<any_tensor> variables;

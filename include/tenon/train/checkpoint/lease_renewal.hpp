@@ -14,8 +14,7 @@ namespace tenon::detail {
 class lease_renewal {
 public:
     lease_renewal(double seconds, std::function<void()> again);
-    lease_renewal(const lease_renewal&) = delete;
-    lease_renewal& operator=(const lease_renewal&) = delete;
+    lease_renewal(lease_renewal&&) = delete;
     ~lease_renewal(); ///< waits for a call under way
 
 private:

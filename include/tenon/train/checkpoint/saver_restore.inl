@@ -1,16 +1,6 @@
 #pragma once
 
-#include <algorithm>
-#include <map>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/array/text_array.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/ops/input/files.hpp>
-#include <tenon/train/checkpoint/manifest.hpp>
 
 // A part of train/checkpoint/saver.ipp: restoring.
 

@@ -7,7 +7,6 @@
 
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/train/input/producers.hpp>
-#include <tenon/train/session/queue_runner.hpp>
 
 /// Batches of what a graph makes one by one: a queue, threads that fill it, and what is taken out of it.
 ///

@@ -3,7 +3,6 @@
 #include <concepts>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include <tenon/train/optimize/optimizers.hpp>
 

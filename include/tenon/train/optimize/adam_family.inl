@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 // A part of train/optimize/optimizers.ipp: optimisers of later years.
 
 namespace tenon {

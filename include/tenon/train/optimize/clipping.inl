@@ -1,19 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/core/text/number_text.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/partition.hpp>
-#include <tenon/train/optimize/given_gradients.hpp>
-#include <tenon/train/optimize/tape_writer.hpp>
-
 // A part of train/optimize/optimizers.ipp: gradients' norms, and gradients held within bounds.
 
 namespace tenon {

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cmath>
-#include <unordered_set>
-#include <utility>
-
-#include <tenon/core/error.hpp>
-#include <tenon/train/optimize/loss_scale.hpp>
-#include <tenon/train/optimize/tape_writer.hpp>
-
 // A part of train/optimize/optimizers.ipp: losses that are scaled.
 
 namespace tenon {

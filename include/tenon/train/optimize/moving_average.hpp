@@ -48,8 +48,7 @@ public:
     class [[nodiscard]] swap {
     public:
         swap(const moving_average& of, session& in);
-        swap(const swap&) = delete;
-        swap& operator=(const swap&) = delete;
+        swap(swap&&) = delete;
         /// Tells nobody of an error; restore() does.
         ~swap();
         /// Swaps out now.

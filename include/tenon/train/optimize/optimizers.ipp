@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <initializer_list>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>

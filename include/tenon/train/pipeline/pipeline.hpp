@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -70,8 +69,7 @@ std::shared_ptr<mirrored_state> make_mirrored(const std::vector<device_name>& de
 class mirrored_calls {
 public:
     explicit mirrored_calls(mirrored_state& state);
-    mirrored_calls(const mirrored_calls&) = delete;
-    mirrored_calls& operator=(const mirrored_calls&) = delete;
+    mirrored_calls(mirrored_calls&&) = delete;
     ~mirrored_calls();
     int replicas() const noexcept;
     /// Throws invalid_argument_error naming a variable that not all of them made.

@@ -1,20 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/ops/collective/collective.hpp>
 #include <tenon/ops/collective/device_collective.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/reshape.hpp>
-#include <tenon/resources/collective/process_sums.hpp>
-#include <tenon/train/optimize/tape_writer.hpp>
 
 // A part of train/replicated/mirrored.ipp: gradients of all replicas and processes, summed.
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/function_ref.hpp>
@@ -46,8 +44,7 @@ namespace detail {
 class replica_calls {
 public:
     replica_calls(const std::vector<device_name>& devices, replicate_options o);
-    replica_calls(const replica_calls&) = delete;
-    replica_calls& operator=(const replica_calls&) = delete;
+    replica_calls(replica_calls&&) = delete;
     int replicas() const noexcept { return static_cast<int>(devices_.size()); }
 
 private:

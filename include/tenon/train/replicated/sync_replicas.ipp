@@ -4,14 +4,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -63,8 +61,7 @@ public:
             throw;
         }
     }
-    holding(const holding&) = delete;
-    holding& operator=(const holding&) = delete;
+    holding(holding&&) = delete;
     ~holding() { end(); }
 
 private:
@@ -131,8 +128,7 @@ public:
         for (const sync_training& t : state.trainings) all_.emplace_back(s, t);
         for (one& o : all_) o.thread = std::thread([this, &o] { go_on(o); });
     }
-    sync_applying(const sync_applying&) = delete;
-    sync_applying& operator=(const sync_applying&) = delete;
+    sync_applying(sync_applying&&) = delete;
     ~sync_applying() { end(false); }
     /// Where it `finishes` it will not come again. A step that is being applied is ended.
     void end(bool finishes) noexcept {
@@ -231,8 +227,7 @@ public:
             throw;
         }
     }
-    sync_pause(const sync_pause&) = delete;
-    sync_pause& operator=(const sync_pause&) = delete;
+    sync_pause(sync_pause&&) = delete;
     ~sync_pause() { end(); }
 
 private:

@@ -2,17 +2,9 @@
 
 #include <functional>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <tenon/core/text/number_text.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/accumulator.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/state/step_ledger.hpp>
 #include <tenon/train/optimize/given_gradients.hpp>
-#include <tenon/train/optimize/tape_writer.hpp>
 
 // A part of train/replicated/sync_replicas.ipp: what the updates of synchronous replicas are in the graph.
 

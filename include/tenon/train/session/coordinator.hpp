@@ -30,8 +30,7 @@ public:
     coordinator();
     /// Asks for a stop and waits for its threads, however long they take.
     ~coordinator();
-    coordinator(const coordinator&) = delete;
-    coordinator& operator=(const coordinator&) = delete;
+    coordinator(coordinator&&) = delete;
 
     /// A thread of this name, for messages, that runs `body` as stop_on_exception does. resource_exhausted_error where the
     /// system gives none.

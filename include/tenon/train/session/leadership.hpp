@@ -29,8 +29,7 @@ public:
     /// Makes its nodes in the current graph, which has this variable.
     leadership(leadership_options o, const any_tensor& first_variable);
     ~leadership() { leave(); }
-    leadership(const leadership&) = delete;
-    leadership& operator=(const leadership&) = delete;
+    leadership(leadership&&) = delete;
 
     /// From now on it is with this session, which lives until leave(). Claims once, and throws what that throws.
     void join(session& s);

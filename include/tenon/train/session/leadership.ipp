@@ -5,10 +5,8 @@
 #include <random>
 #include <utility>
 
-#include <tenon/core/error.hpp>
 #include <tenon/core/text/process_name.hpp>
 #include <tenon/core/xxh64.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/train/session/host_scope.hpp>
 #include <tenon/train/session/leadership.hpp>

@@ -1,19 +1,9 @@
 #pragma once
 
-#include <algorithm>
-#include <memory>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tenon/core/error.hpp>
 #include <tenon/ops/shape/partition.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
 #include <tenon/train/session/chief_limit.hpp>
-#include <tenon/train/session/coordinator.hpp>
-#include <tenon/train/session/leadership.hpp>
-#include <tenon/train/session/queue_runner.hpp>
 
 // A part of train/session/monitored_session.ipp: how the session is opened, its variables get values, and it is opened again.
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -97,8 +96,7 @@ public:
     explicit monitored_session(monitored_session_options o = {});
     /// As close(), unless an exception is on its way: then nothing is saved. What goes wrong is not told.
     ~monitored_session();
-    monitored_session(const monitored_session&) = delete;
-    monitored_session& operator=(const monitored_session&) = delete;
+    monitored_session(monitored_session&&) = delete;
 
     /// As session::run, with hooks. failed_precondition_error once a stop was requested.
     template <class... F> auto run(F&&... arguments) {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include <tenon/graph/tensor.hpp>
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/session/coordinator.hpp>

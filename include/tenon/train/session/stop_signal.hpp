@@ -30,8 +30,7 @@ namespace detail {
 class stop_listener {
 public:
     explicit stop_listener(shared_function<void(int)> f);
-    stop_listener(const stop_listener&) = delete;
-    stop_listener& operator=(const stop_listener&) = delete;
+    stop_listener(stop_listener&&) = delete;
     /// Returns when f is not being called; not called by it.
     ~stop_listener();
 

@@ -1,15 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/data/steps/pipeline.hpp>
 
 // A part of data/steps/batching.ipp: elements that follow one another, of which one may be in several windows.
 

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include <tenon/op/axis_orders.hpp>
 
 // A part of runtime/plan/rewrite/rewrite.ipp: what is transposed for an op that takes its axes in any order, or after it, lies where it is.

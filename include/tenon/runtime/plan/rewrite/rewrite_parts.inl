@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include <tenon/ops/elementwise/fused_parts.hpp>
 
 // A part of runtime/plan/rewrite/rewrite.ipp: slices and the like that elementwise items read where they lie. A stencil is one pass.

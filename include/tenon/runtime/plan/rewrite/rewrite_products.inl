@@ -2,7 +2,6 @@
 
 // A part of plan/rewrite.ipp: what follows a product moves into its kernel.
 
-#include <algorithm>
 #include <utility>
 
 #include <tenon/tape/gelu.hpp>

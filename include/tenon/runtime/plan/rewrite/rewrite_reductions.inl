@@ -1,10 +1,6 @@
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include <tenon/ops/elementwise/fused_reductions.hpp>
-#include <tenon/tape/append_tape.hpp>
 
 // A part of runtime/plan/rewrite/rewrite.ipp: passes over the same elements, of which some end in sums and the like, become one.
 

@@ -3,7 +3,6 @@
 // A part of plan/rewrite.ipp: sums beside ops of rows, such as a residual before a normalisation, move into their kernels.
 
 #include <utility>
-#include <vector>
 
 namespace tenon::runtime::detail {
 

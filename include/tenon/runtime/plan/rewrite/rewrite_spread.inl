@@ -1,10 +1,7 @@
 #pragma once
 
-#include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
-#include <vector>
 
 // A part of runtime/plan/rewrite/rewrite.ipp: what lets elements of a spread tensor through or not is asked before they are spread, of fewer.
 
