@@ -68,12 +68,10 @@ template <class T> struct cumulative_sum_kernel final : tn::kernel {
     void run(const tn::kernel_run& r) override {
         const T* x = r.input<T>(0);
         T* y = r.output<T>(0);
-        const auto some_rows = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row) sum_row(x + row * length, y + row * length);
-        };
         const std::int64_t worth_a_thread = 20000 / std::max<std::int64_t>(1, length); // rows
-        if (r.pool) r.pool->parallel_for(rows, worth_a_thread, some_rows);
-        else some_rows(0, rows);
+        tn::parallel_for(r.pool, rows, worth_a_thread, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) sum_row(x + row * length, y + row * length);
+        });
     }
 
     void sum_row(const T* x, T* y) const {

@@ -6,16 +6,10 @@ namespace tenon {
 
 TENON_INLINE radam::radam(learning_rate rate, const radam_options& o) :
     optimizer("radam", std::move(rate)), options_(o) {
-    detail::check_weight("radam", "beta1", o.beta1);
-    detail::check_weight("radam", "beta2", o.beta2);
-    detail::check_not_negative("radam", "epsilon", o.epsilon);
-    detail::check_not_negative("radam", "weight_decay", o.weight_decay);
+    detail::check_moments("radam", o);
 }
 TENON_INLINE lamb::lamb(learning_rate rate, const lamb_options& o) : optimizer("lamb", std::move(rate)), options_(o) {
-    detail::check_weight("lamb", "beta1", o.beta1);
-    detail::check_weight("lamb", "beta2", o.beta2);
-    detail::check_not_negative("lamb", "epsilon", o.epsilon);
-    detail::check_not_negative("lamb", "weight_decay", o.weight_decay);
+    detail::check_moments("lamb", o);
 }
 TENON_INLINE lion::lion(learning_rate rate, const lion_options& o) : optimizer("lion", std::move(rate)), options_(o) {
     detail::check_weight("lion", "beta1", o.beta1);
@@ -23,18 +17,8 @@ TENON_INLINE lion::lion(learning_rate rate, const lion_options& o) : optimizer("
     detail::check_not_negative("lion", "weight_decay", o.weight_decay);
 }
 
-TENON_INLINE std::string radam::settings() const {
-    return detail::text_of_settings({{"beta1", options_.beta1},
-                                     {"beta2", options_.beta2},
-                                     {"epsilon", options_.epsilon},
-                                     {"weight_decay", options_.weight_decay}});
-}
-TENON_INLINE std::string lamb::settings() const {
-    return detail::text_of_settings({{"beta1", options_.beta1},
-                                     {"beta2", options_.beta2},
-                                     {"epsilon", options_.epsilon},
-                                     {"weight_decay", options_.weight_decay}});
-}
+TENON_INLINE std::string radam::settings() const { return detail::text_of_moments(options_); }
+TENON_INLINE std::string lamb::settings() const { return detail::text_of_moments(options_); }
 TENON_INLINE std::string lion::settings() const {
     return detail::text_of_settings(
         {{"beta1", options_.beta1}, {"beta2", options_.beta2}, {"weight_decay", options_.weight_decay}});
@@ -58,11 +42,7 @@ TENON_INLINE void radam::write(detail::update_writer& u) const {
             -(rate / correction(options_.beta1, t)), t.in->apply(opcode::select, is_tractable, rectified, none),
             t.in->apply(opcode::select, is_tractable, none, one), 1 - rate * options_.weight_decay};
     });
-    const auto first = u.slot("radam_m"), second = u.slot("radam_v");
-    const auto m = multiply_add(options_.beta1, first.value, (1 - options_.beta1) * u.g());
-    const auto v = multiply_add(options_.beta2, second.value, (1 - options_.beta2) * u.g() * u.g());
-    u.store(first, m);
-    u.store(second, v);
+    const auto [m, v] = detail::next_moments(u, "radam_m", "radam_v", options_);
     const auto w = options_.weight_decay == 0 ? u.w() : u.w() * s[3];
     u.store_w(multiply_add(s[0] * m, s[1] / (sqrt(v) + options_.epsilon) + s[2], w));
 }
@@ -73,11 +53,7 @@ TENON_INLINE void lamb::write(detail::update_writer& u) const {
         return std::vector<detail::tape_value>{1 / correction(options_.beta1, t),
                                                1 / sqrt(correction(options_.beta2, t))};
     });
-    const auto first = u.slot("lamb_m"), second = u.slot("lamb_v");
-    const auto m = multiply_add(options_.beta1, first.value, (1 - options_.beta1) * u.g());
-    const auto v = multiply_add(options_.beta2, second.value, (1 - options_.beta2) * u.g() * u.g());
-    u.store(first, m);
-    u.store(second, v);
+    const auto [m, v] = detail::next_moments(u, "lamb_m", "lamb_v", options_);
     const auto epsilon = s[1].in->literal(options_.epsilon, s[1].type);
     auto step = s[0] * m / multiply_add(sqrt(v), s[1], epsilon);
     if (options_.weight_decay != 0) step = multiply_add(options_.weight_decay, u.w(), step);

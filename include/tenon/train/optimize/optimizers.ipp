@@ -342,6 +342,27 @@ inline std::string text_of_settings(std::initializer_list<std::pair<const char*,
     return text;
 }
 
+// Of adam and those that follow it: two moments of the gradient, kept beside the variable.
+inline void check_moments(const char* optimizer, const auto& o) {
+    check_weight(optimizer, "beta1", o.beta1);
+    check_weight(optimizer, "beta2", o.beta2);
+    check_not_negative(optimizer, "epsilon", o.epsilon);
+    check_not_negative(optimizer, "weight_decay", o.weight_decay);
+}
+inline std::string text_of_moments(const auto& o) {
+    return text_of_settings(
+        {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}, {"weight_decay", o.weight_decay}});
+}
+inline std::pair<tape_value, tape_value> next_moments(update_writer& u, const char* first_name, const char* second_name,
+                                                      const auto& o) {
+    const auto first = u.slot(first_name), second = u.slot(second_name);
+    const auto m = multiply_add(o.beta1, first.value, (1 - o.beta1) * u.g());
+    const auto v = multiply_add(o.beta2, second.value, (1 - o.beta2) * u.g() * u.g());
+    u.store(first, m);
+    u.store(second, v);
+    return {m, v};
+}
+
 } // namespace detail
 
 TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate) :
@@ -371,10 +392,7 @@ TENON_INLINE rmsprop::rmsprop(learning_rate rate, const rmsprop_options& o) :
 }
 
 TENON_INLINE adam::adam(learning_rate rate, const adam_options& o) : optimizer("adam", std::move(rate)), options_(o) {
-    detail::check_weight("adam", "beta1", o.beta1);
-    detail::check_weight("adam", "beta2", o.beta2);
-    detail::check_not_negative("adam", "epsilon", o.epsilon);
-    detail::check_not_negative("adam", "weight_decay", o.weight_decay);
+    detail::check_moments("adam", o);
 }
 
 TENON_INLINE std::string momentum::settings() const {
@@ -389,12 +407,7 @@ TENON_INLINE std::string rmsprop::settings() const {
                                      {"epsilon", options_.epsilon},
                                      {"centered", options_.centered}});
 }
-TENON_INLINE std::string adam::settings() const {
-    return detail::text_of_settings({{"beta1", options_.beta1},
-                                     {"beta2", options_.beta2},
-                                     {"epsilon", options_.epsilon},
-                                     {"weight_decay", options_.weight_decay}});
-}
+TENON_INLINE std::string adam::settings() const { return detail::text_of_moments(options_); }
 
 TENON_INLINE void gradient_descent::write(detail::update_writer& u) const {
     u.store_w(multiply_add(u.rate(-1), u.g(), u.w()));
@@ -450,11 +463,7 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
         if (options_.weight_decay != 0) r.push_back(1 - rate * options_.weight_decay);
         return r;
     });
-    const auto first = u.slot("adam_m"), second = u.slot("adam_v");
-    const auto m = multiply_add(options_.beta1, first.value, (1 - options_.beta1) * u.g());
-    const auto v = multiply_add(options_.beta2, second.value, (1 - options_.beta2) * u.g() * u.g());
-    u.store(first, m);
-    u.store(second, v);
+    const auto [m, v] = detail::next_moments(u, "adam_m", "adam_v", options_);
     // sqrt(v / c) = sqrt(v) * (1 / sqrt(c)): of each element one root and one quotient are left.
     const auto w = options_.weight_decay == 0 ? u.w() : u.w() * s[2];
     const auto epsilon = s[1].in->literal(options_.epsilon, s[1].type);
