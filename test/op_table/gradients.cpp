@@ -1,8 +1,9 @@
 #include "tests.hpp"
 #include "running.hpp"
-#include "slopes.hpp"
+#include "central_differences.hpp"
 
 using namespace op_table;
+using tenon::test::compare_slopes, tenon::test::slopes, tenon::test::weight;
 
 namespace {
 

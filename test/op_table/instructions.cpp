@@ -2,11 +2,12 @@
 
 #include "tests.hpp"
 #include "running.hpp"
-#include "slopes.hpp"
+#include "central_differences.hpp"
 
 // The instructions of tapes: an entry each, with a function of numbers to compare with.
 
 using namespace op_table;
+using tenon::test::compare_slopes, tenon::test::slopes;
 
 namespace {
 
@@ -49,6 +50,7 @@ double digamma(double x) {
     return r + std::log(x) - 0.5 / x - i * (1.0 / 12 - i * (1.0 / 120 - i * (1.0 / 252 - i / 240)));
 }
 double erf_inverse(double p) { // Newton's method
+    if (!(std::fabs(p) < 1)) return std::fabs(p) == 1 ? p * INFINITY : NAN;
     double x = 0;
     for (int k = 0; k < 60; ++k) x -= (std::erf(x) - p) / (2 / std::sqrt(M_PI) * std::exp(-x * x));
     return x;
@@ -97,12 +99,19 @@ const std::map<std::string, instruction_entry> table{
     {"softplus", {real, usual, {}, {}, OF(std::log1p(std::exp(a)))}},
     {"negative", {any_number, usual, {}, {}, OF(-a)}},
     {"abs", {any_number, usual, {}, {}, OF(std::fabs(a))}},
-    {"sign", {any_number, usual, {}, {}, OF((a > 0) - (a < 0))}},
+    {"sign",
+     {any_number,
+      usual,
+      {},
+      {},
+      OF(a > 0   ? 1
+         : a < 0 ? -1
+                 : a)}},
     {"floor", {any_number, usual, {}, {}, OF(std::floor(a))}},
     {"ceil", {any_number, usual, {}, {}, OF(std::ceil(a))}},
     {"round", {any_number, usual, {}, {}, OF(std::nearbyint(a))}},
     {"trunc", {any_number, usual, {}, {}, OF(std::trunc(a))}},
-    {"relu", {any_number, usual, {}, {}, OF(a > 0 ? a : 0)}},
+    {"relu", {any_number, usual, {}, {}, OF(a > 0 || std::isnan(a) ? a : 0)}},
     {"is_nan", {real, {0, 1, NAN, INFINITY}, {}, {}, OF(std::isnan(a))}},
     {"is_inf", {real, {0, 1, NAN, INFINITY}, {}, {}, OF(std::isinf(a))}},
     {"is_finite", {real, {0, 1, NAN, INFINITY}, {}, {}, OF(std::isfinite(a))}},
@@ -114,8 +123,8 @@ const std::map<std::string, instruction_entry> table{
     {"divide", {any_number, {-7, -2, 3, 9}, nonzero, {}, OF(whole_quotient(a, b))}},
     {"mod", {any_number, {-7, -2, 1, 5}, {-3, 3, 4}, {}, OF(modulo(a, b))}},
     {"fmod", {any_number, {-7, -2, 1, 5}, {-3, 3, 4}, {}, OF(std::fmod(a, b))}},
-    {"minimum", {any_number, usual, other, {}, OF(std::fmin(a, b))}},
-    {"maximum", {any_number, usual, other, {}, OF(std::fmax(a, b))}},
+    {"minimum", {any_number, usual, other, {}, OF(std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b))}},
+    {"maximum", {any_number, usual, other, {}, OF(std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b))}},
     {"pow", {any_number, positive, {0.5, 2.4, 1.3, 3.0}, {}, OF(std::pow(a, b)), 4}},
     {"atan2", {real, usual, other, {}, OF(std::atan2(a, b))}},
     {"hypot", {real, usual, other, {}, OF(std::hypot(a, b))}},
@@ -138,6 +147,41 @@ const std::map<std::string, instruction_entry> table{
     {"select", {chosen, bits, usual, other, OF(a != 0 ? b : c), 1, false}},
     {"fma", {any_number, usual, other, {-0.6, 0.7, 1.6}, OF(std::fma(a, b, c))}},
     {"cast", {chosen, usual, {}, {}, OF(a)}},
+};
+
+// Further operands, where functions have no slope, or none that differences find: values alone are compared.
+const std::vector<double> special{-INFINITY, -1, -0.0, 0, 2, INFINITY, NAN},
+    ties{-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e4};
+const std::map<std::string, std::vector<std::pair<std::vector<double>, std::vector<double>>>> edges{
+    {"exp", {{special, {}}}},
+    {"log", {{special, {}}}},
+    {"erfinv", {{{-2, -1, 1, 2, NAN}, {}}}},
+    {"lgamma", {{{0.25, 0.5, 3, 10, 40}, {}}}},
+    {"digamma", {{{0.5, 1, 2.25, 3, 10, 40}, {}}}},
+    {"acosh", {{{1, 1.5, 3, 40}, {}}}},
+    {"softplus", {{{-20, -9, 40}, {}}}},
+    {"negative", {{special, {}}}},
+    {"abs", {{special, {}}}},
+    {"sign", {{special, {}}}},
+    {"relu", {{special, {}}}},
+    {"floor", {{ties, {}}}},
+    {"ceil", {{ties, {}}}},
+    {"round", {{ties, {}}}},
+    {"trunc", {{ties, {}}}},
+    {"add", {{usual, special}}},
+    {"subtract", {{usual, special}}},
+    {"multiply", {{usual, special}}},
+    {"divide", {{usual, special}}},
+    {"minimum", {{usual, special}, {special, usual}}},
+    {"maximum", {{usual, special}, {special, usual}}},
+    {"equal", {{special, special}}},
+    {"not_equal", {{special, special}}},
+    {"less", {{special, special}}},
+    {"less_equal", {{special, special}}},
+    {"greater", {{special, special}}},
+    {"greater_equal", {{special, special}}},
+    {"pow", {{{0, 0.5, 1, 2.5}, {-1.5, 0, 1, 2, 3.5}}, {{-2, -0.5}, {-3, 0, 2, 0.5}}}},
+    {"hypot", {{usual, {-2, 0.5, 1e4}}}},
 };
 
 bool is_source(opcode op) { return info_of(op).group == opcode_group::source; }
@@ -246,6 +290,24 @@ TEST_CASE("each instruction is its function, in every element type and on every 
             }
         });
     }
+}
+
+TEST_CASE("each instruction is its function at zeros of both signs, at ties, beside infinities and NaN") {
+    for_each_instruction([&](opcode op, const instruction_entry& t) {
+        const auto found = edges.find(info_of(op).name);
+        if (found == edges.end()) return;
+        for (const auto& [a, b] : found->second)
+            for (const element_type e : {element_type::float32, element_type::float64}) {
+                INFO(std::string(info_of(op).name), " of ", std::string(tenon::name_of(e)));
+                instruction_entry at_edges = t;
+                at_edges.a = a, at_edges.b = b;
+                const instruction_graph g(op, at_edges, e);
+                const std::vector<any_array> values = g.values(at_edges);
+                std::vector<any_array> got;
+                got.push_back(g.run(values));
+                CHECK(difference(got, {expected(op, at_edges, e, values)}, 4 * t.tolerance) == "");
+            }
+    });
 }
 
 TEST_CASE("each instruction refuses the element types that it does not take") {

@@ -70,7 +70,7 @@ TEST_CASE("while_loop: gradients of tensors that it carries and that it uses") {
                   return while_loop([&](const auto& v) { return max(abs(square(v) - x)) > 1e-12; },
                                     [&](const auto& v) { return 0.5 * (v + x / v); }, start);
               },
-              test::gradient_input<shape<4>>{extents(4), test::values::positive, {}}) == "");
+              test::drawn(input<shape<4>>(), test::values::positive)) == "");
 }
 
 TEST_CASE("while_loop: treeverse finds each carry again, however many runs and places there are") {

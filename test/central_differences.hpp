@@ -1,19 +1,37 @@
-#include "slopes.hpp"
+#pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <tenon/graph/tensor.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
+#include <tenon/runtime/session/session.hpp>
 
-namespace op_table {
+/// Gradients against central differences, for tensors of double whose shapes are known at run time.
 
-double weight(std::int64_t i) { return 0.5 + static_cast<double>(i * 5 % 9) / 8; }
+namespace tenon::test {
 
-slopes compare_slopes(session& s, std::vector<fed_value>& feeds, const std::vector<any_tensor>& results,
-                      const std::vector<any_tensor>& of) {
+/// What is compared: the sum of the elements of `results`, each times a weight of its own, as a function of `of`.
+struct slopes {
+    std::vector<any_tensor> gradients; ///< what tenon::gradients gives
+    std::vector<any_tensor> weights;   ///< placeholders, one for each result
+    std::string defect;                ///< empty where each element agrees with the difference, else the worst one
+};
+
+/// A weight: a number that every floating type holds, other for each element.
+inline double weight(std::int64_t i) { return 0.5 + static_cast<double>(i * 5 % 9) / 8; }
+
+/// All tensors are of the session's graph; `feeds` holds a value for each of `of`, and for what else is needed.
+inline slopes compare_slopes(session& s, std::vector<fed_value>& feeds, const std::vector<any_tensor>& results,
+                             const std::vector<any_tensor>& of) {
     const auto run = [&](const std::vector<any_tensor>& fetched) {
         std::vector<fed_value> f;
         for (const fed_value& v : feeds) f.push_back({v.tensor, v.value.share()});
@@ -26,7 +44,7 @@ slopes compare_slopes(session& s, std::vector<fed_value>& feeds, const std::vect
     };
     slopes r;
     any_tensor loss;
-    for (const any_array& a : run(results)) {
+    for (const any_array& a : run(results)) { // the weights are fed, since sizes may be known in the run only
         const any_tensor& y = results[r.weights.size()];
         any_array w(element_type::float64, a.extents());
         for (std::int64_t i = 0; i < w.elements(); ++i) w.data<double>()[i] = weight(i);
@@ -41,8 +59,9 @@ slopes compare_slopes(session& s, std::vector<fed_value>& feeds, const std::vect
     double worst = 1;
     for (std::size_t k = 0; k < of.size(); ++k) {
         any_array& at = value_of(of[k]);
+        const std::string what = "input " + std::to_string(k) + " " + to_string(at.type());
         if (exact[k].extents() != at.extents()) {
-            r.defect = "the gradient of " + of[k].name() + " is " + to_string(exact[k].type());
+            r.defect = what + ": the gradient is " + to_string(exact[k].type());
             return r;
         }
         double* x = at.data<double>();
@@ -61,12 +80,12 @@ slopes compare_slopes(session& s, std::vector<fed_value>& feeds, const std::vect
             if (error <= worst) continue;
             worst = error;
             char text[200];
-            std::snprintf(text, sizeof text, "%s, element %lld: gradient %.12g, difference %.12g", of[k].name().c_str(),
+            std::snprintf(text, sizeof text, ", element %lld: gradient %.12g, central difference %.12g",
                           static_cast<long long>(i), found, wanted);
-            r.defect = text;
+            r.defect = what + text;
         }
     }
     return r;
 }
 
-} // namespace op_table
+} // namespace tenon::test
