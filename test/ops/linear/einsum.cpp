@@ -3,15 +3,12 @@
 #include "../random/random_arrays.hpp"
 
 using namespace tenon;
-using test::check_gradients;
 using test::element;
-using test::input;
 using test::random_array;
 
 namespace {
 
 inline constexpr struct batch_size : dim<"batch"> {} batch;
-inline constexpr struct length_size : dim<"length"> {} length;
 
 // The sum over all indices of all letters, one after another, in double. Letters alone, with a result.
 std::vector<double> by_loops(const std::string& text, const std::vector<any_array>& in) {
@@ -216,20 +213,17 @@ TEST_CASE("einsum: what is a product of matrices is one node") {
 }
 
 TEST_CASE("einsum: gradients") {
-    CHECK(check_gradients([](auto a, auto b) { return einsum<"bij,bjk->bik">(a, b); }, input<shape<2, 3, 4>>(),
-                          input<shape<2, 4, 2>>()) == "");
-    CHECK(check_gradients([](auto a, auto b) { return einsum<"bihd,bjhd->bhij">(a, b); },
-                          input<shape<batch, dyn, 2, 3>>(2, 3, 2, 3),
-                          input<shape<batch, length, 2, 3>>(2, 4, 2, 3)) == "");
-    CHECK(check_gradients([](auto a, auto b) { return einsum<"abcd,cdef->eabf">(a, b); },
-                          input<shape<dyn, dyn, dyn, dyn>>(2, 3, 2, 2),
-                          input<shape<dyn, dyn, dyn, dyn>>(2, 2, 2, 3)) == "");
-    CHECK(check_gradients([](auto a, auto b, auto c) { return einsum<"bi,oij,bj->bo">(a, b, c); }, input<shape<2, 3>>(),
-                          input<shape<2, 3, 2>>(), input<shape<2, 2>>()) == "");
-    CHECK(check_gradients([](auto a) { return einsum<"iij->ji">(a); }, input<shape<3, 3, 2>>()) == "");
-    CHECK(check_gradients([](auto a) { return einsum<"ii->">(square(a)); }, input<shape<dyn, dyn>>(3, 3)) == "");
-    CHECK(check_gradients([](auto a, auto b) { return einsum<"...i,i...->...">(a, b); }, input<shape<3, 1, 2>>(),
-                          input<shape<2, 4>>()) == "");
+    const auto check = [](const char* text, const std::vector<test::untyped_input>& in) {
+        INFO(text);
+        CHECK(test::check_untyped_gradients([&](const auto& x) { return untyped::einsum(text, x); }, in) == "");
+    };
+    check("bij,bjk->bik", {{{2, 3, 4}}, {{2, 4, 2}}});
+    check("bihd,bjhd->bhij", {{{2, 3, 2, 3}}, {{2, 4, 2, 3}}});
+    check("abcd,cdef->eabf", {{{2, 3, 2, 2}}, {{2, 2, 2, 3}}});
+    check("bi,oij,bj->bo", {{{2, 3}}, {{2, 3, 2}}, {{2, 2}}});
+    check("iij->ji", {{{3, 3, 2}}});
+    check("ii->", {{{3, 3}}});
+    check("...i,i...->...", {{{3, 1, 2}}, {{2, 4}}});
 }
 
 TEST_CASE("einsum: what does not fit is said with the letter and the sizes") {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include <tenon/core/array/any_array.hpp>
+#include <tenon/core/with_element.hpp>
 
 /// Reproducible arrays of any element type, and their elements in double.
 
@@ -23,6 +25,22 @@ template <class T> any_array random_array(const extents& sizes, std::uint64_t se
         else p[i] = static_cast<T>(static_cast<float>(bits % 6001) / 1000.0F - 3.0F);
     }
     return a;
+}
+
+/// The same, and element i, of an element type that is known at run time.
+inline any_array random_array(element_type e, const extents& sizes, std::uint64_t seed = 1) {
+    any_array a;
+    tenon::detail::with_element(e, [&]<class T>(const T&) {
+        if constexpr (!std::is_same_v<T, std::string>) a = random_array<T>(sizes, seed);
+    });
+    return a;
+}
+inline double number(const any_array& a, std::int64_t i) {
+    double v = 0;
+    tenon::detail::with_element(a.element(), [&]<class T>(const T&) {
+        if constexpr (!std::is_same_v<T, std::string>) v = static_cast<double>(a.data<T>()[i]);
+    });
+    return v;
 }
 
 /// Element i, in row-major order.

@@ -18,11 +18,13 @@ inline constexpr struct batch_size : dim<"batch"> {} batch;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");
 
+using members = std::vector<double>;
+
 // For each output, in row-major order, the elements it is made of, in row-major order.
-template <class T> std::vector<std::vector<double>> groups(const any_array& x, const index_list& axes) {
+std::vector<members> groups(const any_array& x, const index_list& axes) {
     const detail::axis_set reduced = detail::axes_or_all(axes, x.rank());
-    const extents out = detail::reduced_extents(x.extents(), reduced, false);
-    std::vector<std::vector<double>> result(static_cast<std::size_t>(out.elements()));
+    std::vector<members> result(
+        static_cast<std::size_t>(detail::reduced_extents(x.extents(), reduced, false).elements()));
     for (std::int64_t i = 0; i < x.elements(); ++i) {
         std::int64_t rest = i, to = 0, step = 1;
         for (int d = x.rank(); d-- > 0;) {
@@ -32,26 +34,28 @@ template <class T> std::vector<std::vector<double>> groups(const any_array& x, c
             to += at * step;
             step *= x.extents()[d].size;
         }
-        result[static_cast<std::size_t>(to)].push_back(element<T>(x, i));
+        result[static_cast<std::size_t>(to)].push_back(test::number(x, i));
     }
     return result;
 }
 
 using reduction = std::function<any_tensor(const any_tensor&, const index_list&, bool)>;
-using formula = std::function<double(const std::vector<double>&)>;
+using formula = double (*)(const members&);
 
-template <class T> double rounding() {
-    if constexpr (std::is_same_v<T, double>) return 1e-14;
-    else if constexpr (std::is_same_v<T, float>) return 3e-7;
-    else if constexpr (std::is_same_v<T, half>) return 1e-3;
-    else if constexpr (std::is_same_v<T, bfloat16>) return 8e-3;
-    else return 0;
+double rounding(element_type e) {
+    switch (e) {
+    case element_type::float64: return 1e-14;
+    case element_type::float32: return 3e-7;
+    case element_type::float16: return 1e-3;
+    case element_type::bfloat16: return 8e-3;
+    default: return 0;
+    }
 }
 
-// Every way to reduce tensors of a few shapes, against the formula in double.
-template <class T, class Out>
-void check_values(const reduction& reduce, const formula& wanted, double tolerance = rounding<Out>(),
+// Every way to reduce tensors of a few shapes, against the formula in double; integers wrap around.
+void check_values(element_type e, element_type out, const reduction& reduce, formula of, double tolerance = 0,
                   bool empty = true) {
+    INFO(std::string(name_of(e)));
     std::vector<extents> shapes{extents(1),         extents(7),          extents(1000),       extents(5, 3),
                                 extents(3, 70),     extents(70, 3),      extents(33, 130),    extents(4, 6, 5),
                                 extents(3, 17, 40), extents(2, 3, 4, 5), extents(1, 9, 1, 8), extents(2, 1, 300)};
@@ -62,19 +66,21 @@ void check_values(const reduction& reduce, const formula& wanted, double toleran
             for (int i = 0; i < shape.rank(); ++i)
                 if ((bits >> i & 1U) != 0) axes.push_back(i % 2 == 0 ? i : i - shape.rank());
             const graph_scope scope{graph()};
-            const any_array x = random_array<T>(shape, 7 + bits);
+            const any_array x = random_array(e, shape, 7 + bits);
             const any_tensor in = unknown_placeholder(x);
             const bool keepdims = bits % 2 == 1;
             const any_array y = run(reduce(in, axes, keepdims), in, x);
-            CAPTURE(to_string(shape));
-            CAPTURE(bits);
-            REQUIRE(y.element() == element_type_of<Out>);
+            REQUIRE(y.element() == out);
             REQUIRE(y.extents() == detail::reduced_extents(shape, detail::axes_or_all(axes, shape.rank()), keepdims));
-            const auto from = groups<T>(x, axes);
+            const auto from = groups(x, axes);
             REQUIRE(static_cast<std::int64_t>(from.size()) == y.elements());
             for (std::size_t i = 0; i < from.size(); ++i) {
-                const double w = wanted(from[i]), found = element<Out>(y, static_cast<std::int64_t>(i));
-                CAPTURE(i);
+                const double found = test::number(y, static_cast<std::int64_t>(i));
+                double w = of(from[i]);
+                detail::with_element(out, [&]<class T>(const T&) {
+                    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+                        w = static_cast<double>(static_cast<T>(static_cast<std::int64_t>(w)));
+                });
                 if (std::isnan(w)) REQUIRE(std::isnan(found));
                 else if (std::isinf(w)) REQUIRE(found == w);
                 else REQUIRE(std::fabs(found - w) <= tolerance * (1 + std::fabs(w)));
@@ -82,158 +88,125 @@ void check_values(const reduction& reduce, const formula& wanted, double toleran
         }
 }
 
-double sum_of(const std::vector<double>& v) {
-    double s = 0;
-    for (const double x : v) s += x;
-    return s;
-}
-double mean_of(const std::vector<double>& v) { return sum_of(v) / static_cast<double>(v.size()); }
-double least_of(const std::vector<double>& v) {
+double sum_of(const members& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+double mean_of(const members& v) { return sum_of(v) / static_cast<double>(v.size()); }
+double least_of(const members& v) {
     double m = infinity;
     for (const double x : v) m = x < m ? x : m;
     return m;
 }
-double largest_of(const std::vector<double>& v) {
+double largest_of(const members& v) {
     double m = -infinity;
     for (const double x : v) m = x > m ? x : m;
     return m;
 }
+double squares_of(const members& v) { return std::inner_product(v.begin(), v.end(), v.begin(), 0.0); }
+template <int Less> double variance_of(const members& v) {
+    const double m = mean_of(v), divisor = static_cast<double>(v.size()) - Less;
+    double s = 0;
+    for (const double x : v) s += (x - m) * (x - m);
+    return divisor > 0 ? s / divisor : std::nan("");
+}
+template <bool Largest> double place_of(const members& v) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < v.size(); ++i)
+        if (Largest ? v[i] > v[best] : v[i] < v[best]) best = i;
+    return static_cast<double>(best);
+}
+
+constexpr element_type floating_types[] = {element_type::float32, element_type::float64, element_type::float16,
+                                           element_type::bfloat16};
+constexpr element_type number_types[] = {element_type::float32,  element_type::float64, element_type::float16,
+                                         element_type::bfloat16, element_type::int8,    element_type::int16,
+                                         element_type::int32,    element_type::int64,   element_type::uint8,
+                                         element_type::uint16,   element_type::uint32,  element_type::uint64};
 
 } // namespace
 
-TEST_CASE_TEMPLATE("sum: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t, std::int8_t,
-                   std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); },
-                       [](const std::vector<double>& v) {
-                           const double s = sum_of(v);
-                           if constexpr (std::is_integral_v<T>)
-                               return static_cast<double>(static_cast<T>(static_cast<std::int64_t>(s)));
-                           else return s;
-                       },
-                       4 * rounding<T>() * (is_floating(element_type_of<T>) ? 50 : 0));
-}
-
-TEST_CASE_TEMPLATE("mean, norms: over any axes", T, float, double, half, bfloat16) {
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::mean(x, a, k); }, mean_of,
-                       3 * rounding<T>());
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 1, a, k); },
-                       [](const std::vector<double>& v) {
-                           double s = 0;
-                           for (const double x : v) s += std::fabs(x);
-                           return s;
-                       });
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
-                       [](const std::vector<double>& v) {
-                           double s = 0;
-                           for (const double x : v) s += x * x;
-                           return std::sqrt(s);
-                       });
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 0, a, k); },
-                       [](const std::vector<double>& v) {
-                           double s = 0;
-                           for (const double x : v) s = std::fmax(s, std::fabs(x));
-                           return s;
-                       });
-}
-
-TEST_CASE_TEMPLATE("min, max: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t, std::int8_t,
-                   std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::min(x, a, k); }, least_of,
-                       0, false);
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); },
-                       largest_of, 0, false);
-}
-
-TEST_CASE_TEMPLATE("argmin, argmax: the first position, over any axes", T, float, double, half, std::int32_t,
-                   std::int64_t, std::int8_t, std::uint8_t, std::uint32_t, std::uint64_t) {
-    const auto position = [](const std::vector<double>& v, bool largest) {
-        std::size_t best = 0;
-        for (std::size_t i = 1; i < v.size(); ++i)
-            if (largest ? v[i] > v[best] : v[i] < v[best]) best = i;
-        return static_cast<double>(best);
+TEST_CASE("sum, min, max, argmin, argmax, count_nonzero: over any axes; the first of equals") {
+    for (const element_type e : number_types) {
+        check_values(e, e, untyped::sum, sum_of, 200 * rounding(e));
+        check_values(e, e, untyped::min, least_of, 0, false);
+        check_values(e, e, untyped::max, largest_of, 0, false);
+        check_values(e, element_type::int64, untyped::argmin, place_of<false>, 0, false);
+        check_values(e, element_type::int64, untyped::argmax, place_of<true>, 0, false);
+    }
+    const formula count = [](const members& v) {
+        return static_cast<double>(v.size()) - static_cast<double>(std::count(v.begin(), v.end(), 0.0));
     };
-    check_values<T, std::int64_t>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::argmin(x, a, k); },
-        [&](const std::vector<double>& v) { return position(v, false); }, 0, false);
-    check_values<T, std::int64_t>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::argmax(x, a, k); },
-        [&](const std::vector<double>& v) { return position(v, true); }, 0, false);
+    for (const element_type e : number_types) check_values(e, element_type::int64, untyped::count_nonzero, count);
+    check_values(element_type::boolean, element_type::int64, untyped::count_nonzero, count);
 }
 
-TEST_CASE_TEMPLATE("prod: over any axes", T, double, float, std::int64_t, std::int32_t) {
+TEST_CASE("mean, norms, logsumexp, variance: over any axes") {
+    for (const element_type e : floating_types) {
+        check_values(e, e, untyped::mean, mean_of, 3 * rounding(e));
+        check_values(
+            e, e, [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 1, a, k); },
+            [](const members& v) {
+                return std::accumulate(v.begin(), v.end(), 0.0, [](double s, double x) { return s + std::fabs(x); });
+            },
+            rounding(e));
+        check_values(
+            e, e, [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 2, a, k); },
+            [](const members& v) { return std::sqrt(squares_of(v)); }, rounding(e));
+        check_values(
+            e, e, [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 0, a, k); },
+            [](const members& v) { return v.empty() ? 0 : std::fmax(largest_of(v), -least_of(v)); }, rounding(e));
+        check_values(
+            e, e, untyped::logsumexp,
+            [](const members& v) {
+                double s = 0;
+                for (const double x : v) s += std::exp(x);
+                return std::log(s);
+            },
+            rounding(e));
+        check_values(
+            e, e, [=](const auto& x, const auto& a, bool k) { return untyped::variance(x, a, k, 0); }, variance_of<0>,
+            4 * rounding(e));
+        check_values(
+            e, e, [=](const auto& x, const auto& a, bool k) { return untyped::variance(x, a, k, 1); }, variance_of<1>,
+            4 * rounding(e));
+    }
+}
+
+TEST_CASE("prod: over any axes") {
     // Of few elements: products of many overflow.
-    for (const extents& shape : {extents(6), extents(4, 5), extents(3, 4, 2), extents(0, 3)})
-        for (const index_list& axes : {index_list{}, index_list{0}, index_list{-1}}) {
-            const graph_scope scope{graph()};
-            const any_array x = random_array<T>(shape, 3);
-            const any_tensor in = unknown_placeholder(x);
-            const any_array y = run(untyped::prod(in, axes), in, x);
-            const auto from = groups<T>(x, axes);
-            for (std::size_t i = 0; i < from.size(); ++i) {
-                double wanted = 1;
-                for (const double v : from[i]) wanted *= v;
-                if (std::is_integral_v<T> && std::fabs(wanted) > 2e9) continue;
-                REQUIRE(std::fabs(element<T>(y, static_cast<std::int64_t>(i)) - wanted) <=
-                        rounding<T>() * 4 * (1 + std::fabs(wanted)));
+    for (const element_type e :
+         {element_type::float64, element_type::float32, element_type::int64, element_type::int32})
+        for (const extents& shape : {extents(6), extents(4, 5), extents(3, 4, 2), extents(0, 3)})
+            for (const index_list& axes : {index_list{}, index_list{0}, index_list{-1}}) {
+                const graph_scope scope{graph()};
+                const any_array x = random_array(e, shape, 3);
+                const any_tensor in = unknown_placeholder(x);
+                const any_array y = run(untyped::prod(in, axes), in, x);
+                const auto from = groups(x, axes);
+                for (std::size_t i = 0; i < from.size(); ++i) {
+                    const double wanted =
+                        std::accumulate(from[i].begin(), from[i].end(), 1.0, std::multiplies<double>());
+                    if (is_integer(e) && std::fabs(wanted) > 2e9) continue;
+                    REQUIRE(std::fabs(test::number(y, static_cast<std::int64_t>(i)) - wanted) <=
+                            rounding(e) * 4 * (1 + std::fabs(wanted)));
+                }
             }
-        }
 }
 
 TEST_CASE("any, all: over any axes") {
-    check_values<bool, bool>([](const any_tensor& x, const index_list& a, bool k) { return untyped::any(x, a, k); },
-                             [](const std::vector<double>& v) { return largest_of(v) > 0 ? 1.0 : 0.0; }, 0);
-    check_values<bool, bool>([](const any_tensor& x, const index_list& a, bool k) { return untyped::all(x, a, k); },
-                             [](const std::vector<double>& v) { return least_of(v) > 0 ? 1.0 : 0.0; }, 0);
-}
-
-TEST_CASE_TEMPLATE("count_nonzero: over any axes", T, bool, float, double, half, bfloat16, std::int8_t, std::int16_t,
-                   std::int32_t, std::int64_t, std::uint64_t) {
-    check_values<T, std::int64_t>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::count_nonzero(x, a, k); },
-        [](const std::vector<double>& v) {
-            double n = 0;
-            for (const double x : v) n += x != 0;
-            return n;
-        },
-        0);
-}
-
-TEST_CASE_TEMPLATE("logsumexp, variance: over any axes", T, float, double, half, bfloat16) {
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::logsumexp(x, a, k); },
-                       [](const std::vector<double>& v) {
-                           double s = 0;
-                           for (const double x : v) s += std::exp(x);
-                           return std::log(s);
-                       });
-    for (const int less : {0, 1})
-        check_values<T, T>(
-            [=](const any_tensor& x, const index_list& a, bool k) { return untyped::variance(x, a, k, less); },
-            [=](const std::vector<double>& v) {
-                double s = 0;
-                const double m = mean_of(v);
-                for (const double x : v) s += (x - m) * (x - m);
-                const double divisor = static_cast<double>(v.size()) - less;
-                return divisor > 0 ? s / divisor : std::nan("");
-            },
-            4 * rounding<T>());
+    constexpr element_type truth = element_type::boolean;
+    check_values(truth, truth, untyped::any, [](const members& v) { return largest_of(v) > 0 ? 1.0 : 0.0; });
+    check_values(truth, truth, untyped::all, [](const members& v) { return least_of(v) > 0 ? 1.0 : 0.0; });
 }
 
 TEST_CASE("reductions: every instruction set gives the same") {
     for_each_isa([&] {
-        const auto untyped_sum = [](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); };
-        check_values<float, float>(untyped_sum, sum_of, 6e-5);
-        check_values<double, double>(untyped_sum, sum_of, 1e-12);
-        check_values<half, half>(untyped_sum, sum_of, 0.1);
-        check_values<float, float>(
-            [](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); }, largest_of, 0,
-            false);
-        check_values<float, float>(
-            [](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
-            [](const std::vector<double>& v) {
-                double s = 0;
-                for (const double x : v) s += x * x;
-                return std::sqrt(s);
-            });
+        check_values(element_type::float32, element_type::float32, untyped::sum, sum_of, 6e-5);
+        check_values(element_type::float64, element_type::float64, untyped::sum, sum_of, 1e-12);
+        check_values(element_type::float16, element_type::float16, untyped::sum, sum_of, 0.1);
+        check_values(element_type::float32, element_type::float32, untyped::max, largest_of, 0, false);
+        check_values(
+            element_type::float32, element_type::float32,
+            [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 2, a, k); },
+            [](const members& v) { return std::sqrt(squares_of(v)); }, 3e-7);
     });
 }
 
@@ -255,22 +228,6 @@ TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few
     for (std::int64_t i = 0; i < values.elements(); ++i) shifted.data<float>()[i] += 3;
     const double found = element<float>(run(untyped::mean(x), x, shifted), 0);
     CHECK(std::fabs(found - exact / 3e6) < 1e-6 * found);
-}
-
-TEST_CASE("reductions: the result does not depend on the number of threads") {
-    const any_array x = random_array<float>(extents(300, 7, 1000), 5);
-    for (const index_list& axes : {index_list{}, index_list{0}, index_list{1}, index_list{2}, index_list{0, 2}}) {
-        any_array first;
-        for (const int threads : {1, 2, 3, 5}) {
-            const own_graph g;
-            const any_tensor in = unknown_placeholder(x);
-            const any_tensor y = untyped::sum(in, axes);
-            session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
-            any_array result = std::move(s.run_untyped(test::fed(in, x), {y})[0]);
-            if (!first) first = std::move(result);
-            else CHECK(first == result);
-        }
-    }
 }
 
 TEST_CASE("reductions: NaN and infinities") {
@@ -347,7 +304,7 @@ TEST_CASE_TEMPLATE("logsumexp of rows: wherever the largest element is, and howe
                 const double value = element<T>(found, r);
                 if (r + 1 == count) CHECK(std::isnan(value));
                 else if (std::isinf(wanted)) CHECK(value == wanted);
-                else CHECK(std::fabs(value - wanted) <= 2 * rounding<T>() * (std::fabs(wanted) + 1));
+                else CHECK(std::fabs(value - wanted) <= 2 * rounding(element_type_of<T>) * (std::fabs(wanted) + 1));
             }
         }
     });
@@ -375,25 +332,6 @@ TEST_CASE("variance: two passes, so that a large mean does no harm") {
     CHECK(element<float>(run(untyped::variance(x), x, a), 0) == doctest::Approx(0.25));
     CHECK(element<float>(run(untyped::standard_deviation(x, {}, false, 1), x, a), 0) ==
           doctest::Approx(std::sqrt(250.0 / 999.0)));
-}
-
-TEST_CASE("reductions: typed functions") {
-    const graph_scope scope{graph()};
-    const auto x = constant(array<float, shape<2, 3>>{{1, 5, 3}, {4, 2, 6}});
-    session s;
-    CHECK(s.run(sum(x)) == array<float, shape<>>(21.0F));
-    CHECK(s.run(sum<0>(x)) == array<float, shape<3>>{5, 7, 9});
-    CHECK(s.run(sum<1>(x, keepdims)) == array<float, shape<2, 1>>{{9}, {12}});
-    CHECK(s.run(mean<-1>(x)) == array<float, shape<2>>{3, 4});
-    CHECK(s.run(max<0, 1>(x)) == array<float, shape<>>(6.0F));
-    CHECK(s.run(min<0>(x)) == array<float, shape<3>>{1, 2, 3});
-    CHECK(s.run(argmax<1>(x)) == array<std::int64_t, shape<2>>{1, 2});
-    CHECK(s.run(argmin(x)) == array<std::int64_t, shape<>>(std::int64_t{0}));
-    CHECK(s.run(prod<1>(x)) == array<float, shape<2>>{15, 48});
-    CHECK(s.run(norm<1, 0>(x)) == array<float, shape<3>>{5, 7, 9});
-    CHECK(s.run(norm<largest_magnitude>(x)) == array<float, shape<>>(6.0F));
-    CHECK(s.run(variance<0>(x, ddof{1})) == array<float, shape<3>>{4.5F, 4.5F, 4.5F});
-    CHECK(s.run(standard_deviation<0>(x, keepdims)) == array<float, shape<1, 3>>{{1.5F, 1.5F, 1.5F}});
 }
 
 TEST_CASE("reductions: an empty axis has no least or largest element") {

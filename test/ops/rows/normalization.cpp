@@ -76,28 +76,6 @@ TEST_CASE_TEMPLATE("layer_norm and its gradients are the formulas", T, float, do
     check_layer_norm<T>({4, 33}, sizeof(T) == 2 ? 4 : 1000); // the mean is taken away before squares are
 }
 
-TEST_CASE("the number of threads changes nothing") {
-    const auto run = [](int threads) {
-        const tn::graph_scope scope{tn::graph()};
-        const auto x = tn::placeholder<float, shape<2000, 50>>("x");
-        const auto gamma = tn::placeholder<float, shape<50>>("gamma"), beta = tn::placeholder<float, shape<50>>("beta");
-        const auto y = tn::layer_norm(x, gamma, beta);
-        const auto [gx, gg, gb] = tn::gradients(tn::sum(y * y), x, gamma, beta);
-        tn::session_options o;
-        o.intra_op_threads = threads;
-        o.use_per_session_threads = true;
-        tn::session s(tn::graph::current(), o);
-        const auto [a, b, c] =
-            s.run(tn::feed(x, random_array<float>({2000, 50}, 1)), tn::feed(gamma, random_array<float>({50}, 2)),
-                  tn::feed(beta, random_array<float>({50}, 3)), gx, gg, gb);
-        std::vector<float> all(a.begin(), a.end());
-        all.insert(all.end(), b.begin(), b.end());
-        all.insert(all.end(), c.begin(), c.end());
-        return all;
-    };
-    CHECK(run(1) == run(3));
-}
-
 TEST_CASE("operands that do not fit are refused with the rule's words") {
     const tn::graph_scope scope{tn::graph()};
     const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {4, 6});

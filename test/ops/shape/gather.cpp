@@ -9,16 +9,6 @@ using test::element;
 using test::input;
 using test::random_array;
 
-TEST_CASE("gather: small examples") {
-    const graph_scope scope{graph()};
-    const auto x = constant(array<int, shape<2, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}});
-    session s;
-    CHECK(s.run(gather<1>(x, constant({3, 0, 3}))) == array<int, shape<2, 3>>{{4, 1, 4}, {8, 5, 8}});
-    CHECK(s.run(gather(x, constant(1))) == array<int, shape<4>>{5, 6, 7, 8});
-    CHECK(s.run(gather(constant({10, 20, 30}), constant({{0, 2}, {1, 1}}))) ==
-          array<int, shape<2, 2>>{{10, 30}, {20, 20}});
-}
-
 TEST_CASE("gather: an index that is out of range fails the step and is named") {
     const graph_scope scope{graph()};
     const auto table = placeholder<float, shape<5, 2>>("table");

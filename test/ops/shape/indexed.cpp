@@ -104,21 +104,23 @@ TEST_CASE("gather_nd and scatter_nd: tuples of every length, with and without ba
 }
 
 TEST_CASE("the gradients of what indices name, also where two updates have one place: it flows to the one that stays") {
-    using tn::square, tn::sum;
-    const auto along = [] { return tn::constant(tn::array<std::int32_t, tn::shape<3, 2>>{{3, 3}, {0, 1}, {2, 2}}); };
-    const auto tuples = [] { return tn::constant(tn::array<std::int64_t, tn::shape<3, 1>>{{1}, {1}, {2}}); };
-    const auto x = tn::test::input<tn::shape<3, 4>>(), rows = x;
-    const auto u = tn::test::input<tn::shape<3, 2>>();
-    CHECK(tn::test::check_gradients([&](auto a) { return square(tn::take_along_axis<1>(a, along())); }, x) == "");
-    CHECK(tn::test::check_gradients([&](auto a, auto b) { return square(tn::scatter_along_axis<1>(a, along(), b)); }, x,
-                                    u) == "");
-    CHECK(tn::test::check_gradients(
-              [&](auto a, auto b) { return square(tn::scatter_add_along_axis<-1>(a, along(), b)); }, x, u) == "");
-    CHECK(tn::test::check_gradients([&](auto a) { return square(tn::gather_nd(a, tuples())); }, x) == "");
-    CHECK(tn::test::check_gradients([&](auto a, auto b) { return square(tn::scatter_nd(a, tuples(), b)); }, x, rows) ==
-          "");
-    CHECK(tn::test::check_gradients([&](auto a, auto b) { return square(tn::scatter_nd_add(a, tuples(), b)); }, x,
-                                    rows) == "");
+    namespace u = tn::untyped;
+    using in = const std::vector<tn::any_tensor>&;
+    static const auto along = [] {
+        return tn::any_tensor(tn::constant(tn::array<std::int32_t, tn::shape<3, 2>>{{3, 3}, {0, 1}, {2, 2}}));
+    };
+    static const auto tuples = [] {
+        return tn::any_tensor(tn::constant(tn::array<std::int64_t, tn::shape<3, 1>>{{1}, {1}, {2}}));
+    };
+    const auto check = [](tn::any_tensor (*f)(in), const std::vector<tn::test::untyped_input>& inputs) {
+        CHECK(tn::test::check_untyped_gradients([&](in x) { return u::square(f(x)); }, inputs) == "");
+    };
+    check([](in x) { return u::take_along_axis(x[0], along(), 1); }, {{{3, 4}}});
+    check([](in x) { return u::scatter_along_axis(x[0], along(), x[1], 1); }, {{{3, 4}}, {{3, 2}}});
+    check([](in x) { return u::scatter_add_along_axis(x[0], along(), x[1], -1); }, {{{3, 4}}, {{3, 2}}});
+    check([](in x) { return u::gather_nd(x[0], tuples()); }, {{{3, 4}}});
+    check([](in x) { return u::scatter_nd(x[0], tuples(), x[1]); }, {{{3, 4}}, {{3, 4}}});
+    check([](in x) { return u::scatter_nd_add(x[0], tuples(), x[1]); }, {{{3, 4}}, {{3, 4}}});
 }
 
 TEST_CASE("an index out of range fails the step, and the error names the node, the index and where it stands") {

@@ -62,23 +62,6 @@ TEST_CASE("transpose: every instruction set gives the same") {
 
 TEST_CASE("transpose: large, on several threads") { check_transposes<float>(extents(700, 801)); }
 
-TEST_CASE("movement: typed functions") {
-    const graph_scope scope{graph()};
-    const auto x = constant(array<float, shape<2, 3>>{{1, 2, 3}, {4, 5, 6}});
-    session s;
-    CHECK(s.run(transpose(x)) == array<float, shape<3, 2>>{{1, 4}, {2, 5}, {3, 6}});
-    CHECK(s.run(transpose<1, 0>(x)) == array<float, shape<3, 2>>{{1, 4}, {2, 5}, {3, 6}});
-    CHECK(s.run(reshape<shape<3, deduce>>(x)) == array<float, shape<3, 2>>{{1, 2}, {3, 4}, {5, 6}});
-    CHECK(s.run(reshape<shape<6>>(x)) == array<float, shape<6>>{1, 2, 3, 4, 5, 6});
-    CHECK(s.run(expand_dims<0>(x)) == array<float, shape<1, 2, 3>>{{{1, 2, 3}, {4, 5, 6}}});
-    CHECK(s.run(squeeze(expand_dims<-1, 1>(x))) == array<float, shape<2, 3>>{{1, 2, 3}, {4, 5, 6}});
-    CHECK(s.run(broadcast_to<shape<2, 2, 3>>(x)) ==
-          array<float, shape<2, 2, 3>>{{{1, 2, 3}, {4, 5, 6}}, {{1, 2, 3}, {4, 5, 6}}});
-    CHECK(s.run(broadcast_to<shape<2, 2>>(expand_dims<1>(constant({7.0F, 8.0F})))) ==
-          array<float, shape<2, 2>>{{7, 7}, {8, 8}});
-    CHECK(s.run(broadcast_like(constant(2.0F), x)) == array<float, shape<2, 3>>{{2, 2, 2}, {2, 2, 2}});
-}
-
 TEST_CASE("reshape: sizes that only the run knows") {
     const graph_scope scope{graph()};
     const auto x = placeholder<float, shape<batch, time_, 4>>("x");
