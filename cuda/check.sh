@@ -260,16 +260,22 @@ check() {
 # What rows say of each check, the last time, in the order in which they are run.
 last_row() { awk -F'\t' -v name="$1" '$1 == name { last = $0 } END { if (last != "") print last }' "$rows"; }
 
+for w in "${wanted[@]}"; do
+    [[ $'\n'$(names) == *$'\n'"$w"* ]] || { echo "no check's name begins with $w; cuda/check.sh --list shows all"; exit 2; }
+done
 while IFS= read -r name; do
     is_wanted "$name" || continue
     if [ $list = yes ]; then
         echo "$name"
         continue
     fi
+    known=
     # Rows may have come from another machine, where something was built that is not there.
-    case $name in build/*) [ -f "$build/CMakeCache.txt" ] ;; esac &&
-        [ $again = no ] && [[ -n $(last_row "$name") && $(last_row "$name") != *"**not done**"* ]] && continue
-    check "$name" || { status=1; break; }
+    case $name in build/*) [ -f "$build/CMakeCache.txt" ] ;; esac && [ $again = no ] && known=$(last_row "$name")
+    case $known in
+    '' | *$'\t'skipped:* | *'**not done**'* | build/*'**FAILED**'*) check "$name" || { status=1; break; } ;; # what was missing may be there
+    *'**FAILED**'*) status=1 ;;
+    esac
 done < <(names)
 [ $list = no ] || exit 0
 
@@ -292,9 +298,12 @@ done < <(names)
 echo
 echo "== ${card:-no GPU}"
 echo "$table"
-if [ $record = yes ]; then
+if [ $record = yes ] && [ -z "$card" ]; then
+    echo "docs/gpu.md is left as it is: no card was found here"
+    status=1
+elif [ $record = yes ]; then
     toolkit=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
-    text="### ${card:-no GPU}${toolkit:+, CUDA $toolkit}, $(date +%Y-%m-%d)
+    text="### $card${toolkit:+, CUDA $toolkit}, $(date +%Y-%m-%d)
 
 $table$measured"
     TEXT=$text awk '

@@ -36,12 +36,14 @@ mkfifo "$tree/never"
 program programs/benchmarks/cuda/bandwidth 'echo "2020-01-01 of the library"; echo "G2: 1.00"'
 program programs/examples/tour/24_mirrored 'echo "needs two cards"; exit 77'
 
+failed=0
 check() { # a command, which may end in any way
     (cd / && exec env -i CUDA_PATH="$tree" PATH="$tree/bin" HOME="$tree" TENON_CHECK_PROGRAMS="$tree/programs" "${with[@]}" bash "$tree/cuda/check.sh" "$@") >"$tree/said" 2>&1 &
     echo $! >"$tree/pid"
-    wait $! 2>/dev/null || true
+    code=0
+    wait $! 2>/dev/null || code=$?
 }
-failed=0
+ends_with() { [ $code = "$1" ] || { echo "it ended with $code, not $1: $2"; failed=1; }; }
 expect() { # a row, and its result as a pattern
     local row
     row=$(awk -F'\t' -v name="$1" '$1 == name { last = $2 } END { print last }' "$tree/build/cuda/logs/rows")
@@ -51,6 +53,9 @@ expect() { # a row, and its result as a pattern
 runs_of() { grep -c "/$1.cpp" "$tree/runs" || true; }
 
 with=(TENON_CHECK_LIMIT=5)
+check tests/recorded tests/sesion
+ends_with 2 "a name is none"
+grep -q "no check's name begins with tests/sesion" "$tree/said" || { echo "it does not say which name"; failed=1; }
 check --list
 order=$(tr '\n' ' ' <"$tree/said")
 [[ $order == "facts tests/recorded tests/session tests/first_step benchmarks/training compiled/op_table benchmarks/transformer benchmarks/bandwidth benchmarks/matmul tests/ops/linear/fourier tests/ops/linear/matmul sanitizer/memcheck/session tests/streams "*" endurance " ]] ||
@@ -86,8 +91,37 @@ done
 grep -q '^### A card, 580.1, 80 MiB, 20' "$tree/docs/gpu.md" && grep -q '^G2: 1.00$' "$tree/docs/gpu.md" && grep -q '^after$' "$tree/docs/gpu.md" &&
     ! grep -qE '^(old|2020)' "$tree/docs/gpu.md" || { echo "docs/gpu.md is:"; cat "$tree/docs/gpu.md"; failed=1; }
 
+program bin/compute-sanitizer '' # what was skipped may be there now
+check tests sanitizer/memcheck/session
+expect sanitizer/memcheck/session passed
+ends_with 1 "a test that is not run again has failed before"
+check tests/recorded
+ends_with 0 "all that was asked for has passed"
+mv "$tree/bin/nvidia-smi" "$tree/no-card"
+cp "$tree/docs/gpu.md" "$tree/recorded.md"
+check --record tests/recorded
+ends_with 1 "there is nothing to be recorded"
+diff "$tree/docs/gpu.md" "$tree/recorded.md" || failed=1
+mv "$tree/no-card" "$tree/bin/nvidia-smi"
+
+with=(TENON_CHECK_PROGRAMS=) # a build that fails is tried again
+program bin/cmake "case \$1 in
+-S) shift 3; mkdir -p \$1; touch \$1/CMakeCache.txt ;;
+*) [ -f '$tree/compiles' ] ;;
+esac"
+mkdir -p "$tree/third_party/include/Eigen"
+for compiles in no yes; do
+    [ $compiles = no ] || touch "$tree/compiles"
+    check build
+done
+expect build/configure passed
+expect build/tests passed
+ends_with 0 "all is built"
+[ "$(grep -c '^build/configure' "$tree/build/cuda/logs/rows")" = 1 ] || { echo "configured again"; failed=1; }
+
 with=(TENON_CHECK_BUDGET=1)
 rm "$tree/build/cuda/logs/rows"
 check # there is no time for anything
+ends_with 1 "nothing was done"
 [ ! -s "$tree/build/cuda/logs/rows" ] || { echo "rows without time"; failed=1; }
 [ $failed = 0 ] || { cat "$tree/said"; exit 1; }
