@@ -35,6 +35,7 @@ public:
         } catch (const invalid_argument_error& e) {
             throw invalid_argument_error(what + ": " + e.what());
         } catch (const internal_error& e) {
+            if (is_sticky(cudaPeekAtLastError())) throw; // the card is lost, whatever the text is
             throw invalid_argument_error(
                 what + ": its text has no function of this name that a card can run: is it extern \"C\"? " + e.what());
         }

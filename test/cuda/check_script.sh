@@ -28,12 +28,14 @@ program programs/test/cuda/test_cuda_gpu "
 [ \"\$1\" = --count ] && { case \$2 in */streams.cpp) echo 'current filters: 0' ;; *) echo 'current filters: 3' ;; esac; exit 0; }
 echo \"\$1\" >>'$tree/runs'
 case \$1 in
+--test-case=none) [ -f '$tree/bin/nvidia-smi' ] || { echo 'no GPU: no driver'; exit 77; } ;;
 */fourier.cpp) echo 'one test failed'; exit 1 ;;
 */matmul.cpp) [ -f '$tree/goes_on' ] || { kill -9 \$(cat '$tree/pid'); exit 1; } ;;
 */first_step.cpp) [ -f '$tree/goes_on' ] || read -r _ <'$tree/never' ;; # until it is ended
 esac"
 mkfifo "$tree/never"
 program programs/benchmarks/cuda/bandwidth 'echo "2020-01-01 of the library"; echo "G2: 1.00"'
+program programs/test/random_graphs_gpu 'echo "the CPU alone would do"'
 program programs/examples/tour/24_mirrored 'echo "needs two cards"; exit 77'
 
 failed=0
@@ -102,6 +104,9 @@ cp "$tree/docs/gpu.md" "$tree/recorded.md"
 check --record tests/recorded
 ends_with 1 "there is nothing to be recorded"
 diff "$tree/docs/gpu.md" "$tree/recorded.md" || failed=1
+expect graphs passed
+check --again graphs
+expect graphs 'skipped: no GPU: no driver'
 mv "$tree/no-card" "$tree/bin/nvidia-smi"
 
 with=(TENON_CHECK_PROGRAMS=) # a build that fails is tried again
