@@ -122,6 +122,28 @@ TEST_CASE("in parts: clipped gradients of a scaled loss; a bad one is seen thoug
     for (int i = 0; i < 5; ++i) CHECK(s.run(w)(i) == want[i]);
 }
 
+TEST_CASE("one scale serves two losses: a step needs and looks at its own gradients alone") {
+    const own_graph g;
+    const auto a = tn::variable<float, vector>("a", tn::ones()), b = tn::variable<float, vector>("b", tn::ones());
+    const auto x = tn::placeholder<float, vector>("x"), y = tn::placeholder<float, vector>("y");
+    const tn::loss_scale scale({.initial = 8});
+    const auto opt = tn::gradient_descent(1.0f);
+    const auto first = opt.minimize(tn::sum(a * x), {.variables = {a}, .scale = scale});
+    const auto raw = scale.unscaled(opt.compute_gradients(scale.scaled(tn::sum(b * y)), {b}));
+    const auto second = opt.apply_gradients(tn::clip_by_global_norm(raw, 1e9), {.scale = scale});
+    initialized_session s(g);
+    s.run(tn::feed(x, values_of(1)), first);
+    s.run(tn::feed(y, values_of(2)), second);
+    const float infinite = std::numeric_limits<float>::infinity();
+    s.run(tn::feed(x, {infinite, 1, 1, 1, 1}), tn::feed(y, values_of(2)), first); // halves the scale
+    s.run(tn::feed(x, {infinite, 1, 1, 1, 1}), tn::feed(y, values_of(2)), second);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(s.run(a)(i) == 1 - values_of(1)(i));
+        CHECK(s.run(b)(i) == 1 - values_of(2)(i) - values_of(2)(i));
+    }
+    CHECK(s.run_untyped({}, {scale.value()})[0].data<float>()[0] == 4);
+}
+
 TEST_CASE_TEMPLATE("a 16-bit variable with a float master moves by steps that are smaller than its last bit", T,
                    tn::half, tn::bfloat16) {
     for (std::size_t k = 0; k < optimizers().size(); ++k) {
@@ -143,6 +165,23 @@ TEST_CASE_TEMPLATE("a 16-bit variable with a float master moves by steps that ar
     }
 }
 
+TEST_CASE("what is assigned to a variable with a float master counts, and steps go on from there") {
+    const own_graph g;
+    const auto w = tn::variable<tn::bfloat16, vector>("w", tn::constant_value(1));
+    const auto step = tn::gradient_descent(1e-3f).minimize(tn::sum(tn::cast<float>(w)), {.float_masters = true});
+    const auto load = w.assign(tn::cast<tn::bfloat16>(tn::constant<float>({3, -2, 0.5f, 0, 7})));
+    initialized_session s(g);
+    for (int i = 0; i < 3; ++i) s.run(step);
+    s.run(load);
+    for (int i = 0; i < 20; ++i) s.run(step);
+    const float from[] = {3, -2, 0.5f, 0, 7};
+    const tn::any_array master = std::move(s.run_untyped({}, {g.tensor("w/master")})[0]);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(master.data<float>()[i] == doctest::Approx(from[i] - 0.02f).epsilon(1e-5));
+        CHECK(static_cast<float>(s.run(w)(i)) == static_cast<float>(tn::bfloat16(master.data<float>()[i])));
+    }
+}
+
 TEST_CASE("what makes no sense of a scale is said") {
     const auto words = [](const tn::loss_scale_options& o) {
         return message_of<tn::invalid_argument_error>([&] { (void)tn::loss_scale(o); });
@@ -152,6 +191,9 @@ TEST_CASE("what makes no sense of a scale is said") {
     CHECK(contains(words({.good_steps = 0}), "good steps is 0"));
     CHECK(contains(words({.least = -1}), "least scale is -1"));
     CHECK(contains(words({.most = 0.5}), "greatest scale is 0.5"));
+    CHECK(
+        contains(words({.initial = 1e39, .most = 1e300}), "greatest scale is 1e+300; give a number from")); // no float
+    CHECK(contains(words({.least = 1e-60}), "least scale is 1e-60"));
     const own_graph g;
     const auto w = tn::variable<float, vector>("w", tn::ones());
     const auto gradients = tn::optimizer::compute_gradients(tn::sum(w));

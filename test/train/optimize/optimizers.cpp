@@ -87,6 +87,21 @@ TEST_CASE("SEMANTICS 39: RMSProp, plain, with momentum, and centered") {
             });
 }
 
+TEST_CASE("centered RMSProp keeps variables numbers where gradients hardly vary, and rounding makes their variance "
+          "negative") {
+    const own_graph g;
+    constexpr int n = 1024;
+    const auto w = tn::variable<float, tn::shape<n>>("w", tn::zeros());
+    const auto x = tn::placeholder<float, tn::shape<n>>("x");
+    const auto train = tn::rmsprop(1e-3, {.decay = 0.5, .centered = true}).minimize(tn::sum(w * x));
+    initialized_session s(g);
+    tn::array<float, tn::shape<n>> gradients;
+    for (int i = 0; i < n; ++i) gradients(i) = std::exp(3 * std::sin(static_cast<float>(i)));
+    for (int i = 0; i < 50; ++i) s.run(tn::feed(x, gradients), train);
+    const auto found = s.run(w);
+    CHECK(std::all_of(found.begin(), found.end(), [](float v) { return std::isfinite(v) && v < 0; }));
+}
+
 TEST_CASE("SEMANTICS 39: Adam follows Kingma and Ba, its decay of weights Loshchilov and Hutter") {
     for (const double decay : {0.0, 0.1})
         check_both(30, [&] {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -48,6 +49,22 @@ inline std::vector<gradient_and_variable> of_parts(const std::vector<gradient_an
         for (std::size_t p = 0; p < parts.size(); ++p) result.push_back({own[p], parts[p]});
     }
     return result;
+}
+
+// All nodes that the gradients are computed of, and their own.
+inline std::unordered_set<const node*> nodes_behind(const std::vector<gradient_and_variable>& gradients) {
+    std::unordered_set<const node*> found;
+    std::vector<const node*> open;
+    const auto visit = [&](const node* n) {
+        if (found.insert(n).second) open.push_back(n);
+    };
+    for (const gradient_and_variable& g : gradients) visit(g.gradient.node());
+    while (!open.empty()) {
+        const node* const n = open.back();
+        open.pop_back();
+        for (const node_output& i : n->inputs) visit(i.node);
+    }
+    return found;
 }
 
 // These, held against their variables; of those in parts, by part.

@@ -51,7 +51,7 @@ private:
     friend class optimizer;
     struct state;
     any_tensor scaled_loss(const any_tensor& loss) const;
-    // Whether all elements of these gradients are finite, and, if asked for, of those that were unscaled: a scalar.
+    // Whether all elements of these gradients are finite, and, if asked for, of what was unscaled for them: a scalar.
     any_tensor all_finite(const std::vector<gradient_and_variable>& gradients, bool and_unscaled) const;
     // The scale of the next step; `guard`, a scalar bool, if any: where it is false, this one's.
     operation next(const any_tensor& all_finite, const any_tensor& guard) const;

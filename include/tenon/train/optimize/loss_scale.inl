@@ -7,17 +7,20 @@ namespace tenon {
 struct loss_scale::state {
     loss_scale_options options;
     any_tensor scale, good;
-    std::vector<any_tensor> raw;            // gradients that were unscaled, as they were
-    std::unordered_set<const node*> of_raw; // what became of them
+    struct unscaled_gradient {
+        any_tensor raw;
+        const node* now;
+    };
+    std::vector<unscaled_gradient> unscaled;
 };
 
 TENON_INLINE loss_scale::loss_scale(const loss_scale_options& o) : state_(std::make_shared<state>()) {
     const auto require = [](bool good, const char* setting, double value, const char* range) {
         if (!good) detail::throw_bad_setting("loss_scale", setting, value, range);
     };
-    require(o.least > 0 && std::isfinite(o.least), "least scale", o.least, "a finite number greater than 0");
-    require(o.most >= o.least && std::isfinite(o.most), "greatest scale", o.most,
-            "a finite number, not below the least");
+    constexpr double most = 0x1p126; // it is a float, and so is 1 / it
+    require(o.least >= 1 / most && o.least <= most, "least scale", o.least, "a number from 2^-126 to 2^126");
+    require(o.most >= o.least && o.most <= most, "greatest scale", o.most, "a number from the least scale to 2^126");
     require(o.initial >= o.least && o.initial <= o.most, "initial scale", o.initial,
             "a number between the least and the greatest");
     require(o.factor > 1 && std::isfinite(o.factor), "factor", o.factor, "a finite number greater than 1");
@@ -75,8 +78,8 @@ loss_scale::unscaled(std::vector<gradient_and_variable> gradients) const {
         const detail::follow_scope there(g.gradient.node());
         detail::tape_writer t;
         t.write(t.read(g.gradient) * t.read(factor), type);
-        state_->raw.push_back(std::exchange(g.gradient, t.finish().front()));
-        state_->of_raw.insert(g.gradient.node());
+        any_tensor raw = std::exchange(g.gradient, t.finish().front());
+        state_->unscaled.push_back({std::move(raw), g.gradient.node()});
     }
     return gradients;
 }
@@ -84,9 +87,15 @@ loss_scale::unscaled(std::vector<gradient_and_variable> gradients) const {
 // A product with 0 is NaN where a number is not finite, and so is its sum: one pass that writes nothing.
 TENON_INLINE any_tensor loss_scale::all_finite(const std::vector<gradient_and_variable>& gradients,
                                                bool and_unscaled) const {
-    std::vector<any_tensor> looked_at = and_unscaled ? state_->raw : std::vector<any_tensor>(), sums;
+    std::vector<any_tensor> looked_at, sums;
+    std::unordered_set<const node*> known;
+    if (and_unscaled) {
+        const std::unordered_set<const node*> behind = detail::nodes_behind(gradients);
+        for (const auto& [raw, now] : state_->unscaled)
+            if (behind.contains(now) && known.insert(now).second) looked_at.push_back(raw);
+    }
     for (const gradient_and_variable& g : gradients)
-        if (!and_unscaled || !state_->of_raw.contains(g.gradient.node())) looked_at.push_back(g.gradient);
+        if (!known.contains(g.gradient.node())) looked_at.push_back(g.gradient);
     detail::row_gradients found;
     for (const any_tensor& g : looked_at) {
         const element_type type = compute_type(g.element());
@@ -113,7 +122,7 @@ TENON_INLINE operation loss_scale::next(const any_tensor& all_finite, const any_
                              none = t.literal(0, steps.type),
                              grows = t.apply(opcode::less_equal, t.literal(o.good_steps, steps.type), steps);
     const detail::tape_value larger = minimum(scale * o.factor, t.literal(o.most, scale.type)),
-                             smaller = t.apply(opcode::maximum, scale / o.factor, t.literal(o.least, scale.type));
+                             smaller = maximum(scale / o.factor, o.least);
     const auto store = [&](detail::tape_value next, detail::tape_value now, element_type e) {
         t.write(guard.node() ? choose(t.read(guard), next, now) : next, e);
     };

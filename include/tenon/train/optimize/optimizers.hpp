@@ -78,7 +78,7 @@ struct minimize_options {
     /// What makes the loss larger, and its gradients (loss_scale.hpp). apply_gradients() takes gradients that were unscaled.
     std::optional<loss_scale> scale{};
     /// A variable of half or bfloat16 has a float beside it, its slot "master", which is what is updated; the variable is that,
-    /// rounded. So steps smaller than the variable's last bit are not lost.
+    /// rounded. So steps smaller than the variable's last bit are not lost. What is assigned to the variable becomes the master, too.
     bool float_masters = false;
 };
 

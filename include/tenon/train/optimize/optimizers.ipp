@@ -114,7 +114,7 @@ public:
         rows_(setup.takes_rows() ? setup.rows().of(of.gradient) : std::nullopt),
         guard_(setup.guard_of(of.variable)),
         master_(setup.float_masters && type_ != of.variable.element() ? master_of(of.variable) : any_tensor()),
-        w_(read(master_.node() ? master_ : of.variable)),
+        w_(current_w()),
         g_(tape_.read(rows_ ? add<sum_equal_rows_op>({}, {rows_->values, rows_->indices}) : of.gradient)) {}
 
     tape_value w() const { return w_; }
@@ -180,7 +180,7 @@ public:
         const tape_value quotient =
             tape_.apply(opcode::select, tape_.apply(opcode::logical_and, is_some(norm), is_some(of_u)),
                         norm / tape_.apply(opcode::select, is_some(of_u), of_u, unit), unit);
-        store_w(multiply_add(-quotient, tape_.read(values[0]), read(master_.node() ? master_ : variable_)));
+        store_w(multiply_add(-quotient, tape_.read(values[0]), current_w()));
         const std::vector<any_tensor> next = tape_.finish();
         for (std::size_t i = 0; i < targets_.size(); ++i) assign(targets_[i], next[i]);
     }
@@ -195,6 +195,13 @@ private:
     tape_value read(const any_tensor& variable) {
         const any_tensor current = current_value(variable);
         return tape_.read(rows_ ? untyped::gather(current, rows_->indices) : current);
+    }
+    tape_value current_w() {
+        const tape_value w = read(variable_);
+        if (!master_.node()) return w;
+        // Where the variable was assigned to, as by a program that loads it, its master is no more what it was rounded of.
+        const tape_value master = read(master_), rounded = tape_.cast(master, variable_.element());
+        return tape_.apply(opcode::select, tape_.apply(opcode::equal, rounded, w), master, w);
     }
     any_tensor master_of(const any_tensor& variable) {
         const any_tensor master = add_copy(variable, "master", type_);
@@ -229,17 +236,7 @@ TENON_INLINE std::vector<operation> forward_updates_of(const std::vector<gradien
     std::vector<operation> found;
     const std::vector<any_tensor> all = graph(gradients.front().variable.node()->graph).collection(forward_updates);
     if (all.empty()) return found;
-    std::unordered_set<const node*> before;
-    std::vector<const node*> open;
-    const auto visit = [&](const node* n) {
-        if (before.insert(n).second) open.push_back(n);
-    };
-    for (const gradient_and_variable& g : gradients) visit(g.gradient.node());
-    while (!open.empty()) {
-        const node* const n = open.back();
-        open.pop_back();
-        for (const node_output& i : n->inputs) visit(i.node);
-    }
+    const std::unordered_set<const node*> before = nodes_behind(gradients);
     for (std::size_t u = 0; u + 1 < all.size(); u += 2) {
         const std::vector<node_output>& of = all[u].node()->inputs[1].node->inputs;
         if (before.contains(all[u + 1].node()) && std::any_of(of.begin(), of.end(), [&](const node_output& i) {
@@ -437,7 +434,7 @@ TENON_INLINE void rmsprop::write(detail::update_writer& u) const {
         const auto mean = u.slot("rmsprop_mean");
         const auto m = multiply_add(options_.decay, mean.value, (1 - options_.decay) * u.g());
         u.store(mean, m);
-        square = multiply_add(-m, m, s);
+        square = maximum(multiply_add(-m, m, s), 0); // which rounding may bring below
     }
     const auto change = u.g() / (sqrt(square) + options_.epsilon);
     if (options_.momentum == 0) return u.store_w(multiply_add(u.rate(-1), change, u.w()));
