@@ -71,6 +71,55 @@ TEST_CASE("gather: the gradient of many equal indices is their sum, with any num
     }
 }
 
+TEST_CASE("gather: the gradient of very many rows of one key is as good as that of few, dense or sparse") {
+    const own_graph g;
+    constexpr int n = 1'000'000;
+    const auto table = variable<float, shape<10, 3>>("table", zeros());
+    const auto keys = placeholder<int, shape<n>>("keys");
+    const auto weight = placeholder<float, shape<n, 3>>("weight");
+    const auto loss = sum(gather(table, keys) * weight);
+    const auto dense = std::get<0>(gradients(loss, table)) * 1.0F;
+    const auto step = gradient_descent(1.0F).minimize(loss); // of a sparse gradient
+    initialized_session s(g);
+    array<int, shape<n>> all;
+    array<float, shape<n, 3>> weights;
+    double wanted[2][3] = {};
+    for (int i = 0; i < n; ++i) {
+        all(i) = i % 97 == 0 ? 4 : 7;
+        for (int c = 0; c < 3; ++c) {
+            weights(i, c) = 0.1F * static_cast<float>(c + 1);
+            wanted[all(i) == 7][c] += static_cast<double>(weights(i, c));
+        }
+    }
+    const auto d = s.run(feed(keys, all), feed(weight, weights), dense);
+    s.run(feed(keys, all), feed(weight, weights), step);
+    const auto stepped = s.run(table);
+    for (int c = 0; c < 3; ++c)
+        for (const int row : {4, 7}) {
+            const double sum = wanted[row == 7][c];
+            CHECK(d(row, c) == doctest::Approx(sum).epsilon(1e-6));
+            CHECK(stepped(row, c) == doctest::Approx(-sum).epsilon(1e-6));
+        }
+    CHECK(d(0, 0) == 0);
+}
+
+TEST_CASE_TEMPLATE("gather: along the second axis, too, some keys are named by many indices and some by few", T, float,
+                   double, half, int) {
+    for (const int threads : {1, 2}) {
+        const own_graph g;
+        const auto x = placeholder<T, shape<2, 50, 70>>("x");
+        const auto keys = placeholder<std::int64_t, shape<1000>>("keys");
+        const any_tensor ones = untyped::ones_like(gather<1>(x, keys));
+        const any_tensor dx = add<gather_gradient_op>({1}, {ones, keys, x});
+        array<std::int64_t, shape<1000>> all;
+        for (int i = 0; i < 1000; ++i) all(i) = i < 700 ? 3 : i < 860 ? 49 : i % 40;
+        session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+        const any_array got = s.run(feed(x, array<T, shape<2, 50, 70>>()), feed(keys, all), dx);
+        for (std::int64_t i = 0; i < got.elements(); ++i)
+            REQUIRE(element<T>(got, i) == std::count(all.begin(), all.end(), i / 70 % 50));
+    }
+}
+
 TEST_CASE_TEMPLATE("sum_equal_rows: rows of equal indices are added up, everywhere or at the first", T, float, double,
                    half, bfloat16) {
     for (const int threads : {1, 3})

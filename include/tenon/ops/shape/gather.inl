@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -119,10 +120,11 @@ private:
     std::int64_t rows_ = 1; // of a sum
 };
 
-/// 16-bit floats are added up in float, in scratch.
+/// 16-bit floats are added up in float, in scratch; what many indices name is added up in double, so that it is as good as what few do.
 template <class T> class gather_gradient_kernel final : public kernel {
     static constexpr bool small = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
     using C = std::conditional_t<small, float, T>;
+    static constexpr std::int64_t many = 128;
 
 public:
     explicit gather_gradient_kernel(const kernel_setup& s) :
@@ -132,9 +134,18 @@ public:
         if (!r.out[0]) return;
         const T* g = r.input<T>(0);
         T* out = r.output<T>(0);
+        auto* const wide = reinterpret_cast<double*>(r.scratch);
+        std::int64_t* const slots = most_wide() > 0 ? reinterpret_cast<std::int64_t*>(wide + most_wide()) : nullptr;
+        const std::int64_t wide_rows = slots ? count_rows(r.in[1], slots) : 0;
+        std::fill_n(wide, l_.outer * wide_rows * l_.inner, 0.0);
         C* sums;
-        if constexpr (small) sums = reinterpret_cast<C*>(r.scratch);
+        if constexpr (small)
+            sums = reinterpret_cast<C*>(slots ? slots + l_.size : reinterpret_cast<std::int64_t*>(r.scratch));
         else sums = out;
+        const auto wide_row = [&](std::int64_t o, std::int64_t key) { // nullptr: few indices name it
+            if (wide_rows == 0 || slots[key] < 0) return static_cast<double*>(nullptr);
+            return wide + (o * wide_rows + slots[key]) * l_.inner;
+        };
         // Each thread has rows of its own and looks at all indices: the order of additions is always the same.
         const auto rows = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin * l_.inner; i < end * l_.inner; ++i) sums[i] = C{};
@@ -143,9 +154,16 @@ public:
                     const std::int64_t row = o * l_.size + l_.index(r.in[1], i);
                     if (row < begin || row >= end) continue;
                     const T* from = g + (o * l_.count + i) * l_.inner;
+                    if (double* const to = wide_row(o, row - o * l_.size)) {
+                        for (std::int64_t k = 0; k < l_.inner; ++k) to[k] += static_cast<double>(from[k]);
+                        continue;
+                    }
                     C* to = sums + row * l_.inner;
                     for (std::int64_t k = 0; k < l_.inner; ++k) to[k] = static_cast<C>(to[k] + static_cast<C>(from[k]));
                 }
+            for (std::int64_t row = begin; wide_rows > 0 && row < end; ++row)
+                if (const double* const from = wide_row(row / l_.size, row % l_.size))
+                    for (std::int64_t k = 0; k < l_.inner; ++k) sums[row * l_.inner + k] = static_cast<C>(from[k]);
             if constexpr (small)
                 for (std::int64_t i = begin * l_.inner; i < end * l_.inner; ++i) out[i] = T(sums[i]);
         };
@@ -155,11 +173,23 @@ public:
         else if (n > 0) rows(0, n);
     }
     std::size_t scratch_bytes() const override {
-        return small ? static_cast<std::size_t>(l_.outer * l_.size * l_.inner) * sizeof(C) : 0;
+        return static_cast<std::size_t>(most_wide() + (most_wide() > 0 ? l_.size : 0)) * 8 +
+               (small ? static_cast<std::size_t>(l_.outer * l_.size * l_.inner) * sizeof(C) : 0);
     }
     double cost() const override { return 50 + 0.3 * static_cast<double>(l_.outer * (l_.size + l_.count) * l_.inner); }
 
 private:
+    // Doubles of the rows that more than `many` indices name, at most.
+    std::int64_t most_wide() const { return std::is_same_v<C, float> ? l_.outer * (l_.count / many) * l_.inner : 0; }
+    // Numbers the rows that many indices name; the others are -1. How many there are.
+    std::int64_t count_rows(const void* indices, std::int64_t* slots) const {
+        std::fill_n(slots, l_.size, 0);
+        for (std::int64_t i = 0; i < l_.count; ++i) ++slots[l_.index(indices, i)];
+        std::int64_t found = 0;
+        for (std::int64_t row = 0; row < l_.size; ++row) slots[row] = slots[row] > many ? found++ : -1;
+        return found;
+    }
+
     gather_layout l_;
 };
 
@@ -170,7 +200,8 @@ public:
         once_(decode<sum_equal_rows_op::attributes>(s.attrs).once),
         inner_(indices_.count == 0 ? 0 : s.inputs[0].extents.elements() / indices_.count),
         bytes_(size_of(s.inputs[0].element)),
-        add_(s.inputs[0].element, opcode::add) {}
+        add_(s.inputs[0].element, opcode::add),
+        run_(compute_type(s.inputs[0].element) == element_type::float32 ? 128 : INT64_MAX) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || inner_ == 0) return;
         const equal_indices equal(indices_, r.in[1], r.scratch);
@@ -204,9 +235,19 @@ private:
             const std::int64_t n = std::min(inner_ - col, row_instruction::block);
             const std::size_t begin = static_cast<std::size_t>(col) * bytes_;
             const std::size_t size = static_cast<std::size_t>(n) * bytes_;
-            add_.load(sums, in + at(first) + begin, n);
-            for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i))
-                add_.apply_wide(sums, in + at(i) + begin, n);
+            double totals[row_instruction::block];
+            for (std::int64_t i = first; i >= 0;) {
+                const bool is_first = i == first;
+                add_.load(sums, in + at(i) + begin, n);
+                i = equal.after(i);
+                for (std::int64_t k = 1; i >= 0 && k < run_; ++k, i = equal.after(i))
+                    add_.apply_wide(sums, in + at(i) + begin, n);
+                if (is_first && i < 0) break;
+                if (is_first) std::fill_n(totals, n, 0.0);
+                auto* const some = reinterpret_cast<float*>(sums);
+                for (std::int64_t k = 0; k < n; ++k) totals[k] += static_cast<double>(some[k]);
+                for (std::int64_t k = 0; i < 0 && k < n; ++k) some[k] = static_cast<float>(totals[k]);
+            }
             std::byte* const to = out + at(first) + begin;
             add_.store(to, sums, n);
             for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i)) {
@@ -221,6 +262,7 @@ private:
     std::int64_t inner_;
     std::size_t bytes_;
     row_instruction add_;
+    std::int64_t run_; // rows that are added in float; sums of such in double
 };
 
 } // namespace detail
