@@ -13,16 +13,18 @@
 #include <cuda/tapes/loaded.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/add_node.hpp>
+#include <tenon/op/kernel_roles.hpp>
 
 namespace tenon::cuda {
 
 namespace {
 
-class source_kernel final : public kernel {
+class source_kernel final : public kernel, public shown_kernel {
 public:
     source_kernel(const kernel_setup& s, const cuda_source& from) :
         inputs_(static_cast<std::size_t>(s.inputs.size())),
         outputs_(static_cast<std::size_t>(s.outputs.size())),
+        text_(from.text),
         arguments_(from.arguments),
         shared_bytes_(from.shared_bytes),
         is_empty_(from.blocks[0] == 0 && s.outputs.size() > 0 && s.outputs[0].extents.elements() == 0) {
@@ -70,6 +72,7 @@ public:
             "cudaLaunchKernel");
     }
     double cost() const override { return 5000; }
+    std::string shown() const override { return "a program's own text\n" + text_; }
 
 private:
     static constexpr std::size_t most_arguments = 128;
@@ -97,6 +100,7 @@ private:
     }
 
     const std::size_t inputs_, outputs_;
+    const std::string text_;
     const std::vector<cuda_argument> arguments_;
     const std::size_t shared_bytes_;
     const bool is_empty_;

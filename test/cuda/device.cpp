@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/cuda/cuda_source.hpp>
+
 #include "emulator/control.hpp"
 
 #include "environment.hpp"
@@ -24,6 +26,15 @@ numbers filled(float with) {
     for (int i = 0; i < n; ++i) r(i) = with;
     return r;
 }
+
+struct text_op {
+    static constexpr const char* name = "test_text_of_device";
+    using attributes = tn::no_attributes;
+    static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
+    static tn::kernel_pointer prepare_gpu(const tn::kernel_setup& k) {
+        return tn::cuda_source("f", "extern \"C\" __global__ void f(const float* x, float* y) { *y = *x; }").prepare(k);
+    }
+};
 
 } // namespace
 
@@ -193,6 +204,10 @@ TEST_CASE("an illegal address in a program's own kernel: where errors are hunted
             const std::string text = message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), y); });
             CHECK(contains(text, "illegal"));
             CHECK(contains(text, hunted ? "culprit (test_stumble)" : "CUDA_LAUNCH_BLOCKING=1 has the node named"));
+            // What is planned after that is told of the card, and not that its own text is wrong.
+            const auto of_text = tn::on("/gpu:0", [&] { return tn::add<text_op>({}, {x}); });
+            CHECK(contains(message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), of_text); }),
+                           "start it again"));
         }
         CHECK_FALSE(emulator::violations().empty());
     }

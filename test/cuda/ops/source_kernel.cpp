@@ -105,6 +105,7 @@ TEST_CASE("a kernel of a text is an op's, with its gradient: beside the formula 
             CHECK(got_slope(i) == doctest::Approx(sigmoid + v * sigmoid * (1 - sigmoid)).epsilon(1e-5));
         }
     }
+    CHECK(contains(s.emit(y), "if (i < n) y[i] = x[i] / (1 + expf(-x[i]));"));
     CHECK(machine::is_clean());
 }
 

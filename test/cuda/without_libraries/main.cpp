@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 
 #include <cuda/nccl/all_reduce.hpp>
+#include <tenon/cuda/cuda_source.hpp>
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/tenon.hpp>
 
@@ -38,6 +39,15 @@ any_array filled(const extents& sizes, const std::vector<float>& values) {
     return a;
 }
 std::vector<float> values_of(const any_array& a) { return {a.data<float>(), a.data<float>() + a.elements()}; }
+
+struct text_op {
+    static constexpr const char* name = "test_text";
+    using attributes = tn::no_attributes;
+    static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
+    static tn::kernel_pointer prepare_gpu(const tn::kernel_setup& s) {
+        return tn::cuda_source("f", "extern \"C\" __global__ void f(const float* x, float* y) { *y = *x; }").prepare(s);
+    }
+};
 
 } // namespace
 
@@ -105,6 +115,19 @@ TEST_CASE(
     setenv("TENON_CUDA_TAPES", "compiled", 1);
     check_reasons(message_of<tn::unavailable_error>(run));
     unsetenv("TENON_CUDA_TAPES");
+}
+
+TEST_CASE("without NVRTC a kernel of a text is an unavailable_error with its node, and the session goes on") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<>>("x");
+    const auto y = tn::on("/gpu:0", [&] { return tn::add<text_op>({}, {x}, "mine"); });
+    tn::session s(g);
+    const std::string said = message_of<tn::unavailable_error>([&] { (void)s.run(tn::feed(x, 3), y); });
+    check_reasons(said);
+    CHECK(contains(said, "NVRTC"));
+    CHECK(contains(said, "mine"));
+    CHECK(s.run(tn::feed(x, 3), tn::add_n(x, x)).item() == 6);
 }
 
 TEST_CASE("without cuFFT Fourier transforms are made by Tenon's own kernels, of which one line tells") {

@@ -26,6 +26,13 @@ void check_memory(const tn::step_report& r) {
     CHECK(static_cast<int>(r.order.size()) == r.nodes);
 }
 
+struct unprepared_op {
+    static constexpr const char* name = "test_unprepared";
+    using attributes = tn::no_attributes;
+    static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { return nullptr; }
+};
+
 } // namespace
 
 TEST_CASE_FIXTURE(in_graph, "what can be computed from constants alone is computed once, when the step is planned") {
@@ -309,6 +316,16 @@ TEST_CASE_FIXTURE(
                  "float[2000000, 2000000]"));
     const tn::array<float, tn::shape<tn::dyn, 1>> c2(2);
     CHECK(s.run(tn::feed(column, c2), tn::feed(row, tn::array<float>{{1, 2}}), total).item() == 0);
+}
+
+TEST_CASE_FIXTURE(in_graph, "an op that prepares no kernel is told so, by node and device") {
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {2}, "x");
+    tn::session s;
+    std::vector<tn::fed_value> feeds;
+    feeds.push_back({x, tn::any_array::zeros(tn::element_type::float32, {2})});
+    CHECK(contains(message_of<tn::invalid_argument_error>(
+                       [&] { (void)s.run_untyped(std::move(feeds), {tn::add<unprepared_op>({}, {x}, "mine")}); }),
+                   "mine (test_unprepared) on /device:CPU:0: its op's prepare has returned no kernel"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "sizes that overflow in a step are an error, not a small number") {

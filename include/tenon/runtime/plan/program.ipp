@@ -85,7 +85,10 @@ TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, co
         return "preparing " + place_of(*i.origin, d) + ", of " + detail::listed(in) + " to " + detail::listed(out);
     };
     try {
-        return tenon::detail::naming_out_of_memory(who, [&] { return factory(s); });
+        if (kernel_pointer made = tenon::detail::naming_out_of_memory(who, [&] { return factory(s); })) return made;
+        throw invalid_argument_error(
+            place_of(*i.origin, d) +
+            ": its op's prepare has returned no kernel; return one, or throw why there is none");
     } catch (const resource_exhausted_error& refused) {
         const std::string named = who(), what = refused.what();
         if (what.starts_with(named)) throw;
