@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds and runs everything that needs a GPU, on a machine that has CUDA 13, CMake 3.25 and g++ 12 or newer; all else comes from
 # third_party/, which cuda/fetch_headers.sh has filled elsewhere. What tells most in a second comes first, and each row is written to
-# build/cuda/logs/rows as it is known: a command goes on where the last one stopped. Ends with 1 where something failed.
+# build/cuda/logs/rows as it is known: a command goes on where the last one stopped, and tries again what was skipped, not done or not built. Ends
+# with 1 where something failed, now or before.
 #
 #   cuda/check.sh [CHECK...]     those whose names begin so: build, tests/ops, benchmarks/training (all, where none is named)
 #   cuda/check.sh --list         their names, in order
@@ -36,7 +37,7 @@ while [ $# -gt 0 ]; do
     --again) again=yes ;;
     --record) record=yes ;;
     --one=*) one=${argument#*=} ;; # this script's own: a check as a process
-    -*) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) wanted+=("$argument") ;;
     esac
 done

@@ -144,6 +144,7 @@ TEST_CASE("what a candidate throws comes out, and what makes no sense is said") 
     CHECK(contains(refused({}, quick), "nothing to time"));
     CHECK(contains(refused({nothing, nothing}, quick), "two candidates are called \"a\""));
     CHECK(contains(refused({{"", [] {}}}, quick), "candidate 1 has no name"));
+    CHECK(contains(refused({{"\xff", [] {}}}, quick), "the name of candidate 1 is not UTF-8"));
     CHECK(contains(refused({{"a", [] {}, {.bytes = -1}}}, quick), "-1"));
     CHECK(contains(refused({nothing}, {.seconds = 0}), "options.seconds is 0"));
     CHECK(contains(refused({nothing}, {.warm_up = -1}), "options.warm_up is -1"));
@@ -185,6 +186,13 @@ TEST_CASE("a machine's peaks are positive where something is known of a kernel")
         CHECK(r.rows[known].peak.operations_per_second > 1e6);
     }
     CHECK(r.rows[2].peak.bytes_per_second == 0);
+    // Of each number of threads its own.
+    std::vector<tn::device_peak> peaks;
+    for (const int threads : {1, 2}) {
+        tn::session own(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+        peaks.push_back(own.kernel_of(tn::feed(x, {1, 2}), tn::detail::as_tensor(x + 1.0f))->peak());
+    }
+    CHECK(peaks[0].operations_per_second != peaks[1].operations_per_second);
 }
 
 TEST_CASE("a report is read as it was written") {
@@ -222,8 +230,11 @@ TEST_CASE("a table: medians, the middle half, how often as fast as the first, ra
     r.rows[0].peak = {4e9, 0};
     r.rows[0].launches = {{"fused_17", 132, 256, 40, 0, 16, 0.5}};
     r.rows.push_back(row_of("slow", {4e-6}));
+    r.rows.push_back(row_of("\xc3\xa9\n", {4e-6})); // one column and a blank
     const std::string text = r.to_text();
     CAPTURE(text);
+    CHECK(contains(text, "\nslow           host    4 us"));
+    CHECK(contains(text, "\n\xc3\xa9              host    4 us"));
     CHECK(contains(text, "2 us"));
     CHECK(contains(text, "2 us to 2 us"));
     CHECK(contains(text, "0.5"));
@@ -235,10 +246,15 @@ TEST_CASE("a table: medians, the middle half, how often as fast as the first, ra
 
 TEST_CASE("two reports: what is faster, slower, the same, new, gone, elsewhere") {
     tn::benchmark_report before, now;
-    before.rows = {row_of("faster", {4, 4.1, 4.2}), row_of("slower", {1, 1, 1}), row_of("same", {1, 2, 3}),
-                   row_of("gone", {1}), row_of("moved", {1})};
-    now.rows = {row_of("faster", {2, 2.1, 2.2}), row_of("slower", {2, 2, 2}), row_of("same", {2, 2.5, 3}),
-                row_of("new", {1}), row_of("moved", {3}, "/device:GPU:0")};
+    before.rows = {row_of("faster", {4, 4.1, 4.2}),
+                   row_of("slower", {1, 1, 1}),
+                   row_of("same", {1, 2, 3}),
+                   row_of("gone", {1}),
+                   row_of("moved", {1}),
+                   row_of("nothing", {1})};
+    now.rows = {row_of("faster", {2, 2.1, 2.2}),       row_of("slower", {2, 2, 2}),
+                row_of("same", {2, 2.5, 3}),           row_of("new", {1}),
+                row_of("moved", {3}, "/device:GPU:0"), row_of("nothing", {0})};
     const std::string text = tn::compare(before, now);
     CAPTURE(text);
     const auto line = [&](const std::string& name) {
@@ -250,6 +266,7 @@ TEST_CASE("two reports: what is faster, slower, the same, new, gone, elsewhere")
     CHECK(contains(line("same"), "the same"));
     CHECK(contains(line("new"), "-  new"));
     CHECK(contains(line("gone"), "-  gone"));
+    CHECK(contains(line("nothing"), "1 s   0 ns      -  faster"));
     CHECK(contains(line("moved"), "slower, on /device:GPU:0 and not host"));
     now.cold = true;
     CHECK(contains(tn::compare(before, now), "this compares two things"));

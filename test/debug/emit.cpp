@@ -45,6 +45,18 @@ TEST_CASE("a stencil is one pass, which says of which elements on it reads each 
     CHECK(contains(text, "    result 0 = r"));
 }
 
+TEST_CASE("of each node that is no part of a pass it is said once, and of none that does not run") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<50, 4>>("x");
+    const auto w = tn::variable<float, tn::shape<4, 3>>("w", tn::ones());
+    const auto b = tn::variable<float, tn::shape<3>>("b", tn::zeros());
+    const auto h = tn::relu(tn::matmul(x, w) + b);
+    const std::string text = tn::emit(std::get<0>(tn::gradients(tn::sum(h * h), b)));
+    CAPTURE(text);
+    CHECK(count(text, "(matmul_bias) is no part of this pass: it is no elementwise op") == 1);
+    CHECK(!contains(text, "(matmul) is no part")); // the bias is added by its kernel
+}
+
 TEST_CASE("nodes that the planner joins are one pass; of those that it does not, each has its reason") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<rows>>("x");

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <tenon/core/text/columns.hpp>
 #include <tenon/data/progress.hpp>
 
 namespace tenon {
@@ -39,22 +40,11 @@ inline std::string duration_text(double seconds) {
     return text;
 }
 
-// Columns of UTF-8 text, where each code point takes one.
-inline std::size_t columns_of(const std::string& text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 inline std::string first_columns(const std::string& text, std::size_t columns) {
     std::size_t end = 0;
     for (std::size_t seen = 0; end < text.size(); ++end)
         if ((text[end] & 0xC0) != 0x80 && seen++ == columns) break;
     return text.substr(0, end);
-}
-
-inline std::string without_controls(std::string text) {
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-    return text;
 }
 
 } // namespace detail

@@ -7,7 +7,9 @@
 #include <numeric>
 #include <random>
 
+#include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/columns.hpp>
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/debug/benchmark.hpp>
 #include <tenon/graph/scope.hpp>
@@ -44,7 +46,7 @@ inline double time_calls(const benchmark_candidate& c, int calls, bool cold) {
     if (c.kernel) return c.kernel->run(calls, cold);
     double all = 0;
     for (int left = calls; left > 0;) {
-        if (cold) flush_host_caches();
+        if (cold) flush_host_caches(&thread_pool::shared());
         const int together = cold ? 1 : left;
         const auto begin = benchmark_clock::now();
         for (int i = 0; i < together; ++i) c.call();
@@ -91,14 +93,17 @@ inline std::string shown_share(double r, double peak) {
 }
 
 // Columns as wide as their widest entry, to the right but for the first and those without a heading. A line of one entry is as it is.
-inline std::string benchmark_table(const std::vector<std::vector<std::string>>& lines) {
+inline std::string benchmark_table(std::vector<std::vector<std::string>> lines) {
     std::vector<std::size_t> width(lines.front().size());
-    for (const auto& line : lines)
-        for (std::size_t c = 0; c < line.size() && line.size() > 1; ++c) width[c] = std::max(width[c], line[c].size());
+    for (auto& line : lines)
+        for (std::size_t c = 0; c < line.size(); ++c) {
+            line[c] = without_controls(std::move(line[c])); // of names
+            if (line.size() > 1) width[c] = std::max(width[c], columns_of(line[c]));
+        }
     std::string text;
     for (const auto& line : lines) {
         for (std::size_t c = 0; c < line.size(); ++c) {
-            const std::string blanks(line.size() > 1 ? width[c] - line[c].size() : 0, ' ');
+            const std::string blanks(line.size() > 1 ? width[c] - columns_of(line[c]) : 0, ' ');
             const bool left = c == 0 || lines.front()[c].empty();
             text += (c == 0 ? "" : "  ") + (left ? line[c] + blanks : blanks + line[c]);
         }
@@ -135,6 +140,8 @@ inline void require_sense(const std::vector<benchmark_candidate>& candidates, co
             wrong("\"" + candidates[a].name + "\" is said to take " + text_of_number(w.bytes) + " bytes and " +
                   text_of_number(w.operations) + " operations; give finite numbers from 0 on");
         if (candidates[a].name.empty()) wrong("candidate " + std::to_string(a + 1) + " has no name");
+        if (!is_utf8(candidates[a].name))
+            wrong("the name of candidate " + std::to_string(a + 1) + " is not UTF-8, which is what a report can hold");
         for (std::size_t b = 0; b < a; ++b)
             if (candidates[a].name == candidates[b].name)
                 wrong("two candidates are called \"" + candidates[a].name + "\"; give each its own name");
@@ -207,7 +214,7 @@ TENON_INLINE std::string benchmark_report::to_text() const {
                         " spilled by a thread, occupancy " + std::to_string(std::lround(100 * k.occupancy)) + " %";
             lines.push_back({std::move(text)});
         }
-    return detail::benchmark_table(lines);
+    return detail::benchmark_table(std::move(lines));
 }
 
 TENON_INLINE std::string benchmark_report::to_json() const {
@@ -307,12 +314,12 @@ TENON_INLINE std::string compare(const benchmark_report& before, const benchmark
     };
     for (const benchmark_row& row : now.rows) {
         const benchmark_row* const was = find(before, row.name);
-        if (!was || row.median() <= 0) {
-            lines.push_back({row.name, "-", detail::shown_seconds(row.median()), "-", was ? "" : "new"});
+        if (!was) {
+            lines.push_back({row.name, "-", detail::shown_seconds(row.median()), "-", "new"});
             continue;
         }
-        char speed[32];
-        std::snprintf(speed, sizeof speed, "%.3g", was->median() / row.median());
+        char speed[32] = "-";
+        if (row.median() > 0) std::snprintf(speed, sizeof speed, "%.3g", was->median() / row.median());
         const auto [low, high] = row.middle_half();
         const auto [low_then, high_then] = was->middle_half();
         const char* verdict = high < low_then ? "faster" : low > high_then ? "slower" : "the same";
@@ -322,7 +329,7 @@ TENON_INLINE std::string compare(const benchmark_report& before, const benchmark
     }
     for (const benchmark_row& row : before.rows)
         if (!find(now, row.name)) lines.push_back({row.name, detail::shown_seconds(row.median()), "-", "-", "gone"});
-    std::string text = detail::benchmark_table(lines);
+    std::string text = detail::benchmark_table(std::move(lines));
     if (before.cold != now.cold)
         text += std::string("The caches were flushed ") + (now.cold ? "now" : "before") +
                 " alone: this compares two things.\n";

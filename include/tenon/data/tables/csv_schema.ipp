@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/columns.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/data/tables/csv_schema.hpp>
 #include <tenon/io/records/record_source.hpp>
@@ -137,21 +138,17 @@ inline std::string type_words(const data::inferred_column& c) {
 }
 // Lines of cells, each column as wide as its widest.
 inline std::string aligned(const std::vector<std::vector<std::string>>& lines) {
-    const auto width = [](const std::string& cell) { // of UTF-8
-        return static_cast<std::size_t>(
-            std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-    };
     std::vector<std::size_t> widths;
     for (const auto& line : lines)
         for (std::size_t c = 0; c < line.size(); ++c) {
             if (c == widths.size()) widths.push_back(0);
-            widths[c] = std::max(widths[c], width(line[c]));
+            widths[c] = std::max(widths[c], columns_of(line[c]));
         }
     std::string text;
     for (const auto& line : lines) {
         std::string row;
         for (std::size_t c = 0; c < line.size(); ++c)
-            row += line[c] + std::string(c + 1 < line.size() ? widths[c] - width(line[c]) + 2 : 0, ' ');
+            row += line[c] + std::string(c + 1 < line.size() ? widths[c] - columns_of(line[c]) + 2 : 0, ' ');
         text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
     }
     return text;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <tenon/core/text/number_text.hpp>
@@ -97,12 +98,14 @@ TENON_INLINE std::shared_ptr<timed_kernel> local_session::timed(node& n, const s
 // that, nothing is known.
 TENON_INLINE device_peak local_session::peak_of(int device, element_type e) {
     static std::mutex guard;
-    static std::map<std::pair<std::string, element_type>, device_peak> known;
+    static std::map<std::tuple<std::string, element_type, bool, int>, device_peak> known;
     const std::lock_guard lock(guard);
     const device_attributes& on = described_[static_cast<std::size_t>(device)].attributes;
-    const auto [at, is_new] = known.emplace(std::pair(timed_on(on), e), device_peak{});
-    if (!is_new) return at->second;
     const bool is_card = on.name.type == "GPU" && !on.simulated;
+    const auto [at, is_new] =
+        known.emplace(std::tuple(timed_on(on), e, options.allow_tf32, is_card || !step_pool_ ? 1 : step_pool_->size()),
+                      device_peak{});
+    if (!is_new) return at->second;
     const tenon::graph own;
     const graph_scope in(own);
     const auto least_seconds = [&](const any_tensor& y, const any_tensor& x) {
@@ -248,8 +251,9 @@ TENON_INLINE std::string local_session::emit(run_request&& r) {
             if (const auto* const shown = dynamic_cast<const shown_kernel*>(k.get()))
                 text += "  run by\n" + indented(shown->shown());
         }
+        std::set<std::pair<int, std::string>> said; // of each maker once, of those that run
         for (const runtime::apart& a : apart)
-            if (a.reader == static_cast<int>(n))
+            if (a.reader == static_cast<int>(n) && !p.item(a.maker).removed && said.emplace(a.maker, a.why).second)
                 text += "  " + p.item(a.maker).origin->name + " (" + p.item(a.maker).op->name +
                         ") is no part of this pass: " + a.why + "\n";
     }

@@ -32,7 +32,7 @@ public:
     const std::string& node() const noexcept { return node_; } ///< "add (fused)"
     const device_attributes& on() const;
     element_type element() const noexcept { return outputs_.front().element; } ///< of its first result
-    /// Of its device, in its element type: measured when it is first asked for in the process.
+    /// Of its device, in its element type, with its session's threads and products: measured when it is first asked for in the process.
     device_peak peak() const { return peak_ ? peak_() : device_peak(); }
     /// What it launches on a card; nothing where it is the host's, or a simulated card's.
     std::vector<launched_kernel> launches();
@@ -89,8 +89,8 @@ private:
 };
 
 namespace detail {
-/// What the caches of the host held is in them no more.
-void flush_host_caches();
+/// What the caches of the host held is in them no more: of the cores, too, on which the threads of `pool` are (nullptr: of the caller's).
+void flush_host_caches(thread_pool* pool);
 } // namespace detail
 
 } // namespace tenon

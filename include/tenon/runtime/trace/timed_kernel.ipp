@@ -118,7 +118,7 @@ TENON_INLINE double timed_kernel::run(int times, bool cold) {
     if (!cold || !on().simulated) return run_on_stream(times, cold);
     double all = 0; // a simulated card's caches are the host's
     for (int i = 0; i < times; ++i) {
-        detail::flush_host_caches();
+        detail::flush_host_caches(pool_);
         all += run_on_stream(1, false);
     }
     return all;
@@ -130,7 +130,7 @@ TENON_INLINE double timed_kernel::run_on_host(int times, bool cold) {
     const thread_pool::keep_awake awake(kernel_->cost() > worth_waking ? pool_ : nullptr);
     clock::duration all{};
     for (int left = times; left > 0;) {
-        if (cold) detail::flush_host_caches();
+        if (cold) detail::flush_host_caches(pool_);
         const int together = cold ? 1 : left;
         const auto begin = clock::now();
         for (int i = 0; i < together; ++i) kernel_->run(how_);
@@ -162,8 +162,8 @@ TENON_INLINE double timed_kernel::run_on_stream(int times, bool cold) {
     return static_cast<double>(m.nanoseconds) * 1e-9;
 }
 
-// By writing more than they hold; by one thread at a time.
-TENON_INLINE void detail::flush_host_caches() {
+// By writing more than they hold, of which each thread has a part; for one caller at a time.
+TENON_INLINE void detail::flush_host_caches(thread_pool* pool) {
     static std::mutex guard;
     static std::vector<unsigned char> filler;
     const std::lock_guard lock(guard);
@@ -171,7 +171,14 @@ TENON_INLINE void detail::flush_host_caches() {
         const auto third = static_cast<std::size_t>(std::max(::sysconf(_SC_LEVEL3_CACHE_SIZE), 0L));
         filler.resize(std::clamp(2 * third, std::size_t{64} << 20, std::size_t{512} << 20));
     }
-    for (std::size_t i = 0; i < filler.size(); i += 64) ++filler[i];
+    constexpr std::int64_t line = 64;
+    const std::int64_t lines = static_cast<std::int64_t>(filler.size()) / line;
+    const auto write = [](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) ++filler[static_cast<std::size_t>(i * line)];
+    };
+    const thread_pool::keep_awake awake(pool);
+    if (pool) pool->parallel_for(lines, 4096, write);
+    else write(0, lines);
 }
 
 TENON_INLINE any_array timed_kernel::result(int output) const {
