@@ -143,4 +143,10 @@ TEST_CASE("a summary counts elements, bytes and operations") {
     CHECK(block.operations <= 1.1 * (products + scores));
     CHECK(nn::to_string(by_layer).find("2 dense    float[batch, 10]") != std::string::npos);
     CHECK(nn::summary(nn::relu, x).rows[0].path == "relu_activation");
+    const nn::model_summary mixed = nn::summary(nn::mixed_precision<tn::bfloat16>(model), x);
+    REQUIRE(mixed.rows.size() == 3);
+    CHECK(mixed.rows[2].path == "2 dense");
+    CHECK(mixed.rows[2].type == "bfloat16[batch, 10]");
+    CHECK(mixed.rows[2].bytes == 12040); // of float
+    CHECK(mixed.parameters == 238510);
 }

@@ -211,6 +211,28 @@ TEST_CASE("a graph of Tenon's goes out with its variables' values and comes back
     CHECK(tn::all_close(after, before, 1e-5, 1e-6));
 }
 
+TEST_CASE("pools go out and come back as they are: dilated, and with windows for what is left over") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<2, 7, 8, 3>>("x");
+    constexpr tn::pool2d_options rounded{.window = 3, .stride = 2, .padding = tn::pad(1, 0), .ceil_mode = true},
+        dilated{.window = {2, 3}, .stride = 1, .padding = tn::pad(1), .dilation = {3, 2}};
+    const std::vector<tn::named_tensor> pools{{"a", tn::max_pool2d<rounded>(x)},
+                                              {"b", tn::average_pool2d<rounded>(x)},
+                                              {"c", tn::max_pool2d<dilated>(x)},
+                                              {"d", tn::average_pool2d<dilated>(x)}};
+    tn::array<float> images(tn::extents{2, 7, 8, 3});
+    for (std::int64_t i = 0; i < images.untyped().elements(); ++i) images.data()[i] = std::sin(static_cast<float>(i));
+    tn::session s(g);
+    const std::string bytes = tn::onnx_bytes(s, {{"x", x}}, pools);
+    const own_graph second;
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(m.opset == 19);
+    tn::session t(second);
+    for (const auto& [name, y] : pools)
+        CHECK(tn::all_close(t.run(tn::feed(m.input("x"), images.untyped().share()), m.output(name)),
+                            s.run(tn::feed(x, images), y), 1e-6, 1e-6));
+}
+
 TEST_CASE("a tensor that is given no name is called as its node") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");

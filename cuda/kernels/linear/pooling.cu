@@ -45,15 +45,17 @@ template <class I> struct pooling {
         out_height(static_cast<I>(s.out_height)),
         out_width(static_cast<I>(s.out_width)),
         channels(static_cast<I>(s.channels)),
-        window_h(static_cast<I>(s.window_h)),
-        window_w(static_cast<I>(s.window_w)),
+        dilation_h(static_cast<I>(s.dilation_h)),
+        dilation_w(static_cast<I>(s.dilation_w)),
+        reach_h(static_cast<I>((s.window_h - 1) * s.dilation_h + 1)),
+        reach_w(static_cast<I>((s.window_w - 1) * s.dilation_w + 1)),
         pad_top(static_cast<I>(s.pad_top)),
         pad_left(static_cast<I>(s.pad_left)),
         average(s.average) {}
 
     divides units, columns, rows, stride_h, stride_w;
     flat places;
-    I height, width, out_height, out_width, channels, window_h, window_w, pad_top, pad_left;
+    I height, width, out_height, out_width, channels, dilation_h, dilation_w, reach_h, reach_w, pad_top, pad_left;
     bool average;
 
     struct place {
@@ -72,20 +74,32 @@ template <class I> struct pooling {
         return ((image * out_height + row) * out_width + column) * channels + channel;
     }
 
-    // One window, cut to the image.
+    // One window, cut to the image: its pixels are dilation_h and dilation_w apart.
     struct window {
         I top, bottom, left, right;
-        __device__ I count() const { return (bottom - top) * (right - left); }
     };
+    static __device__ I first_inside(I at, I dilation) {
+        return at >= 0 ? at : dilation == 1 ? 0 : at + (dilation - 1 - at) / dilation * dilation;
+    }
+    static __device__ I count(I first, I end, I dilation) {
+        return first >= end ? 0 : dilation == 1 ? end - first : (end - first - 1) / dilation + 1;
+    }
     __device__ window window_at(I row, I column) const {
         const I u = row * static_cast<I>(stride_h.by) - pad_top, v = column * static_cast<I>(stride_w.by) - pad_left;
-        return {u < 0 ? 0 : u, u + window_h < height ? u + window_h : height, v < 0 ? 0 : v,
-                v + window_w < width ? v + window_w : width};
+        return {first_inside(u, dilation_h), u + reach_h < height ? u + reach_h : height, first_inside(v, dilation_w),
+                v + reach_w < width ? v + reach_w : width};
+    }
+    __device__ I count(const window& w) const {
+        return count(w.top, w.bottom, dilation_h) * count(w.left, w.right, dilation_w);
+    }
+    // Whether a window, one of those that windows_of gives, sees a pixel.
+    static __device__ bool sees(I first, I pixel, I dilation) {
+        return dilation == 1 || (pixel - first) % dilation == 0;
     }
     // The first and the last but one of the windows along an axis that see pixel u.
-    static __device__ void windows_of(I u, I padding, I size, const divides& stride, I count, I& first, I& end) {
+    static __device__ void windows_of(I u, I padding, I reach, const divides& stride, I count, I& first, I& end) {
         const I at = u + padding;
-        first = at < size ? 0 : static_cast<I>(stride.quotient(static_cast<flat>(at - size))) + 1;
+        first = at < reach ? 0 : static_cast<I>(stride.quotient(static_cast<flat>(at - reach))) + 1;
         end = static_cast<I>(stride.quotient(static_cast<flat>(at))) + 1;
         if (end > count) end = count;
     }
@@ -108,8 +122,8 @@ template <int N, class I, class T> __global__ void pool_forward(pooling<I> s, co
         const auto w = s.window_at(p.row, p.column);
         number result[N];
         for (number& r : result) r = s.average ? number(0) : -std::numeric_limits<number>::infinity();
-        for (I u = w.top; u < w.bottom; ++u)
-            for (I v = w.left; v < w.right; ++v) {
+        for (I u = w.top; u < w.bottom; u += s.dilation_h)
+            for (I v = w.left; v < w.right; v += s.dilation_w) {
                 const packed<T, N> element = load<N>(x + s.at(p.image, u, v, p.unit * N));
                 for (int k = 0; k < N; ++k) {
                     const number value = widen(element.at[k]);
@@ -117,7 +131,7 @@ template <int N, class I, class T> __global__ void pool_forward(pooling<I> s, co
                     else if (value > result[k] || value != value) result[k] = value;
                 }
             }
-        const number share = number(1) / static_cast<number>(w.count());
+        const number share = number(1) / static_cast<number>(s.count(w));
         packed<T, N> out;
         for (int k = 0; k < N; ++k) out.at[k] = narrow<T>(s.average ? result[k] * share : result[k]);
         reinterpret_cast<packed<T, N>*>(y)[i] = out;
@@ -132,8 +146,8 @@ __global__ void pool_gradient(pooling<I> s, const T* x, const T* y, const T* dy,
     for (auto at = static_cast<flat>(blockIdx.x) * blockDim.x + threadIdx.x; at < s.places; at += threads) {
         const auto p = s.place_of(at);
         I i0, i1, j0, j1;
-        s.windows_of(p.row, s.pad_top, s.window_h, s.stride_h, s.out_height, i0, i1);
-        s.windows_of(p.column, s.pad_left, s.window_w, s.stride_w, s.out_width, j0, j1);
+        s.windows_of(p.row, s.pad_top, s.reach_h, s.stride_h, s.out_height, i0, i1);
+        s.windows_of(p.column, s.pad_left, s.reach_w, s.stride_w, s.out_width, j0, j1);
         packed<T, N> here{};
         if (!s.average) here = reinterpret_cast<const packed<T, N>*>(x)[at];
         number sum[N] = {};
@@ -141,9 +155,10 @@ __global__ void pool_gradient(pooling<I> s, const T* x, const T* y, const T* dy,
             for (I j = j0; j < j1; ++j) {
                 const I from = s.out_at(p.image, i, j, p.unit * N);
                 const auto w = s.window_at(i, j);
+                if (!s.sees(w.top, p.row, s.dilation_h) || !s.sees(w.left, p.column, s.dilation_w)) continue;
                 const packed<T, N> gradient = load<N>(dy + from);
                 if (s.average) {
-                    const number share = number(1) / static_cast<number>(w.count());
+                    const number share = number(1) / static_cast<number>(s.count(w));
                     for (int k = 0; k < N; ++k) sum[k] += widen(gradient.at[k]) * share;
                     continue;
                 }
@@ -151,9 +166,9 @@ __global__ void pool_gradient(pooling<I> s, const T* x, const T* y, const T* dy,
                 unsigned mine = 0; // a bit for each channel
                 for (int k = 0; k < N; ++k) mine |= unsigned{is_largest(widen(here.at[k]), widen(largest.at[k]))} << k;
                 // The first of equal ones has it: one that lies before this one ends the search.
-                for (I u = w.top; mine && u <= p.row; ++u) {
+                for (I u = w.top; mine && u <= p.row; u += s.dilation_h) {
                     const I end = u == p.row ? p.column : w.right;
-                    for (I v = w.left; mine && v < end; ++v) {
+                    for (I v = w.left; mine && v < end; v += s.dilation_w) {
                         const packed<T, N> before = load<N>(x + s.at(p.image, u, v, p.unit * N));
                         for (int k = 0; k < N; ++k)
                             mine &= ~(unsigned{is_largest(widen(before.at[k]), widen(largest.at[k]))} << k);
@@ -177,8 +192,8 @@ template <class I, class T> __global__ void pick_largest(pooling<I> s, const T* 
         const compute_t<T> largest = widen(y[i]);
         T result = narrow<T>(compute_t<T>(0));
         bool found = false;
-        for (I u = w.top; !found && u < w.bottom; ++u)
-            for (I v = w.left; !found && v < w.right; ++v) {
+        for (I u = w.top; !found && u < w.bottom; u += s.dilation_h)
+            for (I v = w.left; !found && v < w.right; v += s.dilation_w) {
                 const I at = s.at(p.image, u, v, p.unit);
                 if (is_largest(widen(x[at]), largest)) {
                     result = h[at];
@@ -192,8 +207,9 @@ template <class I, class T> __global__ void pick_largest(pooling<I> s, const T* 
 // Whether all places in the images, and in what windows see around them, are numbers of 32 bits.
 bool is_small(const pooling_sizes& s) {
     const std::int64_t most = std::int64_t{1} << 30, n = s.batch * s.channels;
-    for (const std::int64_t size : {n * s.height * s.width, n * s.out_height * s.out_width, s.height, s.width,
-                                    s.window_h, s.window_w, s.stride_h, s.stride_w, s.pad_top, s.pad_left})
+    for (const std::int64_t size :
+         {n * s.height * s.width, n * s.out_height * s.out_width, s.height, s.width, (s.window_h - 1) * s.dilation_h,
+          (s.window_w - 1) * s.dilation_w, s.stride_h, s.stride_w, s.pad_top, s.pad_left})
         if (size >= most) return false;
     return true;
 }

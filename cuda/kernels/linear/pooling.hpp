@@ -8,11 +8,11 @@
 
 namespace tenon::cuda {
 
-/// x: [batch, height, width, channels], y: [batch, out_height, out_width, channels]. Every window meets the image.
+/// x: [batch, height, width, channels], y: [batch, out_height, out_width, channels]. A window that sees nothing of the image gives -infinity or NaN.
 struct pooling_sizes {
     bool average = false;
     std::int64_t batch = 0, height = 0, width = 0, channels = 0;
-    std::int64_t window_h = 1, window_w = 1, stride_h = 1, stride_w = 1;
+    std::int64_t window_h = 1, window_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
     std::int64_t pad_top = 0, pad_left = 0;
     std::int64_t out_height = 0, out_width = 0;
 };

@@ -18,6 +18,8 @@ pooling_sizes sizes_of(const attributes& of, const extents& x, const extents& y)
     s.window_w = a.window_w;
     s.stride_h = a.stride_h;
     s.stride_w = a.stride_w;
+    s.dilation_h = a.dilation_h;
+    s.dilation_w = a.dilation_w;
     s.pad_top = a.vertical().padding_of(x[1].size, a.window_h).before;
     s.pad_left = a.horizontal().padding_of(x[2].size, a.window_w).before;
     s.out_height = y[1].size;

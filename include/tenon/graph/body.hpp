@@ -40,6 +40,14 @@ namespace detail {
 /// Tensors that bodies of one node take from the graph around them, in order: further arguments of each.
 using captured_tensors = std::vector<any_tensor>;
 
+/// Of one of two bodies what depends on which of them runs, where a body of control flow has them and what they give differs in size.
+struct body_choice {
+    any_tensor condition;
+    std::string then_body, else_body;
+    std::vector<any_tensor> given;   // to both
+    std::vector<any_tensor> results; // placeholders, whose types say what both have in common
+};
+
 /// Makes a body, on one thread: in a body_scope what is made is a node of it, and a tensor of the graph around it that is used there
 /// becomes an argument.
 class body_builder {
@@ -52,17 +60,29 @@ public:
     any_tensor add_argument(const tensor_type& type);
     /// A tensor of the body, or of a graph around it.
     any_tensor here(const any_tensor& t);
+    /// What one of two bodies gives, of such types: all that is made of it is made twice, once for each, so that sizes are known before it
+    /// runs. The results of this body have the same ones either way.
+    std::vector<any_tensor> choose(body_choice c, const std::vector<tensor_type>& types);
     /// After all bodies of the node are made: the arguments that were added, then what they captured.
     body finish(const std::vector<any_tensor>& results);
 
 private:
     any_tensor add_placeholder(const tensor_type& type, const char* name);
+    std::vector<any_tensor> decided(const body_choice& c, const std::vector<any_tensor>& results);
+    std::vector<any_tensor> copy(const body_choice& c, const std::string& chosen, const std::vector<any_tensor>& wanted,
+                                 const body_builder& from);
 
     captured_tensors& captured_;
     graph graph_, around_;
     std::vector<any_tensor> arguments_,
         captures_; // of what is captured: an empty handle where this body does not use it
+    std::vector<body_choice> choices_;
+    int choices_around_ = 0; // of which this body is a side
 };
+
+/// Of a graph what these results need, as a graph of its own; `with_shows`: with the ops that are op_flags::shows.
+body needed_part(const graph& of, const std::vector<any_tensor>& arguments, const std::vector<any_tensor>& results,
+                 bool with_shows);
 
 /// Nodes made inside are the body's; of the scopes around it those of names, devices and variables count.
 class body_scope : scope_base {
@@ -75,6 +95,8 @@ private:
 
 /// The graph in scope, or around it where that is a body's: where variables are.
 graph outermost_graph();
+/// Who makes the graph in scope, where that is a body's; else nullptr.
+body_builder* builder_in_scope();
 /// Whether the graph in scope is a body's, and g around it.
 bool is_around_body(const graph& g);
 /// In a body, nodes made inside are that graph's.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -155,11 +156,11 @@ namespace detail {
 TENON_INLINE body_builder::body_builder(captured_tensors& captured) : captured_(captured), around_(graph::current()) {
     graph_state& g = *graph_.state();
     g.around = around_.state();
-    g.take_from_around = [this](const any_tensor& t) { return here(t); };
+    g.builder = this;
 }
 TENON_INLINE body_builder::~body_builder() {
     graph_.state()->around = nullptr;
-    graph_.state()->take_from_around = nullptr;
+    graph_.state()->builder = nullptr;
 }
 
 TENON_INLINE any_tensor body_builder::add_placeholder(const tensor_type& type, const char* name) {
@@ -183,8 +184,7 @@ TENON_INLINE any_tensor body_builder::here(const any_tensor& t) {
     require_node(t.node(), "what a body of control flow gives");
     if (t.node()->graph == graph_.state()) return t;
     any_tensor around = t;
-    if (t.node()->graph != around_.state() && around_.state()->take_from_around)
-        around = around_.state()->take_from_around(t);
+    if (t.node()->graph != around_.state() && around_.state()->builder) around = around_.state()->builder->here(t);
     if (around.node()->graph != around_.state()) return t; // of neither: who uses it says so
     if (around.element() == element_type::string)
         throw invalid_argument_error("a body of control flow cannot use " + t.name() + ", " + to_string(t.type()) +
@@ -198,11 +198,175 @@ TENON_INLINE any_tensor body_builder::here(const any_tensor& t) {
     return captures_[place];
 }
 
-TENON_INLINE body body_builder::finish(const std::vector<any_tensor>& results) {
+TENON_INLINE std::vector<any_tensor> body_builder::choose(body_choice c, const std::vector<tensor_type>& types) {
+    for (const tensor_type& t : types) c.results.push_back(add_placeholder(t, "chosen"));
+    c.condition = here(c.condition);
+    for (any_tensor& t : c.given) t = here(t);
+    return choices_.emplace_back(std::move(c)).results;
+}
+
+// What `wanted`, tensors of `from`, are where the body `chosen` runs: that body, and all that is made of what it gives.
+TENON_INLINE std::vector<any_tensor> body_builder::copy(const body_choice& c, const std::string& chosen,
+                                                        const std::vector<any_tensor>& wanted,
+                                                        const body_builder& from) {
+    const body_scope in(*this);
+    std::unordered_map<const node*, node_output> made; // the first output of each node
+    argument_sizes sizes;
+    const auto mapped = [&](const node_output& o, bool of_body) {
+        const auto at = made.find(o.node);
+        if (at != made.end()) return any_tensor({at->second.node, at->second.index + o.index});
+        return of_body ? any_tensor() : here(any_tensor(o));
+    };
+    const auto add = [&](const node& n, bool of_body) {
+        node copied;
+        copied.op = n.op;
+        copied.made_at = n.made_at;
+        copied.attributes = n.attributes;
+        for (const auto& [name, a] : n.attributes)
+            if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
+                copied.attributes.set(name.c_str(), sizes.known(*e));
+        for (const node_output& o : n.inputs) copied.inputs.push_back(mapped(o, of_body).output());
+        {
+            const std::lock_guard lock(graph_.state()->guard);
+            copied.name = graph_.state()->unique_name(n.name);
+        }
+        made[&n] = {restore_node(graph_, std::move(copied)), 0};
+    };
+
+    const std::shared_ptr<const body> side = body::of_text(chosen);
+    for (std::size_t k = 0; k < c.given.size(); ++k) made[side->arguments()[k].node()] = here(c.given[k]).output();
+    for (std::int64_t i = 0; i < side->of().size(); ++i)
+        if (const node& n = *side->of().at(i); !made.contains(&n)) add(n, true);
+    for (std::size_t k = 0; k < c.results.size(); ++k) {
+        const any_tensor given = mapped(side->results()[k].output(), true);
+        made[c.results[k].node()] = given.output();
+        sizes.bind(c.results[k].extents(), given.extents());
+    }
+
+    // In order of their numbers, of what is wanted.
+    std::set<std::int64_t> needed;
+    const auto need = [&](const any_tensor& t) { needed.insert(t.node()->number); };
+    const auto choice_of = [&](const node& n) {
+        return std::find_if(from.choices_.begin(), from.choices_.end(), [&](const body_choice& other) {
+            return std::any_of(other.results.begin(), other.results.end(),
+                               [&](const any_tensor& r) { return r.node() == &n; });
+        });
+    };
+    std::for_each(wanted.begin(), wanted.end(), need);
+    for (auto at = needed.rbegin(); at != needed.rend(); ++at) {
+        const node& n = *from.of().at(*at);
+        for (const node_output& o : n.inputs) needed.insert(o.node->number);
+        if (const auto other = choice_of(n); other != from.choices_.end()) {
+            need(other->condition);
+            std::for_each(other->given.begin(), other->given.end(), need);
+        }
+    }
+    const auto depends = [&](const any_tensor& t) { return made.contains(t.node()); };
+    for (const std::int64_t i : needed) {
+        const node& n = *from.of().at(i);
+        if (made.contains(&n)) continue;
+        if (const auto at = choice_of(n); at != from.choices_.end()) {
+            const body_choice& other = *at;
+            if (!depends(other.condition) && std::none_of(other.given.begin(), other.given.end(), depends)) continue;
+            body_choice own{mapped(other.condition.output(), false), other.then_body, other.else_body, {}, {}};
+            for (const any_tensor& t : other.given) own.given.push_back(mapped(t.output(), false));
+            std::vector<tensor_type> types;
+            for (const any_tensor& r : other.results) types.push_back({r.element(), sizes.known(r.extents())});
+            own.results = choose(std::move(own), types);
+            for (std::size_t k = 0; k < types.size(); ++k) made[other.results[k].node()] = own.results[k].output();
+        }
+        if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](const node_output& o) { return made.contains(o.node); }))
+            add(n, false);
+    }
+    std::vector<any_tensor> results;
+    for (const any_tensor& t : wanted) results.push_back(depends(t) ? mapped(t.output(), false) : any_tensor());
+    return results;
+}
+
+// The results where a choice is made of all that depends on it: a cond of this body.
+TENON_INLINE std::vector<any_tensor> body_builder::decided(const body_choice& c,
+                                                           const std::vector<any_tensor>& results) {
+    const body_scope in(*this);
+    captured_tensors captured;
+    body_builder yes(captured), no(captured);
+    yes.choices_around_ = no.choices_around_ = choices_around_ + 1;
+    if (choices_around_ == 8)
+        throw invalid_argument_error(
+            "more than 8 of cond<Axis> in a body of control flow depend on each other: each makes twice what is "
+            "made of it");
+    std::vector<any_tensor> all = results, then_gives, else_gives;
+    std::vector<std::size_t> chosen;
+    const std::vector<any_tensor> one = yes.copy(c, c.then_body, results, *this),
+                                  other = no.copy(c, c.else_body, results, *this);
+    for (std::size_t k = 0; k < results.size(); ++k) {
+        if (!one[k].node()) continue;
+        if (equal_shapes(one[k].extents(), other[k].extents()).what != fault::none)
+            throw invalid_argument_error("what a body of control flow gives of cond<Axis> is " +
+                                         to_string(one[k].type()) + " on one side and " + to_string(other[k].type()) +
+                                         " on the other; it has one size: reduce it, or pad it, in the body");
+        chosen.push_back(k);
+        then_gives.push_back(one[k]);
+        else_gives.push_back(other[k]);
+    }
+    if (chosen.empty()) return all;
+    node n;
+    n.op = &require_op("cond");
+    n.attributes.set("then_body", yes.finish(then_gives).text());
+    n.attributes.set("else_body", no.finish(else_gives).text());
+    n.inputs.push_back(c.condition.output());
+    for (const any_tensor& t : captured) n.inputs.push_back(t.output());
+    {
+        const std::lock_guard lock(graph_.state()->guard);
+        n.name = graph_.state()->unique_name("cond");
+    }
+    node* const made = restore_node(graph_, std::move(n));
+    for (std::size_t k = 0; k < chosen.size(); ++k) all[chosen[k]] = any_tensor({made, static_cast<int>(k)});
+    return all;
+}
+
+TENON_INLINE body needed_part(const graph& of, const std::vector<any_tensor>& arguments,
+                              const std::vector<any_tensor>& results, bool with_shows) {
+    graph copy;
+    std::vector<node_output> made(static_cast<std::size_t>(of.size())); // the first output of each
+    std::vector<char> needed(made.size());
+    const auto in_copy = [&](const node_output& o) {
+        const node_output& first = made[static_cast<std::size_t>(o.node->number)];
+        return node_output{first.node, first.index + o.index};
+    };
+    for (const auto* list : {&arguments, &results})
+        for (const any_tensor& t : *list) needed[static_cast<std::size_t>(t.node()->number)] = 1;
+    for (std::size_t n = made.size(); n-- > 0;)
+        if (needed[n])
+            for (const node_output& i : of.at(static_cast<std::int64_t>(n))->inputs)
+                needed[static_cast<std::size_t>(i.node->number)] = 1;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (!needed[i]) continue;
+        const node& from = *of.at(static_cast<std::int64_t>(i));
+        if (!with_shows && from.op->is(op_flags::shows)) {
+            made[i] = in_copy(from.inputs[0]);
+            continue;
+        }
+        node n;
+        n.op = from.op;
+        n.name = from.name;
+        n.attributes = from.attributes;
+        for (const node_output& o : from.inputs) n.inputs.push_back(in_copy(o));
+        made[i] = {restore_node(copy, std::move(n)), 0};
+    }
+    std::vector<any_tensor> taken, given;
+    for (const any_tensor& a : arguments) copy.add_to_collection("arguments", taken.emplace_back(in_copy(a.output())));
+    for (const any_tensor& r : results) copy.add_to_collection("results", given.emplace_back(in_copy(r.output())));
+    return {copy, std::move(taken), std::move(given)};
+}
+
+TENON_INLINE body body_builder::finish(const std::vector<any_tensor>& given) {
+    std::vector<any_tensor> results = given;
+    for (std::size_t c = 0; c < choices_.size(); ++c) results = decided(choices_[c], results);
     captures_.resize(captured_.size());
     std::vector<any_tensor> arguments = arguments_;
     for (std::size_t c = 0; c < captured_.size(); ++c)
         arguments.push_back(captures_[c].node() ? captures_[c] : add_placeholder(captured_[c].type(), "captured"));
+    if (!choices_.empty()) return needed_part(graph_, arguments, results, true);
     for (const any_tensor& a : arguments) graph_.add_to_collection("arguments", a);
     for (const any_tensor& r : results) graph_.add_to_collection("results", r);
     return {graph_, std::move(arguments), results};
@@ -226,6 +390,8 @@ TENON_INLINE graph outermost_graph() {
     while (g->around) g = g->around;
     return graph(g);
 }
+
+TENON_INLINE body_builder* builder_in_scope() { return current_graph()->builder; }
 
 TENON_INLINE bool is_around_body(const graph& g) {
     const graph_state* of = current_graph()->around;

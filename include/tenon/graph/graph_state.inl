@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,7 +23,8 @@ namespace tenon {
 struct placed_op; // of graph/scope.hpp
 namespace detail {
 class variable_policy; // of ops/state/state.hpp
-}
+class body_builder;    // of graph/body.hpp
+} // namespace detail
 
 // A graph's nodes. Guarded by `guard`: graphs may be built from several threads; nodes never change once
 // they are in.
@@ -50,10 +50,9 @@ public:
     std::unordered_map<const char*, std::shared_ptr<const char>> size_names;
     std::unordered_set<std::string> files;                // of which its nodes are
     std::vector<std::shared_ptr<const void>> attachments; // what nodes refer to by number: data sets
-    // While it is made as a body of control flow (graph/body.hpp), by the thread that makes it: the graph around it, and what gives a tensor
-    // of that as one of this.
+    // While it is made as a body of control flow, by the thread that makes it: the graph around it, and who makes it.
     graph_state* around = nullptr;
-    std::function<any_tensor(const any_tensor&)> take_from_around;
+    detail::body_builder* builder = nullptr;
 
     // The caller holds `guard`.
     std::string unique_name(const std::string& wanted) {

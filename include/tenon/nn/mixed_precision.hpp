@@ -27,17 +27,22 @@ public:
 
     template <Operand X> auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
+        return within(x, [&](const auto& in) { return call(model_, in, p); });
+    }
+    const Model& inner() const noexcept { return model_; }
+    static constexpr bool computes_within = true;
+    /// What f gives of x in T, in float; layers that it calls have float variables.
+    template <class X, class F> auto within(const X& x, const F& f) const {
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
         else {
             static_assert(std::is_same_v<typename X::element_type, float>,
                           "tenon::nn::mixed_precision: the model is called with float");
             const float_parameters masters;
-            const auto y = call(model_, detail::as_tensor(cast<T>(x)), p);
+            const auto y = f(detail::as_tensor(cast<T>(x)));
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(y)>, ill_shaped>) return ill_shaped{};
             else return detail::as_tensor(cast<float>(y));
         }
     }
-    const Model& inner() const noexcept { return model_; }
 
 private:
     Model model_;

@@ -91,3 +91,99 @@ TEST_CASE("cond<Axis>: sizes along other axes agree, or are said") {
     CHECK(fails(untyped::placeholder(element_type::float32, {2}), 0) != "");
     CHECK(fails(x, 2).find("axis") != std::string::npos);
 }
+
+TEST_CASE("cond<Axis> in a loop: what is made of it there may depend on its size") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<batch, 3>>("x");
+    const auto w = placeholder<float, shape<3>>("w");
+    // Rows from the second on, or the first alone; with a choice of a choice, and one beside it.
+    const auto part = [&](const auto& carry, const auto& step) {
+        const auto odd = step % 2 == 1;
+        const auto rows = cond<0, rest>(
+            odd,
+            [&] {
+                return slice<range{0, 1}>(x) * carry;
+            },
+            [&] { return x; });
+        const auto columns = cond<1>(
+            step > 1, [&] { return concat<1>(rows, rows); },
+            [&] {
+                return slice<range{}, range{0, 2}>(rows) + 1.0f;
+            });
+        const auto beside = cond<0>(
+            step == 2, [&] { return w; },
+            [&] {
+                return slice<range{1, 2}>(w);
+            });
+        return (sum(columns) + sum(zeros<float, shape<rest>>(rows) + 0.5f)) * mean(beside) / 100.0f;
+    };
+    const auto [i, y] = while_loop([](const auto& n, const auto&) { return n < 4; },
+                                   [&](const auto& n, const auto& c) { return std::tuple(n + 1, c + part(c, n)); },
+                                   constant(0), constant(1.0f));
+    const auto [last, all] = scan(
+        [&](const auto& c, const auto& n) {
+            const auto next = c + part(c, n);
+            return std::pair(next, next);
+        },
+        constant(1.0f), constant({0, 1, 2, 3}));
+    const auto [dx, dw] = gradients(y, x, w);
+    const auto [sx, sw] = gradients(last, x, w);
+    const array<float, shape<batch, 3>> values{{1, 2, 3}, {4, 5, 6}};
+    const array<float> weights{0.5f, -1, 2};
+    session s;
+    const auto [looped, scanned, by_step, gx, gw, hx, hw] =
+        s.run(feed(x, values), feed(w, weights), y, last, all, dx, dw, sx, sw);
+
+    const auto of = [&](const std::vector<double>& v, const std::vector<double>& u) {
+        double c = 1;
+        for (int n = 0; n < 4; ++n) {
+            const int rows = n % 2 == 1 ? 1 : 2;
+            double total = 0.5 * rows;
+            for (int r = 0; r < rows; ++r)
+                for (std::size_t k = 0; k < 3; ++k) {
+                    const double e = v[static_cast<std::size_t>(r) * 3 + k] * (rows == 1 ? c : 1);
+                    total += n > 1 ? 2 * e : k < 2 ? e + 1 : 0;
+                }
+            c += total * (n == 2 ? (u[0] + u[1] + u[2]) / 3 : u[1]) / 100;
+        }
+        return c;
+    };
+    const std::vector<double> v{1, 2, 3, 4, 5, 6}, u{0.5, -1, 2};
+    CHECK(looped.item() == doctest::Approx(of(v, u)));
+    CHECK(scanned.item() == doctest::Approx(of(v, u)));
+    CHECK(by_step[3] == scanned.item());
+    const auto slope = [&](std::vector<double> a, std::vector<double> b, bool first, std::size_t k) {
+        std::vector<double>& moved = first ? a : b;
+        moved[k] += 1e-5;
+        const double above = of(a, b);
+        moved[k] -= 2e-5;
+        return (above - of(a, b)) / 2e-5;
+    };
+    for (std::size_t k = 0; k < 6; ++k) {
+        CHECK(gx.data()[k] == doctest::Approx(slope(v, u, true, k)).epsilon(1e-3));
+        CHECK(hx.data()[k] == doctest::Approx(slope(v, u, true, k)).epsilon(1e-3));
+    }
+    for (std::size_t k = 0; k < 3; ++k) {
+        CHECK(gw.data()[k] == doctest::Approx(slope(v, u, false, k)).epsilon(1e-3));
+        CHECK(hw.data()[k] == doctest::Approx(slope(v, u, false, k)).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("cond<Axis> in a body: what the body gives has one size") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<float, shape<4, 3>>("x");
+    const auto chosen = [&](const auto& n) {
+        return cond<0>(
+            n > 1, [&] { return x; },
+            [&] {
+                return slice<range{0, 1}>(x);
+            });
+    };
+    const std::string words = message_of<invalid_argument_error>([&] {
+        (void)scan([&](const auto& c, const auto& n) { return std::pair(c, chosen(n)); }, constant(0.0f),
+                   constant({0, 1}));
+    });
+    CHECK(words.find("float[4, 3]") != std::string::npos);
+    CHECK(words.find("float[1, 3]") != std::string::npos);
+    CHECK(words.find("reduce it, or pad it") != std::string::npos);
+}

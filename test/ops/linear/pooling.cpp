@@ -23,14 +23,16 @@ template <class T> void check_pools(const extents& image, const pool2d_options& 
     const std::int64_t n = image[0].size, height = image[1].size, width = image[2].size, channels = image[3].size;
     const std::int64_t sh = o.stride.height ? o.stride.height : o.window.height,
                        sw = o.stride.width ? o.stride.width : o.window.width;
+    const std::int64_t dh = o.dilation.height, dw = o.dilation.width;
+    const std::int64_t high = (o.window.height - 1) * dh + 1, wide = (o.window.width - 1) * dw + 1;
     std::int64_t top = o.padding.top, left = o.padding.left;
-    std::int64_t rows = (height + top + o.padding.bottom - o.window.height) / sh + 1;
-    std::int64_t columns = (width + left + o.padding.right - o.window.width) / sw + 1;
+    std::int64_t rows = (height + top + o.padding.bottom - high) / sh + 1;
+    std::int64_t columns = (width + left + o.padding.right - wide) / sw + 1;
     if (o.padding.kind == tn::padding::rule::same) {
         rows = (height + sh - 1) / sh;
         columns = (width + sw - 1) / sw;
-        top = std::max<std::int64_t>(0, (rows - 1) * sh + o.window.height - height) / 2;
-        left = std::max<std::int64_t>(0, (columns - 1) * sw + o.window.width - width) / 2;
+        top = std::max<std::int64_t>(0, (rows - 1) * sh + high - height) / 2;
+        left = std::max<std::int64_t>(0, (columns - 1) * sw + wide - width) / 2;
     }
     const extents result{n, rows, columns, channels};
     const tn::graph_scope scope{tn::graph()};
@@ -56,7 +58,7 @@ template <class T> void check_pools(const extents& image, const pool2d_options& 
                     std::vector<std::int64_t> inside;
                     for (std::int64_t p = 0; p < o.window.height; ++p)
                         for (std::int64_t q = 0; q < o.window.width; ++q) {
-                            const std::int64_t u = i * sh + p - top, v = j * sw + q - left;
+                            const std::int64_t u = i * sh + p * dh - top, v = j * sw + q * dw - left;
                             if (u >= 0 && v >= 0 && u < height && v < width) inside.push_back(at(b, u, v, c));
                         }
                     const auto value = [&](std::int64_t k) { return static_cast<double>(ax.data<T>()[k]); };
@@ -99,6 +101,10 @@ TEST_CASE_TEMPLATE("pools and their gradients are the definitions: windows, stri
     check_pools<T>({1, 4, 4, 5}, {.window = 1, .stride = 3});
     check_pools<T>({1, 3, 3, 1}, {.window = 3});
     check_pools<T>({2, 2, 3, 4}, {.window = 5, .stride = 2, .padding = tn::same});
+    check_pools<T>({2, 7, 9, 3}, {.window = 3, .stride = 1, .dilation = {2, 3}});
+    check_pools<T>({1, 9, 11, 17},
+                   {.window = {2, 3}, .stride = {5, 7}, .padding = tn::pad(1, 2, 3, 1), .dilation = {4, 2}});
+    check_pools<T>({2, 5, 3, 4}, {.window = 3, .stride = 2, .padding = tn::same, .dilation = 4});
 }
 
 TEST_CASE("of equal largest elements the first gets the gradient; a NaN is the largest") {
@@ -115,6 +121,31 @@ TEST_CASE("of equal largest elements the first gets the gradient; a NaN is the l
     for (std::int64_t i = 0; i < 8; ++i) CHECK(d[i] == wanted[i]);
     a.data()[4] = std::numeric_limits<float>::quiet_NaN();
     CHECK(std::isnan(s.run(tn::feed(x, a), y)[0]));
+}
+
+TEST_CASE("a window whose pixels are all around the image has no largest element and no mean") {
+    const tn::graph_scope scope{tn::graph()};
+    constexpr pool2d_options apart{.window = {1, 2}, .stride = 1, .padding = tn::pad(0, 1), .dilation = 3};
+    const auto x = tn::placeholder<float, shape<1, 1, 2, 1>>("x");
+    const auto y = tn::max_pool2d<apart>(x);
+    const auto z = tn::average_pool2d<tn::pool2d_options{
+        .window = {1, 2}, .stride = 1, .padding = tn::pad(0, 0, 2, 2), .dilation = 3}>(x);
+    const auto [dy, dz] =
+        std::tuple(std::get<0>(tn::gradients(tn::sum(y), x)), std::get<0>(tn::gradients(tn::sum(z), x)));
+    tn::session s(tn::graph::current());
+    array<float> a(extents{1, 1, 2, 1});
+    a.data()[0] = 3;
+    a.data()[1] = 4;
+    const auto [largest, mean, gl, gm] = s.run(tn::feed(x, a), y, z, dy, dz);
+    REQUIRE(largest.extents() == extents{1, 1, 1, 1});
+    CHECK(std::isinf(largest[0]));
+    REQUIRE(mean.extents() == extents{1, 1, 3, 1});
+    CHECK(mean[0] == 4);
+    CHECK(std::isnan(mean[1]));
+    CHECK(mean[2] == 3);
+    CHECK(gl[0] == 0);
+    CHECK(gm[0] == 1);
+    CHECK(gm[1] == 1);
 }
 
 TEST_CASE("sizes of the step: no image, or images of any size") {

@@ -148,14 +148,16 @@ TEST_CASE("max_pool1d, average_pool1d, max_pool3d, average_pool3d: of what is in
     const any_array volume = random_array<double>({2, 5, 6, 7, 3}, 7);
     const auto v = placeholder<double, shape<batch, 5, 6, 7, 3>>("v");
     const auto x = placeholder<double, shape<dyn, dyn, 3>>("x");
-    constexpr pool3d_options o{{2, 3, 2}, {2, 1, 3}, pad_volume(1, 1, 0)};
+    constexpr pool3d_options o{{2, 3, 2}, {2, 1, 3}, pad_volume(1, 1, 0)},
+        dilated{{2, 3, 2}, {2, 1, 3}, pad_volume(1, 1, 0), false, {3, 2, 2}};
     std::vector<any_array> values;
     values.push_back(volume.share());
     values.push_back(volume.share().reshape({60, 7, 3}));
     const auto max = max_pool3d<o>(v);
     static_assert(std::is_same_v<decltype(max), const tensor<double, shape<batch, 3, 6, 2, 3>>>);
     const auto got =
-        run({max, average_pool3d<o>(v), max_pool1d<3, 2, same>(x), average_pool1d<pool1d_options{3, 2, pad(1)}>(x)},
+        run({max, average_pool3d<o>(v), max_pool1d<3, 2, same>(x), average_pool1d<pool1d_options{3, 2, pad(1)}>(x),
+             max_pool3d<dilated>(v), average_pool1d<pool1d_options{3, 2, pad(1), false, 2}>(x)},
             {v, x}, values);
     const auto check = [](const any_array& a, const any_array& pooled, bool average, const along& d, const along& h,
                           const along& w) {
@@ -180,10 +182,13 @@ TEST_CASE("max_pool1d, average_pool1d, max_pool3d, average_pool3d: of what is in
     };
     const along d{5, 2, 2, 1, 1, 3}, h{6, 3, 1, 1, 1, 6}, w{7, 2, 3, 1, 0, 2}, one{1, 1, 1, 1, 0, 1},
         line{7, 3, 2, 1, 1, 4};
+    const along far_d{5, 2, 2, 3, 1, 2}, far_h{6, 3, 1, 2, 1, 4}, far_w{7, 2, 3, 2, 0, 2}, far_line{7, 3, 2, 2, 1, 3};
     check(volume, got[0], false, d, h, w);
     check(volume, got[1], true, d, h, w);
     check(volume, got[2], false, one, one, line);
     check(volume, got[3], true, one, one, line);
+    check(volume, got[4], false, far_d, far_h, far_w);
+    check(volume, got[5], true, one, one, far_line);
 }
 
 TEST_CASE("ceil_mode: what is left over has a window of its own, which begins inside") {

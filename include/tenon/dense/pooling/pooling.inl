@@ -3,19 +3,33 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-/// One window of a pooling, cut to the image.
-struct pooling_window {
-    std::int64_t top, bottom, left, right;
+/// What a window sees along a dimension: `count` pixels from `first` on, `step` apart.
+struct pooling_side {
+    std::int64_t first, step, count;
 
-    TENON_SIMD_INLINE bool empty() const { return top >= bottom || left >= right; }
+    TENON_SIMD_INLINE pooling_side(std::int64_t at, std::int64_t window, std::int64_t dilation, std::int64_t size) :
+        first(at), step(dilation), count(window) {
+        if (at < 0) {
+            const std::int64_t outside = (dilation - 1 - at) / dilation;
+            first += outside * dilation;
+            count -= outside;
+        }
+        const std::int64_t inside = first < size ? (size - 1 - first) / dilation + 1 : 0;
+        if (count > inside) count = inside;
+        if (count < 0) count = 0;
+    }
+    TENON_SIMD_INLINE std::int64_t at(std::int64_t k) const { return first + k * step; }
 };
 
-TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, std::int64_t i, std::int64_t j) {
-    const std::int64_t u = i * d.stride_h - d.pad_top;
-    const std::int64_t v = j * d.stride_w - d.pad_left;
-    return {u < 0 ? 0 : u, u + d.window_h < d.height ? u + d.window_h : d.height, v < 0 ? 0 : v,
-            v + d.window_w < d.width ? v + d.window_w : d.width};
-}
+/// One window of a pooling, cut to the image.
+struct pooling_window {
+    pooling_side rows, columns;
+
+    TENON_SIMD_INLINE pooling_window(const dense::pooling_description& d, std::int64_t i, std::int64_t j) :
+        rows(i * d.stride_h - d.pad_top, d.window_h, d.dilation_h, d.height),
+        columns(j * d.stride_w - d.pad_left, d.window_w, d.dilation_w, d.width) {}
+    template <class T> TENON_SIMD_INLINE T share() const { return T(1) / static_cast<T>(rows.count * columns.count); }
+};
 
 template <class T> TENON_SIMD_INLINE pack<T> load_channels(const T* from, int count) {
     return count == lanes ? load(from) : load_partial(from, count);
@@ -28,27 +42,26 @@ template <class T> TENON_SIMD_INLINE void store_channels(T* to, pack<T> a, int c
 /// Output rows begin .. end, counted through all images.
 template <class T, bool Maximum>
 void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64_t begin, std::int64_t end) {
-    const std::int64_t row = d.width * d.channels;
+    const std::int64_t row = d.width * d.channels, next = d.dilation_w * d.channels;
     const std::int64_t out_height = d.out_height();
     const std::int64_t out_width = d.out_width();
     for (std::int64_t r = begin; r < end; ++r) {
         const T* image = x + r / out_height * d.height * row;
         for (std::int64_t j = 0; j < out_width; ++j) {
-            const pooling_window w = window_of(d, r % out_height, j);
-            const T one_over_count = T(1) / static_cast<T>((w.bottom - w.top) * (w.right - w.left));
+            const pooling_window w(d, r % out_height, j);
             T* to = y + (r * out_width + j) * d.channels;
             for (std::int64_t c = 0; c < d.channels; c += lanes) {
                 const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
                 pack<T> result = broadcast<T>(Maximum ? -std::numeric_limits<T>::infinity() : T(0));
-                for (std::int64_t u = w.top; u < w.bottom; ++u) {
-                    const T* from = image + u * row + w.left * d.channels + c;
-                    for (std::int64_t v = w.left; v < w.right; ++v, from += d.channels) {
+                for (std::int64_t u = 0; u < w.rows.count; ++u) {
+                    const T* from = image + w.rows.at(u) * row + w.columns.first * d.channels + c;
+                    for (std::int64_t v = 0; v < w.columns.count; ++v, from += next) {
                         const pack<T> value = load_channels(from, count);
                         if constexpr (Maximum) result = select((value > result) | is_nan(value), value, result);
                         else result = result + value;
                     }
                 }
-                if constexpr (!Maximum) result = result * broadcast<T>(one_over_count);
+                if constexpr (!Maximum) result = result * broadcast<T>(w.share<T>());
                 store_channels(to + c, result, count);
             }
         }
@@ -65,16 +78,16 @@ void pick_rows(const dense::pooling_description& d, const T* x, const T* y, cons
     for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t image = r / out_height * d.height * row;
         for (std::int64_t j = 0; j < out_width; ++j) {
-            const pooling_window w = window_of(d, r % out_height, j);
+            const pooling_window w(d, r % out_height, j);
             const std::int64_t to = (r * out_width + j) * d.channels;
             for (std::int64_t c = 0; c < d.channels; c += lanes) {
                 const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
                 const pack<T> largest = load_channels(y + to + c, count);
                 pack<T> result = broadcast<T>(T(0));
                 // From the last to the first: of several the first one stays.
-                for (std::int64_t u = w.bottom; u-- > w.top;)
-                    for (std::int64_t v = w.right; v-- > w.left;) {
-                        const std::int64_t at = image + u * row + v * d.channels + c;
+                for (std::int64_t u = w.rows.count; u-- > 0;)
+                    for (std::int64_t v = w.columns.count; v-- > 0;) {
+                        const std::int64_t at = image + w.rows.at(u) * row + w.columns.at(v) * d.channels + c;
                         const pack<T> element = load_channels(x + at, count);
                         const pack<bool> hit = (element == largest) | is_nan(element);
                         result = select(hit, load_channels(h + at, count), result);
@@ -90,11 +103,12 @@ void pick_rows(const dense::pooling_description& d, const T* x, const T* y, cons
 template <class T, bool Maximum, bool Add>
 void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
                  std::int64_t end) {
-    const std::int64_t row = d.width * d.channels;
+    const std::int64_t row = d.width * d.channels, next = d.dilation_w * d.channels;
     const std::int64_t out_height = d.out_height();
     const std::int64_t out_width = d.out_width();
-    const bool gaps = d.stride_h != d.window_h || d.stride_w != d.window_w || d.pad_left != 0 || d.pad_top != 0 ||
-                      d.height != out_height * d.window_h || d.width != out_width * d.window_w;
+    const bool gaps = d.dilation_h != 1 || d.dilation_w != 1 || d.stride_h != d.window_h || d.stride_w != d.window_w ||
+                      d.pad_left != 0 || d.pad_top != 0 || d.height != out_height * d.window_h ||
+                      d.width != out_width * d.window_w;
     for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t i = r % out_height;
         const std::int64_t image = r / out_height * d.height * row;
@@ -106,8 +120,7 @@ void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, co
             }
         }
         for (std::int64_t j = 0; j < out_width; ++j) {
-            const pooling_window w = window_of(d, i, j);
-            const T one_over_count = T(1) / static_cast<T>((w.bottom - w.top) * (w.right - w.left));
+            const pooling_window w(d, i, j);
             const std::int64_t out = (r * out_width + j) * d.channels;
             for (std::int64_t c = 0; c < d.channels; c += lanes) {
                 const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
@@ -115,10 +128,10 @@ void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, co
                 pack<T> share = load_channels(dy + out + c, count);
                 pack<T> largest = zero;
                 if constexpr (Maximum) largest = load_channels(y + out + c, count);
-                else share = share * broadcast<T>(one_over_count);
-                for (std::int64_t u = w.top; u < w.bottom; ++u) {
-                    std::int64_t at = image + u * row + w.left * d.channels + c;
-                    for (std::int64_t v = w.left; v < w.right; ++v, at += d.channels) {
+                else share = share * broadcast<T>(w.share<T>());
+                for (std::int64_t u = 0; u < w.rows.count; ++u) {
+                    std::int64_t at = image + w.rows.at(u) * row + w.columns.first * d.channels + c;
+                    for (std::int64_t v = 0; v < w.columns.count; ++v, at += next) {
                         pack<T> value = share;
                         if constexpr (Maximum) {
                             const pack<T> element = load_channels(x + at, count);

@@ -47,7 +47,7 @@ template <class Kernels, class T> void pool_forward(const pooling_description& d
 template <class Kernels, class T>
 void pool_backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx, thread_pool* pool) {
     const std::int64_t row = d.out_width() * d.channels * d.window_h * d.window_w;
-    if (d.stride_h >= d.window_h && d.stride_w >= d.window_w) {
+    if (d.stride_h >= d.reach_h() && d.stride_w >= d.reach_w()) {
         in_parts(pool, d.batch * d.out_height(), row, [&](std::int64_t begin, std::int64_t end) {
             Kernels::template backward<false>(d, x, y, dy, dx, begin, end);
         });
@@ -72,19 +72,19 @@ TENON_INLINE void check(const pooling_description& d) {
         };
         throw invalid_argument_error("pooling of " + list(d.batch, d.height, d.width, d.channels) + " in windows " +
                                      list(d.window_h, d.window_w) + ", strides " + list(d.stride_h, d.stride_w) +
-                                     ", padding " + list(d.pad_top, d.pad_bottom, d.pad_left, d.pad_right) + ": " +
-                                     what);
+                                     ", dilations " + list(d.dilation_h, d.dilation_w) + ", padding " +
+                                     list(d.pad_top, d.pad_bottom, d.pad_left, d.pad_right) + ": " + what);
     };
     if (d.batch < 0 || d.channels < 0) refuse("a size is negative");
     if (d.height < 1 || d.width < 1) refuse("height and width must be at least 1");
-    if (d.window_h < 1 || d.window_w < 1 || d.stride_h < 1 || d.stride_w < 1) {
-        refuse("windows and strides must be at least 1");
+    if (std::min({d.window_h, d.window_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w}) < 1) {
+        refuse("windows, strides and dilations must be at least 1");
     }
     if (d.pad_top < 0 || d.pad_bottom < 0 || d.pad_left < 0 || d.pad_right < 0) refuse("a padding is negative");
-    if (std::max(d.pad_top, d.pad_bottom) >= d.window_h || std::max(d.pad_left, d.pad_right) >= d.window_w) {
+    if (std::max(d.pad_top, d.pad_bottom) >= d.reach_h() || std::max(d.pad_left, d.pad_right) >= d.reach_w()) {
         refuse("padding must be smaller than the window, so that each window meets the image");
     }
-    if (d.height + d.pad_top + d.pad_bottom < d.window_h || d.width + d.pad_left + d.pad_right < d.window_w) {
+    if (d.height + d.pad_top + d.pad_bottom < d.reach_h() || d.width + d.pad_left + d.pad_right < d.reach_w()) {
         refuse("the window is larger than the padded image");
     }
     if (d.element != element_type::float32 && d.element != element_type::float64) {

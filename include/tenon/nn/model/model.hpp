@@ -143,9 +143,34 @@ public:
         walk.visit(layer, "");
         add(path + (path.empty() ? "" : " ") + kind_of_model(layer), walk.finish(), in, out);
     }
+    /// Of a model that is called with x: of its layers one by one, or of all in one row. What it gives.
+    template <class M, class X> auto add_called(const M& model, const X& x, nn::phase p) {
+        if constexpr (computes_within<M>)
+            return model.within(x, [&](const auto& in) { return add_called(model.inner(), in, p); });
+        else if constexpr (is_layer_sequence<M>) {
+            const auto along = [&]<int I>(const auto& self, std::integral_constant<int, I>, const auto& now) {
+                if constexpr (I == M::size()) return now;
+                else {
+                    const auto& layer = model.template layer<I>();
+                    const auto next = as_tensor(call(layer, now, p));
+                    add(std::to_string(I), layer, now, next);
+                    return self(self, std::integral_constant<int, I + 1>(), next);
+                }
+            };
+            return along(along, std::integral_constant<int, 0>(), x);
+        } else {
+            const auto y = as_tensor(call(model, x, p));
+            add("", model, x, y);
+            return y;
+        }
+    }
     nn::model_summary finish(const std::vector<nn::model_variable>& all);
 
 private:
+    template <class M> static constexpr bool is_layer_sequence = requires(const M& m) { m.template layer<0>(); }
+    &&!requires(const M& m) { m.inner(); };
+    template <class M> static constexpr bool computes_within = requires { M::computes_within; }; // of what it casts
+
     void add(const std::string& name, const std::vector<nn::model_variable>& own, const any_tensor& in,
              const any_tensor& out);
     nn::model_summary summary_;
@@ -192,19 +217,7 @@ template <class Model, Operand X> model_summary summary(const Model& model, cons
     if constexpr (std::is_same_v<X, ill_shaped>) return {};
     else {
         detail::layer_rows rows;
-        const auto in = detail::as_tensor(x);
-        if constexpr (
-            requires { model.template layer<0>(); } && !requires { model.inner(); }) {
-            const auto along = [&]<int I>(const auto& self, std::integral_constant<int, I>, const auto& now) {
-                if constexpr (I < Model::size()) {
-                    const auto& layer = model.template layer<I>();
-                    const auto next = detail::as_tensor(call(layer, now, p));
-                    rows.add(std::to_string(I), layer, now, next);
-                    self(self, std::integral_constant<int, I + 1>(), next);
-                }
-            };
-            along(along, std::integral_constant<int, 0>(), in);
-        } else rows.add("", model, in, detail::as_tensor(call(model, in, p)));
+        rows.add_called(model, detail::as_tensor(x), p);
         return rows.finish(variables(model));
     }
 }

@@ -18,7 +18,7 @@
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 
-/// Pools of ONNX. Tenon's own do what they can; the others (dilation, indices, integers, means that count padding, norms) are put together
+/// Pools of ONNX. Tenon's own do what they can; the others (indices, integers, means that count padding, norms) are put together
 /// of the elements at each place of a window, which are strided slices.
 
 namespace tenon::detail::onnx {
@@ -36,9 +36,8 @@ struct pool_windows {
         sides = window_sides(c, sizes, kernel);
         inner = sides;
         for (std::size_t i = 0; i < kernel.size(); ++i) {
-            dilated = dilated || sides[i].dilation != 1;
             padded = padded || sides[i].before != 0 || sides[i].after != 0;
-            far = far || sides[i].before >= kernel[i] || sides[i].after >= kernel[i];
+            far = far || sides[i].before >= reach(i) || sides[i].after >= reach(i);
         }
         if (c.integer("ceil_mode", 0) != 0)
             for (std::size_t i = 0; i < kernel.size(); ++i) round_up(i);
@@ -56,9 +55,8 @@ struct pool_windows {
         std::int64_t windows = (room + s.stride - 1) / s.stride + 1;
         if ((windows - 1) * s.stride >= size(i) + s.before) --windows;
         const std::int64_t more = (windows - 1) * s.stride - room;
-        rounded = rounded || more > 0;
         s.after += std::max<std::int64_t>(more, 0);
-        far = far || s.after >= kernel[i];
+        far = far || s.after >= reach(i);
     }
     std::int64_t windows(std::size_t i) const {
         const std::int64_t room = size(i) + sides[i].before + sides[i].after - reach(i);
@@ -124,18 +122,25 @@ struct pool_windows {
         const any_tensor x = rank == 4 ? c.last() : channels_last(c.x());
         if (rank == 3) {
             const pool1d_options o{at(kernel, 0), of(sides[0].stride),
-                                   tenon::pad(0, 0, of(sides[0].before), of(sides[0].after))};
+                                   tenon::pad(0, 0, of(sides[0].before), of(sides[0].after)), false,
+                                   of(sides[0].dilation)};
             return average ? untyped::average_pool1d(x, o) : untyped::max_pool1d(x, o);
         }
         const window_side &h = sides[sides.size() - 2], &w = sides.back();
         const padding plane = tenon::pad(of(h.before), of(h.after), of(w.before), of(w.after));
         if (rank == 4) {
-            const pool2d_options o{{at(kernel, 0), at(kernel, 1)}, {of(h.stride), of(w.stride)}, plane};
+            const pool2d_options o{{at(kernel, 0), at(kernel, 1)},
+                                   {of(h.stride), of(w.stride)},
+                                   plane,
+                                   false,
+                                   {of(h.dilation), of(w.dilation)}};
             return average ? untyped::average_pool2d(x, o) : untyped::max_pool2d(x, o);
         }
         const pool3d_options o{{at(kernel, 0), at(kernel, 1), at(kernel, 2)},
                                {of(sides[0].stride), of(h.stride), of(w.stride)},
-                               {plane, of(sides[0].before), of(sides[0].after)}};
+                               {plane, of(sides[0].before), of(sides[0].after)},
+                               false,
+                               {of(sides[0].dilation), of(h.dilation), of(w.dilation)}};
         return average ? untyped::average_pool3d(x, o) : untyped::max_pool3d(x, o);
     }
     void give_plain(const any_tensor& y) const { rank == 4 ? c.give_last(y) : c.give(channels_second(y)); }
@@ -145,13 +150,13 @@ struct pool_windows {
     std::vector<std::int64_t> kernel;
     std::vector<extent> sizes;
     std::vector<window_side> sides, inner; // with and without what is rounded up
-    bool dilated = false, padded = false, rounded = false, far = false;
+    bool padded = false, far = false;
 };
 
 inline void max_pool(const call& c) {
     const pool_windows w(c);
     const element_type e = (c.is_last(0) ? c.last() : c.x()).element();
-    if (!w.dilated && !w.far && is_floating(e) && !c.wants(1)) return w.give_plain(w.plain(false));
+    if (!w.far && is_floating(e) && !c.wants(1)) return w.give_plain(w.plain(false));
     const number least = with_element(e, [&]<class T>(const T&) -> number {
         if constexpr (is_floating(element_type_of<T>)) return -std::numeric_limits<double>::infinity();
         else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return std::numeric_limits<T>::lowest();
@@ -195,7 +200,7 @@ inline void max_pool(const call& c) {
 inline void average_pool(const call& c) {
     const pool_windows w(c);
     const bool all = c.integer("count_include_pad", 0) != 0 && w.padded;
-    if (!w.dilated && !w.far && !all) return w.give_plain(w.plain(true));
+    if (!w.far && !all) return w.give_plain(w.plain(true));
     const any_tensor sum = w.sum_of_places([](const any_tensor& x) { return x; });
     c.give(untyped::divide(sum, w.counts(all, sum.element())));
 }

@@ -41,7 +41,7 @@ inline void write_matmul_bias(writer& w, const node& n) {
 template <class Attributes> void with_window(writer& w, const Attributes& a) {
     w.with("strides", std::vector<std::int64_t>{a.stride_h, a.stride_w});
     if (a.padding == padding::rule::same) w.with("auto_pad", "SAME_UPPER");
-    else if (a.padding == padding::rule::given)
+    else if (a.padding != padding::rule::valid)
         w.with("pads", std::vector<std::int64_t>{a.top, a.left, a.bottom, a.right});
 }
 inline std::string write_convolution(writer& w, const node& n, const conv2d_attributes& a, bool transposed,
@@ -68,6 +68,11 @@ inline void write_pool(writer& w, const node& n) {
     const std::string x = w.channels_first(w.input(n, 0));
     with_window(w, a);
     w.with("kernel_shape", std::vector<std::int64_t>{a.window_h, a.window_w});
+    if (a.padding == padding::rule::rounded_up) w.with("ceil_mode", std::int64_t{1});
+    if (a.dilation_h != 1 || a.dilation_w != 1) {
+        if (a.average) w.needs_opset(19);
+        w.with("dilations", std::vector<std::int64_t>{a.dilation_h, a.dilation_w});
+    }
     w.give(n, w.channels_last(w.add(a.average ? "AveragePool" : "MaxPool", {x})));
 }
 inline void write_global_average(writer& w, const node& n) {

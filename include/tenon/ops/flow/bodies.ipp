@@ -5,7 +5,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
-#include <tenon/graph/json_write.hpp>
 #include <tenon/op/step.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/flow/bodies.hpp>
@@ -40,37 +39,7 @@ TENON_INLINE any_tensor body_gradient::sum(const any_tensor& a, const any_tensor
 
 TENON_INLINE std::string body_gradient::text(const std::vector<any_tensor>& arguments,
                                              const std::vector<any_tensor>& results) const {
-    // Without what only the body itself gave, and without what it shows.
-    graph copy;
-    std::vector<node_output> made(static_cast<std::size_t>(of_.of().size())); // the first output of each
-    std::vector<char> needed(made.size());
-    const auto in_copy = [&](const node_output& o) {
-        const node_output& first = made[static_cast<std::size_t>(o.node->number)];
-        return node_output{first.node, first.index + o.index};
-    };
-    for (const any_tensor& t : arguments) needed[static_cast<std::size_t>(t.node()->number)] = 1;
-    for (const any_tensor& t : results) needed[static_cast<std::size_t>(t.node()->number)] = 1;
-    for (std::size_t n = made.size(); n-- > 0;)
-        if (needed[n])
-            for (const node_output& i : of_.of().at(static_cast<std::int64_t>(n))->inputs)
-                needed[static_cast<std::size_t>(i.node->number)] = 1;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        if (!needed[i]) continue;
-        const node& from = *of_.of().at(static_cast<std::int64_t>(i));
-        if (from.op->is(op_flags::shows)) {
-            made[i] = in_copy(from.inputs[0]);
-            continue;
-        }
-        node n;
-        n.op = from.op;
-        n.name = from.name;
-        n.attributes = from.attributes;
-        for (const node_output& o : from.inputs) n.inputs.push_back(in_copy(o));
-        made[i] = {restore_node(copy, std::move(n)), 0};
-    }
-    for (const any_tensor& a : arguments) copy.add_to_collection("arguments", any_tensor(in_copy(a.output())));
-    for (const any_tensor& r : results) copy.add_to_collection("results", any_tensor(in_copy(r.output())));
-    return to_json(copy);
+    return needed_part(of_.of(), arguments, results, false).text(); // without what only the body itself gave
 }
 
 TENON_INLINE std::unique_ptr<prepared_body> planned(const kernel_setup& s, const std::string& text,

@@ -212,7 +212,12 @@ struct two_bodies {
             throw invalid_argument_error("cond: both functions give as many tensors, one at least, not " +
                                          std::to_string(then_gives.size()) + " and " +
                                          std::to_string(else_gives.size()));
-        of = {yes.finish(then_gives).text(), no.finish(else_gives).text()};
+        const body then_made = yes.finish(then_gives), else_made = no.finish(else_gives);
+        of = {then_made.text(), else_made.text()};
+        for (std::size_t k = 0; k < then_made.results().size(); ++k) {
+            then_types.push_back(then_made.results()[k].type());
+            else_types.push_back(else_made.results()[k].type());
+        }
         inputs = {condition};
         append(inputs, captured);
     }
@@ -222,7 +227,19 @@ struct two_bodies {
     }
     cond_op::attributes of;
     std::vector<any_tensor> inputs;
+    std::vector<tensor_type> then_types, else_types;
 };
+// What two types have in common but for the size along `axis`, of which is said what `size` says.
+inline tensor_type common_type(tensor_type one, tensor_type other, int axis, const extents& size) {
+    const int at = axis < 0 ? axis + one.extents.rank() : axis;
+    const bool is_axis = one.extents.rank() == other.extents.rank() && at >= 0 && at < one.extents.rank();
+    if (is_axis) one.extents[at] = other.extents[at] = size.rank() == 1 ? size[0] : extent();
+    if (!is_axis || !types_agree(one, other))
+        throw invalid_argument_error(
+            "cond: " + std::string(is_axis ? cond_op::bodies_give_different_types : "no such axis") + " (" +
+            to_string(one) + " and " + to_string(other) + ", axis " + std::to_string(axis) + ")");
+    return {one.element, equal_shapes(one.extents, other.extents).extents};
+}
 // A body that gives zeros of the sizes that another one gives.
 inline std::string zeros_of_body(const std::string& text) {
     const body_gradient b(text);
@@ -245,6 +262,13 @@ TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_
                                           function_ref<std::vector<any_tensor>()> otherwise, int axis,
                                           const extents& size) {
     const detail::two_bodies both(condition, then, otherwise);
+    if (detail::body_builder* const around = detail::builder_in_scope()) {
+        std::vector<tensor_type> types;
+        for (std::size_t k = 0; k < both.then_types.size(); ++k)
+            types.push_back(detail::common_type(both.then_types[k], both.else_types[k], axis, size));
+        return around->choose(
+            {condition, both.of.then_body, both.of.else_body, {both.inputs.begin() + 1, both.inputs.end()}, {}}, types);
+    }
     const std::vector<any_tensor> one = both.run(both.of.then_body, detail::zeros_of_body(both.of.then_body)),
                                   other = both.run(detail::zeros_of_body(both.of.else_body), both.of.else_body);
     std::vector<any_tensor> results;

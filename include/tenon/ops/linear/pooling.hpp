@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/window.hpp>
@@ -11,9 +13,11 @@
 ///     auto y = tn::max_pool2d<3, 2, tn::same>(x);     // 3 x 3, two apart, zeros around
 ///     auto y = tn::average_pool2d<tn::pool2d_options{.window = {2, 3}, .stride = 2, .padding = tn::pad(0, 1)}>(x);
 ///     auto y = tn::max_pool2d<tn::pool2d_options{.window = 2, .ceil_mode = true}>(x); // [b, 5, 5, c] -> [b, 3, 3, c]
+///     auto y = tn::max_pool2d<tn::pool2d_options{.window = 3, .stride = 1, .padding = tn::same, .dilation = 2}>(x); // every other pixel
 ///     auto y = tn::global_average_pool(x);            // [b, h, w, c] -> [b, c]
 ///
-/// What lies outside of the image takes no part: neither in the largest element nor in the count of a mean. Of equal
+/// What lies outside of the image takes no part: neither in the largest element nor in the count of a mean. (A dilated window that sees
+/// nothing else gives -infinity or NaN.) Of equal
 /// largest elements the first (in row-major order) gets the gradient. float, double, half, bfloat16.
 
 namespace tenon {
@@ -26,6 +30,7 @@ struct pool2d_options {
     height_width stride = 0;
     tenon::padding padding = valid;
     bool ceil_mode = false;
+    height_width dilation = 1; ///< pixels from one that a window sees to the next
     friend constexpr bool operator==(const pool2d_options&, const pool2d_options&) = default;
 };
 
@@ -37,9 +42,10 @@ struct pool2d_attributes {
     int stride_h = 1, stride_w = 1;
     tenon::padding::rule padding = tenon::padding::rule::valid;
     int top = 0, bottom = 0, left = 0, right = 0;
+    int dilation_h = 1, dilation_w = 1;
 
-    constexpr window_axis vertical() const noexcept { return {padding, stride_h, 1, top, bottom}; }
-    constexpr window_axis horizontal() const noexcept { return {padding, stride_w, 1, left, right}; }
+    constexpr window_axis vertical() const noexcept { return {padding, stride_h, dilation_h, top, bottom}; }
+    constexpr window_axis horizontal() const noexcept { return {padding, stride_w, dilation_w, left, right}; }
 };
 
 constexpr pool2d_attributes attributes_of(const pool2d_options& o, bool average) noexcept {
@@ -53,7 +59,9 @@ constexpr pool2d_attributes attributes_of(const pool2d_options& o, bool average)
             p.top,
             p.bottom,
             p.left,
-            p.right};
+            p.right,
+            o.dilation.height,
+            o.dilation.width};
 }
 
 constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) noexcept {
@@ -61,8 +69,9 @@ constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) 
     if (x.extents.rank() != 4) return fault::rank_must_be_4;
     if (!a.vertical().possible() || !a.horizontal().possible()) return fault::window_not_possible;
     // Every window must meet the image.
+    const checked_size down = a.vertical().reach(a.window_h), across = a.horizontal().reach(a.window_w);
     if ((a.padding == padding::rule::given || a.padding == padding::rule::rounded_up) &&
-        (a.top >= a.window_h || a.bottom >= a.window_h || a.left >= a.window_w || a.right >= a.window_w))
+        (std::max(a.top, a.bottom) >= down.saturated() || std::max(a.left, a.right) >= across.saturated()))
         return fault::window_not_possible;
     const merged_extent rows = a.vertical().windows(x.extents[1], extent(a.window_h));
     if (rows.what != fault::none) return rows.what;
@@ -245,6 +254,8 @@ inline dense::pooling_description describe(const pool2d_attributes& a, const ext
     d.window_w = a.window_w;
     d.stride_h = a.stride_h;
     d.stride_w = a.stride_w;
+    d.dilation_h = a.dilation_h;
+    d.dilation_w = a.dilation_w;
     d.pad_top = v.before;
     d.pad_bottom = v.after;
     d.pad_left = h.before;
@@ -302,9 +313,9 @@ struct pool2d_gradient_kernel final : pool2d_kernel {
     /// Where windows cover the image once each element is read before its gradient is written.
     bool may_share(int i, int) const override {
         const dense::pooling_description& d = description_;
-        return i == 0 && windows_ > 0 && d.stride_h == d.window_h && d.stride_w == d.window_w &&
-               d.height == d.out_height() * d.window_h && d.width == d.out_width() * d.window_w && d.pad_top == 0 &&
-               d.pad_left == 0;
+        return i == 0 && windows_ > 0 && d.dilation_h == 1 && d.dilation_w == 1 && d.stride_h == d.window_h &&
+               d.stride_w == d.window_w && d.height == d.out_height() * d.window_h &&
+               d.width == d.out_width() * d.window_w && d.pad_top == 0 && d.pad_left == 0;
     }
 };
 

@@ -37,6 +37,7 @@ struct pool1d_options {
     int stride = 0;
     tenon::padding padding = valid;
     bool ceil_mode = false; ///< as pool2d_options has it
+    int dilation = 1;
     friend constexpr bool operator==(const pool1d_options&, const pool1d_options&) = default;
 };
 
@@ -73,6 +74,7 @@ struct pool3d_options {
     depth_height_width stride = 0;
     volume_padding padding = valid;
     bool ceil_mode = false; ///< as pool2d_options has it
+    depth_height_width dilation = 1;
     friend constexpr bool operator==(const pool3d_options&, const pool3d_options&) = default;
 };
 
@@ -93,9 +95,12 @@ constexpr conv2d_attributes attributes_of(const conv1d_options& o) noexcept {
     return attributes_of(conv2d_options{{1, o.stride}, along_columns(o.padding), {1, o.dilation}, o.groups});
 }
 constexpr pool2d_attributes attributes_of(const pool1d_options& o, bool average) noexcept {
-    return attributes_of(
-        pool2d_options{{1, o.window}, {1, o.stride == 0 ? o.window : o.stride}, along_columns(o.padding), o.ceil_mode},
-        average);
+    return attributes_of(pool2d_options{{1, o.window},
+                                        {1, o.stride == 0 ? o.window : o.stride},
+                                        along_columns(o.padding),
+                                        o.ceil_mode,
+                                        {1, o.dilation}},
+                         average);
 }
 constexpr conv2d_attributes plane_of(const conv3d_options& o) noexcept {
     return attributes_of(conv2d_options{
@@ -109,7 +114,8 @@ constexpr pool2d_attributes plane_of(const pool3d_options& o, bool average) noex
     return attributes_of(pool2d_options{{w.height, w.width},
                                         {s.height ? s.height : w.height, s.width ? s.width : w.width},
                                         o.padding.plane,
-                                        o.ceil_mode},
+                                        o.ceil_mode,
+                                        {o.dilation.height, o.dilation.width}},
                          average);
 }
 /// Of [batch, depth, height * width, channels].
@@ -118,9 +124,12 @@ constexpr pool2d_attributes depth_of(const pool3d_options& o, bool average) noex
     p.left = p.right = 0;
     p.top = o.padding.front;
     p.bottom = o.padding.back;
-    return attributes_of(
-        pool2d_options{{o.window.depth, 1}, {o.stride.depth ? o.stride.depth : o.window.depth, 1}, p, o.ceil_mode},
-        average);
+    return attributes_of(pool2d_options{{o.window.depth, 1},
+                                        {o.stride.depth ? o.stride.depth : o.window.depth, 1},
+                                        p,
+                                        o.ceil_mode,
+                                        {o.dilation.depth, 1}},
+                         average);
 }
 
 /// x with a dimension of 1 at `axis`, or without it.

@@ -75,6 +75,7 @@ const detail::pool2d_attributes peaks = detail::attributes_of(pool2d_options{2, 
 const detail::pool2d_attributes means = detail::attributes_of(pool2d_options{2, 2, same}, true);
 const detail::pool2d_attributes overlapping = detail::attributes_of(pool2d_options{3, 1, same}, false);
 const detail::pool2d_attributes apart = detail::attributes_of(pool2d_options{{2, 1}, 3, pad(1, 0)}, false);
+const detail::pool2d_attributes dilated = detail::attributes_of(pool2d_options{2, 1, pad(1), false, {2, 3}}, false);
 
 // y = max_pool2d(image), which the third operand goes with.
 std::vector<any_tensor> with_peaks(const std::vector<any_tensor>& in) {
@@ -98,6 +99,7 @@ const add_entries pools{
            .not_empty = "h w"},
           // ops/linear/pooling.cpp has the values of these.
           {.about = "windows that overlap", .operands = {x("b=2 h=4 w=3 c=2")}, .attributes = overlapping},
+          {.about = "dilated", .operands = {x("b=2 h=4 w=5 c=2")}, .attributes = dilated, .not_empty = "h w"},
           {.about = "windows apart", .operands = {x("b=2 h=5 w=3 c=2")}, .attributes = apart, .not_empty = "h w"}}},
     {.op = "average_pool2d",
      .elements = floating,

@@ -96,6 +96,18 @@ TEST_CASE("rewrite: elementwise items of which each has one reader become one") 
     CHECK(t->code[t->outputs[0].reg].op == opcode::sin);
 }
 
+TEST_CASE("rewrite: what is read at many places of a pass is one input of it") {
+    maker m;
+    const int x = m.feed({2, 6}), w = m.feed({2, 6}), v = reshaped(m, w, {12}), u = reshaped(m, w, {12});
+    int y = reshaped(m, m.fused(opcode::multiply, {x, w}), {12});
+    for (int i = 0; i < 40; ++i) y = m.fused(i % 2 ? opcode::add : opcode::multiply, {y, i % 3 ? u : v});
+    m.fetch(y);
+    rewrite(m.program, m.options);
+    CHECK(m.left() == 2); // of other sizes
+    REQUIRE(m.item_of(y).inputs.size() == 2);
+    CHECK(m.program.root(m.item_of(y).inputs[0]) == w);
+}
+
 TEST_CASE("rewrite: what several read, or is fetched, is computed once") {
     maker m;
     const int x = m.feed(), twice = m.fused(opcode::exp, {x}), fetched = m.fused(opcode::sin, {twice});

@@ -204,31 +204,51 @@ inline void look_through_broadcasts(program& p) {
     }
 }
 
+// What two tapes read once they are one: the consumer's inputs without k, then the producer's, each value once.
+struct joined_inputs {
+    joined_inputs(const program& p, const number_list& consumer, std::size_t k, const number_list& producer) {
+        const auto add = [&](int v) {
+            const auto is_it = [&](int known) {
+                return known == v || (p.value(v).view_of >= 0 && p.value(known).view_of == p.value(v).view_of &&
+                                      p.value(known).type == p.value(v).type);
+            };
+            const auto at = std::find_if(values.begin(), values.end(), is_it);
+            places.push_back(static_cast<int>(at - values.begin()));
+            if (at == values.end()) values.push_back(v);
+        };
+        for (std::size_t i = 0; i < consumer.size(); ++i)
+            if (i != k) add(consumer[i]);
+        for (const int v : producer) add(v);
+    }
+    number_list values, places; // where each lies among the values
+};
+
 // Appends the producer's tape to the consumer's, in place of the consumer's input `k`; nullptr: it would be too long. Its
-// constants are the consumer's, then the producer's.
-inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int k) {
-    if (a.length + b.length > max_tape_length || a.input_count + b.input_count - 1 > max_tape_inputs ||
+// inputs are `in`, its constants the consumer's, then the producer's.
+inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int k, const joined_inputs& in) {
+    if (a.length + b.length > max_tape_length || in.values.size() > static_cast<std::size_t>(max_tape_inputs) ||
         a.constant_count + b.constant_count > max_tape_inputs)
         return nullptr;
+    const auto of_consumer = [&](int i) { return in.places[static_cast<std::size_t>(i > k ? i - 1 : i)]; };
+    const auto of_producer = [&](int i) { return in.places[static_cast<std::size_t>(b.input_count - 1 + i)]; };
     tape t;
-    // Inputs: the consumer's without k, then the producer's.
+    t.input_count = static_cast<int>(in.values.size());
     for (int i = 0; i < b.input_count; ++i)
-        if (i != k) t.add_input(b.inputs[i]);
-    for (int i = 0; i < a.input_count; ++i) t.add_input(a.inputs[i]);
+        if (i != k) t.inputs[of_consumer(i)] = b.inputs[i];
+    for (int i = 0; i < a.input_count; ++i) t.inputs[of_producer(i)] = a.inputs[i];
     for (int i = 0; i < b.constant_count; ++i) t.add_constant(b.constants[i]);
     for (int i = 0; i < a.constant_count; ++i) t.add_constant(a.constants[i]);
     int reg[max_tape_length];
     using tenon::detail::append_tape;
     append_tape(
-        t, a, reg, [&](int i) { return t.emit_input(i + b.input_count - 1); },
-        [&](int c) { return c + b.constant_count; });
+        t, a, reg, [&](int i) { return t.emit_input(of_producer(i)); }, [&](int c) { return c + b.constant_count; });
     // What would have been stored in 16 bits is rounded to them here too.
     const int value = tenon::detail::rounded_register(t, reg[a.outputs[0].reg], a.outputs[0].type);
     append_tape(
-        t, b, reg, [&](int i) { return i == k ? value : t.emit_input(i > k ? i - 1 : i); }, [](int c) { return c; });
+        t, b, reg, [&](int i) { return i == k ? value : t.emit_input(of_consumer(i)); }, [](int c) { return c; });
     for (int o = 0; o < b.output_count; ++o) {
         const int like = b.outputs[o].like;
-        t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like == k ? -1 : like > k ? like - 1 : like);
+        t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like < 0 || like == k ? -1 : of_consumer(like));
     }
     return t.overfull ? nullptr : share_tape(without_dead_code(t));
 }
@@ -241,13 +261,13 @@ class joined_tapes {
 public:
     /// nullptr: the two are better apart. `value`: what the one makes and the other reads.
     const std::shared_ptr<const tape>& of(const std::shared_ptr<const tape>& producer,
-                                          const std::shared_ptr<const tape>& consumer, int k,
-                                          const tensor_type& value) {
+                                          const std::shared_ptr<const tape>& consumer, int k, const tensor_type& value,
+                                          const joined_inputs& in) {
         const int most = worth(value);
-        entry& e = made_[{producer.get(), consumer.get(), k, most}];
+        entry& e = made_[{producer.get(), consumer.get(), k, most, {in.places.begin(), in.places.end()}}];
         if (!e.producer)
             e = {producer, consumer,
-                 is_lost(most, *producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
+                 is_lost(most, *producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k, in)};
         return e.joined;
     }
     // A compiled kernel is worth about a memory pass for each four of its instructions, where memory is a cache.
@@ -267,7 +287,7 @@ private:
     struct entry { // holds the tapes whose addresses are its key
         std::shared_ptr<const tape> producer, consumer, joined;
     };
-    std::map<std::tuple<const tape*, const tape*, int, int>, entry> made_;
+    std::map<std::tuple<const tape*, const tape*, int, int, std::vector<int>>, entry> made_;
 };
 
 // Outputs of an interpreted tape that are not used leave it. (A compiled kernel leaves out their stores.)
@@ -341,7 +361,7 @@ inline const char* why_apart(const program& p, const uses_of& uses, const progra
     if (producer->output_count != 1 ||
         (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
         return "it is summed up, which ends a pass";
-    joined = tapes.of(producer, tape, static_cast<int>(k), p.value(v).type);
+    joined = tapes.of(producer, tape, static_cast<int>(k), p.value(v).type, {p, c.inputs, k, from.inputs});
     if (joined) return nullptr;
     return joined_tapes::is_lost(joined_tapes::worth(p.value(v).type), *producer, *tape)
                ? "a compiled kernel of the program runs one of the two, which is faster than both together interpreted"
@@ -368,11 +388,14 @@ inline void fuse_elementwise(program& p) {
             const auto& constants = from.attributes.get<std::vector<std::int64_t>>("constants");
             consumer.constants.insert(consumer.constants.end(), constants.begin(), constants.end());
             grown = true;
-            c.inputs.erase(c.inputs.begin() + k);
-            c.inputs.append(from.inputs.begin(), from.inputs.end());
+            const joined_inputs in(p, c.inputs, k, from.inputs);
+            // The input that has moved to this place, or comes before, is looked at next.
+            for (k = std::min(k, in.values.size()); k > 0 && in.values[k - 1] != c.inputs[k - 1]; --k) {
+            }
+            --k;
+            c.inputs = in.values;
             from.removed = true;
             ++p.fused;
-            --k; // the input that moved to this place is looked at next
         }
         if (!grown) continue;
         c.attributes = encode(consumer);
