@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 // A part of serve/local_model.ipp: where the weights come from, and the end.
 
 namespace tenon::detail {
