@@ -36,6 +36,8 @@ public:
             function_ = s.gpu->state<tapes::loaded_kernels>().find(from.kernel, image, from.text);
         } catch (const invalid_argument_error& e) {
             throw invalid_argument_error(what + ": " + e.what());
+        } catch (const unavailable_error& e) {
+            throw unavailable_error(what + ": " + e.what());
         } catch (const internal_error& e) {
             if (is_sticky(cudaPeekAtLastError())) throw; // the card is lost, whatever the text is
             throw invalid_argument_error(
