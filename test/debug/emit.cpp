@@ -53,7 +53,9 @@ TEST_CASE("of each node that is no part of a pass it is said once, and of none t
     const auto h = tn::relu(tn::matmul(x, w) + b);
     const std::string text = tn::emit(std::get<0>(tn::gradients(tn::sum(h * h), b)));
     CAPTURE(text);
-    CHECK(count(text, "(matmul_bias) is no part of this pass: it is no elementwise op") == 1);
+    const std::string line = "  relu (matmul_bias) is no part of this pass: it is no elementwise op\n";
+    CHECK(contains(text, line));
+    CHECK(!contains(text, line + line));
     CHECK(!contains(text, "(matmul) is no part")); // the bias is added by its kernel
 }
 
@@ -74,7 +76,7 @@ TEST_CASE("nodes that the planner joins are one pass; of those that it does not,
     const tn::any_tensor twice = tn::untyped::add(tn::untyped::tanh(a), tn::untyped::sin(a));
     const std::string shared = s.emit(tn::feed(x, values), twice);
     CAPTURE(shared);
-    CHECK(count(shared, "exp (fused) is no part of this pass: it is read more than once") == 2);
+    CHECK(count(shared, "exp (fused) is no part of this pass: it is read more than once") == 1);
 
     const tn::any_tensor row = tn::untyped::exp(tn::placeholder<float, tn::shape<3>>("row")),
                          table = tn::untyped::add(row, tn::placeholder<float, tn::shape<5, 3>>("table"));

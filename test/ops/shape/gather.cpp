@@ -97,8 +97,8 @@ TEST_CASE("gather: the gradient of very many rows of one key is as good as that 
     for (int c = 0; c < 3; ++c)
         for (const int row : {4, 7}) {
             const double sum = wanted[row == 7][c];
-            CHECK(d(row, c) == doctest::Approx(sum).epsilon(1e-6));
-            CHECK(stepped(row, c) == doctest::Approx(-sum).epsilon(1e-6));
+            CHECK(d(row, c) == doctest::Approx(sum).epsilon(1e-5));
+            CHECK(stepped(row, c) == doctest::Approx(-sum).epsilon(1e-5));
         }
     CHECK(d(0, 0) == 0);
 }
