@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "message_at_limit.hpp"
 #include "ops/queue/queue_steps.hpp"
 #include "runtime/every_session.hpp"
 
@@ -40,17 +41,17 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and leaves ev
     const auto keep = v.assign(q.next);
     SUBCASE("by the run's limit") {
         initialized_session s;
-        CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { s.run_for(soon, output); }),
-                       "queue \"jobs\" to have 1 element; it has 0"));
+        const auto says = [](const std::string& words, const auto& run) {
+            CHECK(contains(message_at_limit<tn::deadline_exceeded_error>(words, run, soon), words));
+        };
+        says("queue \"jobs\" to have 1 element; it has 0", [&](double limit) { s.run_for(limit, output); });
         q.fill(s, {1});
-        CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { s.run_for(soon, two); }),
-                       "queue \"jobs\" to have 2 elements; it has 1"));
+        says("queue \"jobs\" to have 2 elements; it has 1", [&](double limit) { s.run_for(limit, two); });
         CHECK(q.count(s) == 1); // what it had taken was put back
         q.fill(s, {2});
-        CHECK(contains(message_of<tn::deadline_exceeded_error>([&] {
-                           s.run_for(soon, tn::feed(q.some, numbers({3, 4, 5})), q.put);
-                       }),
-                       "queue \"jobs\" to have room for 3 elements; it holds 2 of 2"));
+        says("queue \"jobs\" to have room for 3 elements; it holds 2 of 2", [&](double limit) {
+            s.run_for(limit, tn::feed(q.some, numbers({3, 4, 5})), q.put);
+        });
         CHECK(q.take(s) == 1); // and nothing of what it put in stays
         CHECK(q.take(s) == 2);
         CHECK(q.count(s) == 0);

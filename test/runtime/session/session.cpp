@@ -1,6 +1,7 @@
 #include <tenon/resources/resources.hpp>
 
 #include "tests.hpp"
+#include "message_at_limit.hpp"
 #include "runtime/support.hpp"
 
 // Running: what runs, in which order, what comes back, and what the errors say.
@@ -203,11 +204,11 @@ TEST_CASE_FIXTURE(
     std::thread other([&] { s.run(hold); });
     while (present() == 0) std::this_thread::yield();
     using late = tn::deadline_exceeded_error;
-    const std::string reading = message_of<late>([&] { s.run_for(0.001, v + w); });
-    CHECK(contains(reading,
-                   "run's time limit of 0.001 s; it was waiting for variable \"w\", which another step was using"));
-    CHECK(contains(message_of<late>([&] { s.run_for(0.001, v.assign(w)); }), "waiting for variable \"w\""));
-    CHECK(contains(message_of<late>([&] { s.run_for(0.001, w.assign_add(1.0f)); }), "waiting for variable \"w\""));
+    const std::string words = " s; it was waiting for variable \"w\", which another step was using";
+    const auto said = [&](auto run) { return message_at_limit<late>(words, run, 0.001); };
+    CHECK(contains(said([&](double limit) { s.run_for(limit, v + w); }), words));
+    CHECK(contains(said([&](double limit) { s.run_for(limit, v.assign(w)); }), words));
+    CHECK(contains(said([&](double limit) { s.run_for(limit, w.assign_add(1.0f)); }), words));
     CHECK(s.run_for(1000, v.assign_add(1.0f)).item() == 2); // what nobody holds goes on
     leave() = true;
     other.join();

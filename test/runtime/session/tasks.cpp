@@ -3,6 +3,7 @@
 #include <tenon/input.hpp>
 
 #include "tests.hpp"
+#include "message_at_limit.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
@@ -123,7 +124,8 @@ TEST_CASE("a queue on another task: steps wait for it there, and say so") {
     auto put = q.enqueue(x * 2.0f);
     auto next = q.dequeue() + 1.0f;
     tn::session sess(tasks.from_worker(), g, {.allow_soft_placement = true});
-    const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.05, next); });
+    const auto text = message_at_limit<tn::deadline_exceeded_error>(
+        "queue \"numbers\"", [&](double limit) { (void)sess.run_for(limit, next); });
     CHECK_MESSAGE(contains(text, "queue \"numbers\""), text);
     CHECK_MESSAGE(contains(text, "/job:ps"), text);
     sess.run(tn::feed(x, 4.0f), put);
