@@ -5,48 +5,6 @@
 
 using namespace probe;
 
-TEST_CASE_FIXTURE(in_graph, "a step that reads and updates a variable reads the value from before the update") {
-    const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
-    const auto update = v.assign_add(10.0f);
-    const auto before = v * 2.0f;
-    initialized_session s;
-    const auto [read, plain, updated] = s.run(before, v, update);
-    CHECK(read(0) == 2);
-    CHECK(plain(0) == 1);
-    CHECK(updated(0) == 11);
-    CHECK(s.run(v)(2) == 11);
-}
-
-TEST_CASE_FIXTURE(in_graph, "the same whatever order the nodes were made and fetched in") {
-    const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
-    const auto first = tn::identity(v + 0.0f, "first");
-    const auto update = v.assign(v * 3.0f);
-    const auto second = tn::identity(v + 0.0f, "second");
-    const auto of_update = update + 100.0f;
-    initialized_session s;
-    const auto [c, b, a] = s.run(of_update, second, first);
-    CHECK(a(1) == 1);
-    CHECK(b(1) == 1);
-    CHECK(c(1) == 103);
-}
-
-TEST_CASE_FIXTURE(in_graph, "a read that is made under control_dependencies of the update sees the new value") {
-    const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
-    const auto update = v.assign_add(10.0f);
-    const auto old = v * 1.0f;
-    tn::tensor<float, tn::shape<3>> after, same;
-    {
-        const tn::control_dependencies then(update);
-        after = v * 1.0f;
-        same = tn::identity(v);
-    }
-    initialized_session s;
-    const auto [x, y, z] = s.run(old, after, same);
-    CHECK(x(0) == 1);
-    CHECK(y(0) == 11);
-    CHECK(z(0) == 11);
-}
-
 TEST_CASE_FIXTURE(in_graph, "updates under control_dependencies of each other go in that order") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto doubled = v.assign(v * 2.0f);
@@ -154,32 +112,6 @@ TEST_CASE_FIXTURE(in_graph, "gradient steps by all variables at once use the wei
     const auto [x, y] = s.run(a, b);
     CHECK(x.item() == doctest::Approx(3 - 0.5));
     CHECK(y.item() == doctest::Approx(5 - 0.3));
-}
-
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: updates by several threads never tear and none is lost") {
-    constexpr int threads = 4, steps = 200;
-    constexpr int size = 1000;
-    const auto v = tn::variable<float, tn::shape<size>>("v", tn::zeros());
-    const auto w = tn::variable<float, tn::shape<size>>("w", tn::zeros());
-    const tn::operation update = tn::group(v.assign_add(1.0f), w.assign_add(1.0f));
-    const auto difference = sum(abs(v - w));
-    const auto spread = max(v) - min(v);
-    initialized_session s;
-    std::atomic<int> torn{0};
-    std::vector<std::thread> all;
-    for (int t = 0; t < threads; ++t)
-        all.emplace_back([&, t] {
-            for (int i = 0; i < steps; ++i) {
-                if (t % 2 == 0) s.run(update);
-                else {
-                    const auto [d, p] = s.run(difference, spread);
-                    if (d.item() != 0 || p.item() != 0) ++torn;
-                }
-            }
-        });
-    for (std::thread& t : all) t.join();
-    CHECK(torn == 0);
-    CHECK(s.run(v)(size - 1) == threads / 2 * steps);
 }
 
 TEST_CASE_FIXTURE(in_graph, "a failed step leaves variables usable, and a later step right") {
