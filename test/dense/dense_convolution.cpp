@@ -10,38 +10,21 @@
 #include <tenon/dense/convolution.hpp>
 
 #include "dense_support.hpp"
+#include "reference/windows.hpp"
 
 using namespace tenon;
 using namespace tenon::dense;
 
 namespace {
 
-/// Calls visit(index into x, into w, into y) for each term of the convolution's sums.
-template <class Visit> void for_each_term(const convolution_description& d, Visit visit) {
-    const auto in = d.in_channels / d.groups;
-    const auto out = d.out_channels / d.groups;
-    for (std::int64_t b = 0; b < d.batch; ++b) {
-        for (std::int64_t i = 0; i < d.out_height(); ++i) {
-            for (std::int64_t j = 0; j < d.out_width(); ++j) {
-                for (std::int64_t p = 0; p < d.kernel_h; ++p) {
-                    for (std::int64_t q = 0; q < d.kernel_w; ++q) {
-                        const auto u = i * d.stride_h + p * d.dilation_h - d.pad_top;
-                        const auto v = j * d.stride_w + q * d.dilation_w - d.pad_left;
-                        if (u < 0 || u >= d.height || v < 0 || v >= d.width) continue;
-                        for (std::int64_t o = 0; o < d.out_channels; ++o) {
-                            for (std::int64_t c = 0; c < in; ++c) {
-                                visit(static_cast<std::size_t>(((b * d.height + u) * d.width + v) * d.in_channels +
-                                                               o / out * in + c),
-                                      static_cast<std::size_t>(((p * d.kernel_w + q) * in + c) * d.out_channels + o),
-                                      static_cast<std::size_t>(
-                                          ((b * d.out_height() + i) * d.out_width() + j) * d.out_channels + o));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+/// The products of the convolution's sums.
+reference::convolution products_of(const convolution_description& d) {
+    return {{d.batch,
+             {d.height, d.kernel_h, d.stride_h, d.dilation_h, d.pad_top, d.out_height()},
+             {d.width, d.kernel_w, d.stride_w, d.dilation_w, d.pad_left, d.out_width()}},
+            d.in_channels / d.groups,
+            d.out_channels,
+            d.groups};
 }
 
 thread_pool& pool_of(int threads) {
@@ -81,7 +64,7 @@ template <class T> void check_all_products(convolution_description d) {
     std::vector<double> dx(static_cast<std::size_t>(nx), 0.0);
     std::vector<double> dw(static_cast<std::size_t>(nw), 0.0);
     std::vector<double> dbias(static_cast<std::size_t>(d.out_channels), 0.0);
-    for_each_term(d, [&](std::size_t xi, std::size_t wi, std::size_t yi) {
+    products_of(d).products([&](std::size_t xi, std::size_t wi, std::size_t yi) {
         y[yi] += static_cast<double>(x[xi]) * static_cast<double>(w[wi]);
         dx[xi] += static_cast<double>(dy[yi]) * static_cast<double>(w[wi]);
         dw[wi] += static_cast<double>(dy[yi]) * static_cast<double>(x[xi]);
@@ -256,7 +239,7 @@ TEST_CASE("one convolution may be run by several threads at once") {
                 const auto dy = random_numbers<float>(4 * 6 * 6 * 24, 20 + t);
                 std::vector<double> y(4 * 6 * 6 * 24, 0.0);
                 std::vector<double> dw(w.size(), 0.0);
-                for_each_term(d, [&](std::size_t xi, std::size_t wi, std::size_t yi) {
+                products_of(d).products([&](std::size_t xi, std::size_t wi, std::size_t yi) {
                     y[yi] += static_cast<double>(x[xi]) * static_cast<double>(w[wi]);
                     dw[wi] += static_cast<double>(x[xi]) * static_cast<double>(dy[yi]);
                 });

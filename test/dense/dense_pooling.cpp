@@ -10,38 +10,17 @@
 #include <tenon/dense/pooling/pooling.hpp>
 
 #include "dense_support.hpp"
+#include "reference/windows.hpp"
 
 using namespace tenon;
 using namespace tenon::dense;
 
 namespace {
 
-std::size_t x_index(const pooling_description& d, std::int64_t b, std::int64_t u, std::int64_t v, std::int64_t c) {
-    return static_cast<std::size_t>(((b * d.height + u) * d.width + v) * d.channels + c);
-}
-
-/// Calls window(index into y, indices into x, in row-major order) for each window and channel.
-template <class Visit> void for_each_window(const pooling_description& d, Visit visit) {
-    std::vector<std::size_t> inside;
-    for (std::int64_t b = 0; b < d.batch; ++b) {
-        for (std::int64_t i = 0; i < d.out_height(); ++i) {
-            for (std::int64_t j = 0; j < d.out_width(); ++j) {
-                for (std::int64_t c = 0; c < d.channels; ++c) {
-                    inside.clear();
-                    for (std::int64_t p = 0; p < d.window_h; ++p) {
-                        for (std::int64_t q = 0; q < d.window_w; ++q) {
-                            const auto u = i * d.stride_h + p - d.pad_top;
-                            const auto v = j * d.stride_w + q - d.pad_left;
-                            if (u < 0 || u >= d.height || v < 0 || v >= d.width) continue;
-                            inside.push_back(x_index(d, b, u, v, c));
-                        }
-                    }
-                    visit(static_cast<std::size_t>(((b * d.out_height() + i) * d.out_width() + j) * d.channels + c),
-                          inside);
-                }
-            }
-        }
-    }
+reference::windows windows_of(const pooling_description& d) {
+    return {d.batch,
+            {d.height, d.window_h, d.stride_h, 1, d.pad_top, d.out_height()},
+            {d.width, d.window_w, d.stride_w, 1, d.pad_left, d.out_width()}};
 }
 
 template <class T> void check_pooling(pooling_description d) {
@@ -69,7 +48,7 @@ template <class T> void check_pooling(pooling_description d) {
 
     std::vector<double> y(static_cast<std::size_t>(ny));
     std::vector<double> dx(static_cast<std::size_t>(nx), 0.0), picked(y);
-    for_each_window(d, [&](std::size_t out, const std::vector<std::size_t>& inside) {
+    windows_of(d).each_pool(d.channels, [&](std::size_t out, const std::vector<std::size_t>& inside) {
         REQUIRE(!inside.empty());
         const auto share = static_cast<double>(dy[out]);
         if (d.kind == pooling_kind::maximum) {

@@ -1,14 +1,12 @@
 #include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
+#include "reference/windows.hpp"
 
 // Convolutions and pools in one and three dimensions, against plain loops.
 
 using namespace tenon;
-using test::check_gradients;
-using test::drawn;
 using test::element;
-using test::input;
 using test::random_array;
 
 namespace {
@@ -23,38 +21,16 @@ std::vector<any_array> run(const std::vector<any_tensor>& fetched, const std::ve
     return s.run_untyped(std::move(feeds), fetched);
 }
 
-// What a window sees along one dimension.
-struct along {
-    std::int64_t n, size, stride, dilation, before, out;
-    template <class F> void each(std::int64_t place, const F& f) const {
-        for (std::int64_t p = 0; p < size; ++p)
-            if (const std::int64_t at = place * stride + p * dilation - before; at >= 0 && at < n) f(p, at);
-    }
-};
+using reference::along;
 
 // x [b, d, h, w, c] and windows [.., c / groups, o], as the formula has it.
 std::vector<double> convolved(const any_array& x, const any_array& w, const along& d, const along& h, const along& v,
                               std::int64_t groups) {
-    const std::int64_t b = x.extents()[0].size, c = x.extents()[4].size, seen = c / groups, o = w.extents()[4].size;
-    std::vector<double> y;
-    for (std::int64_t i = 0; i < b * d.out * h.out * v.out; ++i) {
-        const std::int64_t column = i % v.out, row = i / v.out % h.out, plane = i / v.out / h.out % d.out,
-                           image = i / v.out / h.out / d.out;
-        for (std::int64_t k = 0; k < o; ++k) {
-            double sum = 0;
-            d.each(plane, [&](std::int64_t p, std::int64_t z) {
-                h.each(row, [&](std::int64_t q, std::int64_t s) {
-                    v.each(column, [&](std::int64_t r, std::int64_t t) {
-                        for (std::int64_t l = 0; l < seen; ++l)
-                            sum += element<double>(x, (((image * d.n + z) * h.n + s) * v.n + t) * c +
-                                                          k / (o / groups) * seen + l) *
-                                   element<double>(w, (((p * h.size + q) * v.size + r) * seen + l) * o + k);
-                    });
-                });
-            });
-            y.push_back(sum);
-        }
-    }
+    const reference::convolution of{
+        {x.extents()[0].size, h, v, d}, x.extents()[4].size / groups, w.extents()[4].size, groups};
+    std::vector<double> y(static_cast<std::size_t>(of.of.count() * of.outputs));
+    of.products(
+        [&](std::size_t i, std::size_t k, std::size_t r) { y[r] += x.data<double>()[i] * w.data<double>()[k]; });
     return y;
 }
 void check_values(const any_array& got, const std::vector<double>& wanted) {
@@ -161,24 +137,15 @@ TEST_CASE("max_pool1d, average_pool1d, max_pool3d, average_pool3d: of what is in
             {v, x}, values);
     const auto check = [](const any_array& a, const any_array& pooled, bool average, const along& d, const along& h,
                           const along& w) {
-        std::int64_t at = 0;
-        for (std::int64_t i = 0; i < pooled.elements() / 3; ++i)
-            for (std::int64_t c = 0; c < 3; ++c, ++at) {
-                double most = -std::numeric_limits<double>::infinity(), sum = 0, count = 0;
-                const std::int64_t column = i % w.out, row = i / w.out % h.out, plane = i / w.out / h.out % d.out,
-                                   image = i / w.out / h.out / d.out;
-                d.each(plane, [&](std::int64_t, std::int64_t z) {
-                    h.each(row, [&](std::int64_t, std::int64_t s) {
-                        w.each(column, [&](std::int64_t, std::int64_t t) {
-                            const double e = element<double>(a, (((image * d.n + z) * h.n + s) * w.n + t) * 3 + c);
-                            most = std::max(most, e);
-                            sum += e;
-                            count += 1;
-                        });
-                    });
-                });
-                REQUIRE(element<double>(pooled, at) == doctest::Approx(average ? sum / count : most));
+        reference::windows{d.out == 1 ? 60 : 2, h, w, d}.each_pool(3, [&](std::size_t at, const auto& inside) {
+            double most = -std::numeric_limits<double>::infinity(), sum = 0;
+            for (const std::size_t k : inside) {
+                most = std::max(most, a.data<double>()[k]);
+                sum += a.data<double>()[k];
             }
+            REQUIRE(element<double>(pooled, static_cast<std::int64_t>(at)) ==
+                    doctest::Approx(average ? sum / static_cast<double>(inside.size()) : most));
+        });
     };
     const along d{5, 2, 2, 1, 1, 3}, h{6, 3, 1, 1, 1, 6}, w{7, 2, 3, 1, 0, 2}, one{1, 1, 1, 1, 0, 1},
         line{7, 3, 2, 1, 1, 4};
@@ -232,9 +199,6 @@ TEST_CASE("ceil_mode: what is left over has a window of its own, which begins in
     static_assert(std::is_same_v<decltype(max_pool3d<pool3d_options{.ceil_mode = true}>(
                                      placeholder<float, shape<batch, 3, 5, 5, 2>>())),
                                  tensor<float, shape<batch, 2, 3, 3, 2>>>);
-    CHECK(check_gradients([](auto x) { return max_pool2d<two>(x); },
-                          drawn(input<shape<1, 5, 3, 1>>(), test::values::distinct)) == "");
-    CHECK(check_gradients([](auto x) { return average_pool2d<two>(x); }, input<shape<1, 5, 3, 2>>()) == "");
 }
 
 TEST_CASE("max_pool2d_with_indices: places are where the values are") {
@@ -302,21 +266,22 @@ TEST_CASE("places in lines and volumes: of equal elements the first, and the gra
 }
 
 TEST_CASE("convolutions and pools in one and three dimensions: gradients") {
-    CHECK(check_gradients([](auto x, auto w) { return conv1d<2, same>(x, w); }, input<shape<batch, 5, 2>>(2, 5, 2),
-                          input<shape<3, 2, 2>>()) == "");
-    CHECK(check_gradients([](auto x, auto w) { return conv1d_transpose<2>(x, w); }, input<shape<1, 3, 2>>(),
-                          input<shape<3, 2, 2>>()) == "");
-    CHECK(check_gradients([](auto x, auto w) { return conv3d<2, same>(x, w); },
-                          input<shape<batch, 3, 3, 2, 2>>(2, 3, 3, 2, 2), input<shape<2, 2, 2, 2, 2>>()) == "");
-    CHECK(check_gradients([](auto x, auto w) { return conv3d_transpose<2>(x, w); }, input<shape<1, 2, 2, 2, 2>>(),
-                          input<shape<2, 2, 2, 1, 2>>()) == "");
-    CHECK(check_gradients([](auto x) { return max_pool3d<2, 1>(x); },
-                          drawn(input<shape<1, 3, 3, 3, 2>>(), test::values::distinct)) == "");
-    CHECK(check_gradients([](auto x) { return average_pool3d<2, 1, same>(x); }, input<shape<1, 3, 3, 3, 1>>()) == "");
-    CHECK(check_gradients([](auto x) { return max_pool1d<2>(x); },
-                          drawn(input<shape<2, 6, 2>>(), test::values::distinct)) == "");
-    CHECK(check_gradients([](auto x) { return std::get<0>(max_pool2d_with_indices<2>(x)); },
-                          drawn(input<shape<1, 4, 4, 2>>(), test::values::distinct)) == "");
+    namespace u = untyped;
+    using in = const std::vector<any_tensor>&;
+    const auto check = [](any_tensor (*f)(in), const std::vector<test::untyped_input>& inputs) {
+        CHECK(test::check_untyped_gradients(f, inputs) == "");
+    };
+    const auto apart = [](const extents& sizes) { return test::untyped_input{sizes, test::values::distinct}; };
+    check([](in x) { return u::conv1d(x[0], x[1], {2, same}); }, {{{2, 5, 2}}, {{3, 2, 2}}});
+    check([](in x) { return u::conv1d_transpose(x[0], x[1], {2}); }, {{{1, 3, 2}}, {{3, 2, 2}}});
+    check([](in x) { return u::conv3d(x[0], x[1], {2, same}); }, {{{2, 3, 3, 2, 2}}, {{2, 2, 2, 2, 2}}});
+    check([](in x) { return u::conv3d_transpose(x[0], x[1], {2}); }, {{{1, 2, 2, 2, 2}}, {{2, 2, 2, 1, 2}}});
+    check([](in x) { return u::max_pool3d(x[0], {2, 1}); }, {apart({1, 3, 3, 3, 2})});
+    check([](in x) { return u::average_pool3d(x[0], {2, 1, same}); }, {{{1, 3, 3, 3, 1}}});
+    check([](in x) { return u::max_pool1d(x[0], {2}); }, {apart({2, 6, 2})});
+    check([](in x) { return u::max_pool2d_with_indices(x[0], {2, 2})[0]; }, {apart({1, 4, 4, 2})});
+    check([](in x) { return u::max_pool2d(x[0], {.window = 2, .ceil_mode = true}); }, {apart({1, 5, 3, 1})});
+    check([](in x) { return u::average_pool2d(x[0], {.window = 2, .ceil_mode = true}); }, {{{1, 5, 3, 2}}});
 }
 
 TEST_CASE("convolutions and pools in one and three dimensions: what does not fit is refused") {

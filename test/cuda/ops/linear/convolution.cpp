@@ -2,25 +2,17 @@
 
 #include <cmath>
 #include <cstdint>
-#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <random>
-#include <string>
-#include <vector>
 
-#include <tenon/ops/gradients.hpp>
 #include "../gpu_run.hpp"
-#include "ops/random/random_arrays.hpp"
-#include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "ops/linear/window_checks.hpp"
 
 // Convolutions on a GPU against the formula in double, by cuDNN where there is one, and by the library's own kernels.
 
 namespace tn = tenon;
 using tn::any_array, tn::any_tensor, tn::extents, tn::conv2d_options;
-using tn::test::random_array;
 
 namespace {
 
@@ -30,132 +22,8 @@ struct own_kernels {
     ~own_kernels() { unsetenv("TENON_CUDA_CONVOLUTIONS"); }
 };
 
-// The formula. `top` and `left` are what the padding rule puts above and to the left.
-struct naive {
-    extents x, w;
-    conv2d_options o;
-    std::int64_t top = 0, left = 0, rows = 0, columns = 0;
-
-    naive(const extents& image, const extents& window, const conv2d_options& options) :
-        x(image), w(window), o(options) {
-        axis(x[1].size, w[0].size, o.stride.height, o.dilation.height, o.padding.top, o.padding.bottom, top, rows);
-        axis(x[2].size, w[1].size, o.stride.width, o.dilation.width, o.padding.left, o.padding.right, left, columns);
-    }
-    void axis(std::int64_t n, std::int64_t size, std::int64_t stride, std::int64_t dilation, std::int64_t before,
-              std::int64_t after, std::int64_t& first, std::int64_t& count) const {
-        const std::int64_t reach = dilation * (size - 1) + 1;
-        if (o.padding.kind == tn::padding::rule::same) {
-            count = (n + stride - 1) / stride;
-            first = std::max<std::int64_t>(0, (count - 1) * stride + reach - n) / 2;
-        } else {
-            first = before;
-            count = (n + before + after - reach) / stride + 1;
-        }
-    }
-    extents y() const { return {x[0].size, rows, columns, w[3].size}; }
-
-    // f(place in x, in w, in y) for each product of the sum.
-    template <class F> void products(F f) const {
-        const std::int64_t seen = w[2].size, outputs = w[3].size, per_group = outputs / o.groups;
-        for (std::int64_t b = 0; b < x[0].size; ++b)
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t j = 0; j < columns; ++j)
-                    for (std::int64_t k = 0; k < outputs; ++k)
-                        for (std::int64_t p = 0; p < w[0].size; ++p)
-                            for (std::int64_t q = 0; q < w[1].size; ++q) {
-                                const std::int64_t u = i * o.stride.height + p * o.dilation.height - top;
-                                const std::int64_t v = j * o.stride.width + q * o.dilation.width - left;
-                                if (u < 0 || v < 0 || u >= x[1].size || v >= x[2].size) continue;
-                                for (std::int64_t c = 0; c < seen; ++c)
-                                    f(static_cast<std::size_t>(((b * x[1].size + u) * x[2].size + v) * x[3].size +
-                                                               k / per_group * seen + c),
-                                      static_cast<std::size_t>(((p * w[1].size + q) * seen + c) * outputs + k),
-                                      static_cast<std::size_t>(((b * rows + i) * columns + j) * outputs + k));
-                            }
-    }
-};
-
-template <class T> std::vector<double> numbers(const any_array& a) {
-    std::vector<double> v;
-    for (std::int64_t i = 0; i < a.elements(); ++i) v.push_back(static_cast<double>(a.data<T>()[i]));
-    return v;
-}
-
-// Rounding of `terms` products of numbers up to 3, and of the result.
-template <class T>
-void check_close(const char* what, const any_array& found, const std::vector<double>& wanted, std::int64_t terms) {
-    const double one = std::is_same_v<T, double>     ? 1e-14
-                       : std::is_same_v<T, float>    ? 2e-6
-                       : std::is_same_v<T, tn::half> ? 1e-3
-                                                     : 8e-3;
-    const double exact = std::is_same_v<T, double> ? 1e-14 : 1e-6; // of the sums, which are not in 16 bits
-    REQUIRE(found.elements() == static_cast<std::int64_t>(wanted.size()));
-    const std::vector<double> f = numbers<T>(found);
-    for (std::size_t i = 0; i < f.size(); ++i) {
-        INFO(what << " " << i << ": " << f[i] << " instead of " << wanted[i]);
-        REQUIRE(std::fabs(f[i] - wanted[i]) <=
-                one * std::fabs(wanted[i]) + exact * 9 * (1 + std::sqrt(static_cast<double>(terms))) + 1e-7);
-    }
-}
-
-// conv2d, conv2d with bias and relu, the gradients of all three operands, and the transposed convolution.
 template <class T> void check_convolution(const extents& image, const extents& window, const conv2d_options& o) {
-    const naive ref(image, window, o);
-    CAPTURE(tn::to_string(image));
-    CAPTURE(tn::to_string(window));
-    CAPTURE(tn::to_string(ref.y()));
-    CAPTURE(tn::name_of(tn::element_type_of<T>));
-    CAPTURE(o.groups);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
-    const any_tensor x = tn::untyped::placeholder(tn::element_type_of<T>, image);
-    const any_tensor w = tn::untyped::placeholder(tn::element_type_of<T>, window);
-    const any_tensor b = tn::untyped::placeholder(tn::element_type_of<T>, extents{window[3].size});
-    const any_tensor dy = tn::untyped::placeholder(tn::element_type_of<T>, ref.y());
-    std::vector<any_tensor> asked;
-    tn::on("/gpu:0", [&] {
-        const any_tensor y = tn::untyped::conv2d(x, w, o);
-        REQUIRE(y.extents() == ref.y());
-        const any_tensor shifted = tn::untyped::conv2d_bias(x, w, b, false, o);
-        asked = {y, shifted, tn::untyped::conv2d_bias(x, w, b, true, o)};
-        for (const any_tensor& d : tn::detail::add_gradients({y}, {x, w}, {dy})) asked.push_back(d);
-        for (const any_tensor& d : tn::detail::add_gradients({shifted}, {x, w, b}, {dy})) asked.push_back(d);
-        return 0;
-    });
-    const any_array ax = random_array<T>(image, 1), aw = random_array<T>(window, 2),
-                    ab = random_array<T>(extents{window[3].size}, 3), ady = random_array<T>(ref.y(), 4);
-    tn::session s(g);
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({x, ax.share()});
-    feeds.push_back({w, aw.share()});
-    feeds.push_back({b, ab.share()});
-    feeds.push_back({dy, ady.share()});
-    const auto results = s.run_untyped(std::move(feeds), asked);
-
-    const auto vx = numbers<T>(ax), vw = numbers<T>(aw), vb = numbers<T>(ab), vdy = numbers<T>(ady);
-    std::vector<double> wy(vdy.size()), wdx(vx.size()), wdw(vw.size()), wdb(vb.size()), shifted(vdy.size()),
-        clipped(vdy.size());
-    ref.products([&](std::size_t i, std::size_t k, std::size_t r) {
-        wy[r] += vx[i] * vw[k];
-        wdx[i] += vdy[r] * vw[k];
-        wdw[k] += vdy[r] * vx[i];
-    });
-    for (std::size_t i = 0; i < vdy.size(); ++i) {
-        shifted[i] = wy[i] + vb[i % vb.size()];
-        clipped[i] = std::max(0.0, shifted[i]);
-        wdb[i % vb.size()] += vdy[i];
-    }
-    const std::int64_t of_y = window[0].size * window[1].size * window[2].size + 1;
-    const std::int64_t of_x = window[0].size * window[1].size * window[3].size,
-                       of_w = image[0].size * ref.rows * ref.columns;
-    check_close<T>("y", results[0], wy, of_y);
-    check_close<T>("y + bias", results[1], shifted, of_y);
-    check_close<T>("relu(y + bias)", results[2], clipped, of_y);
-    check_close<T>("dx", results[3], wdx, of_x);
-    check_close<T>("dw", results[4], wdw, of_w);
-    check_close<T>("dx of y + bias", results[5], wdx, of_x);
-    check_close<T>("dw of y + bias", results[6], wdw, of_w);
-    check_close<T>("dbias", results[7], wdb, of_w);
+    tn::test::check_convolution<T>("/gpu:0", image, window, o);
 }
 
 template <class T> void check_chosen() {
@@ -240,31 +108,9 @@ TEST_CASE("the gradient of large images of float is right") {
 }
 
 TEST_CASE("a transposed convolution does what the convolution does to gradients") {
-    for (const bool own : {false, true}) {
-        CAPTURE(own);
-        std::optional<own_kernels> forced;
-        if (own) forced.emplace();
-        const conv2d_options o{.stride = 2, .padding = tn::same};
-        const extents small{2, 3, 4, 5}, window{3, 3, 2, 5}, large{2, 6, 8, 2};
-        const naive ref(large, window, o);
-        REQUIRE(ref.y() == small);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
-        const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, small);
-        const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, window);
-        const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_transpose(x, w, o); });
-        REQUIRE(y.extents() == large);
-        const any_array ax = random_array<float>(small, 1), aw = random_array<float>(window, 2);
-        tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, ax.share()});
-        feeds.push_back({w, aw.share()});
-        const auto results = s.run_untyped(std::move(feeds), {y});
-        const auto vx = numbers<float>(ax), vw = numbers<float>(aw);
-        std::vector<double> wanted(static_cast<std::size_t>(large.elements()));
-        ref.products([&](std::size_t i, std::size_t k, std::size_t r) { wanted[i] += vx[r] * vw[k]; });
-        check_close<float>("y", results[0], wanted, 45);
-    }
+    tn::test::check_transposed_convolution("/gpu:0");
+    const own_kernels forced;
+    tn::test::check_transposed_convolution("/gpu:0");
 }
 
 TEST_CASE("without pixels or channels a convolution is its bias, and gradients are zero") {
