@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <op_table/running.hpp>
+
 #include "gpu_run.hpp"
 
 /// The same steps on the host and on the GPU.
@@ -55,6 +57,32 @@ inline std::string difference_of_devices(int steps, std::uint64_t graph_seed,
     return "";
 }
 
+/// An array of any element type, of the numbers that are drawn.
+inline any_array array_of(element_type e, const extents& sizes, const std::function<double(std::int64_t)>& draw) {
+    any_array a(e, sizes);
+    for (std::int64_t i = 0; i < a.elements(); ++i) op_table::set_number(a, i, draw(i));
+    return a;
+}
+
+/// What the host gives of the same numbers, floating ones in double. Its own kernels are held against formulas in test/ops.
+inline std::vector<std::vector<double>> on_host_in_double(const std::vector<const any_array*>& values,
+                                                          const build_function& build) {
+    std::vector<any_array> wide;
+    for (const any_array* v : values)
+        wide.push_back(is_floating(v->element()) ? array_of(element_type::float64, v->extents(),
+                                                            [&](std::int64_t i) { return number_at(*v, i); })
+                                                 : v->share());
+    std::vector<const any_array*> fed;
+    for (const any_array& a : wide) fed.push_back(&a);
+    std::vector<std::vector<double>> all;
+    const auto step = std::move(steps_on("/cpu:0", 1, 0, fed, build)[0]);
+    for (const any_array& a : step) {
+        all.emplace_back();
+        for (std::int64_t i = 0; i < a.elements(); ++i) all.back().push_back(number_at(a, i));
+    }
+    return all;
+}
+
 /// What the error says that a function throws; "" where it throws none of this type.
 template <class Error, class F> std::string message_of(const F& f) {
     try {
@@ -72,12 +100,15 @@ template <class I> any_array indices_below(std::int64_t size, const extents& siz
 }
 
 /// Numbers that all types have, and sums of which are rounded in those that round.
-template <class T> any_array numbers(const extents& sizes, std::mt19937_64& random) {
-    return array_of<T>(sizes, [&](std::int64_t) {
-        if constexpr (std::is_same_v<T, bool>) return static_cast<double>(random() % 2);
-        else if constexpr (std::is_integral_v<T>) return static_cast<double>(random() % 100);
-        else return static_cast<double>(random() % 20001) / 3000.0 - 3.3;
+inline any_array numbers(element_type e, const extents& sizes, std::mt19937_64& random) {
+    return array_of(e, sizes, [&](std::int64_t) {
+        if (e == element_type::boolean) return static_cast<double>(random() % 2);
+        if (!is_floating(e)) return static_cast<double>(random() % 100);
+        return static_cast<double>(random() % 20001) / 3000.0 - 3.3;
     });
+}
+template <class T> any_array numbers(const extents& sizes, std::mt19937_64& random) {
+    return numbers(element_type_of<T>, sizes, random);
 }
 
 } // namespace tenon::test

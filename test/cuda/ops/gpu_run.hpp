@@ -99,6 +99,14 @@ inline double spacing(element_type e) {
     }
 }
 
+/// Each element type in turn.
+inline constexpr element_type floating_types[] = {element_type::float32, element_type::float64, element_type::float16,
+                                                  element_type::bfloat16};
+inline constexpr element_type number_types[] = {element_type::float32,  element_type::float64, element_type::float16,
+                                                element_type::bfloat16, element_type::int8,    element_type::int16,
+                                                element_type::int32,    element_type::int64,   element_type::uint8,
+                                                element_type::uint16,   element_type::uint32,  element_type::uint64};
+
 /// Says where a first differs from what is wanted by more than `tolerance`, of each element; "" where it does nowhere. NaN is as NaN.
 inline std::string difference(const any_array& a, const std::vector<double>& wanted,
                               const std::function<double(std::int64_t)>& tolerance) {

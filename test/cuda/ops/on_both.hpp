@@ -8,11 +8,10 @@
 
 #include <doctest/doctest.h>
 
-#include <op_table/running.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/tenon.hpp>
 
-#include "gpu_run.hpp"
+#include "both_devices.hpp"
 
 /// One node run on the GPU and on the host.
 
@@ -34,20 +33,15 @@ inline any_array random_array(element_type e, const extents& sizes, std::mt19937
 // The results of one node of the op, on a device, and of what is fetched of it.
 inline std::vector<any_array> on_device(const char* device, const std::string& op, const attributes& a,
                                         const std::vector<any_array>& inputs, const std::vector<bool>& read) {
-    const graph g;
-    const graph_scope in(g);
-    const auto here = on(device_name(std::string(device)));
-    std::vector<any_tensor> operands;
-    std::vector<fed_value> feeds;
-    for (const any_array& x : inputs) {
-        operands.push_back(untyped::placeholder(x.element(), x.extents()));
-        feeds.push_back({operands.back(), x.share()});
-    }
-    node* const n = add_node(*find_op(op), operands, a);
-    std::vector<any_tensor> fetched;
-    for (std::size_t o = 0; o < n->outputs.size(); ++o)
-        if (read.empty() || read[o]) fetched.emplace_back(node_output{n, static_cast<int>(o)});
-    return session(g).run_untyped(std::move(feeds), fetched);
+    std::vector<const any_array*> values;
+    for (const any_array& x : inputs) values.push_back(&x);
+    return std::move(steps_on(device, 1, 0, values, [&](const std::vector<any_tensor>& in) {
+        node* const n = add_node(*find_op(op), in, a);
+        std::vector<any_tensor> fetched;
+        for (std::size_t o = 0; o < n->outputs.size(); ++o)
+            if (read.empty() || read[o]) fetched.emplace_back(node_output{n, static_cast<int>(o)});
+        return fetched;
+    })[0]);
 }
 /// Both give the same bits. `read`: which of several outputs are fetched; none is said: all.
 template <class A>

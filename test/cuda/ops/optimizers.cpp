@@ -14,11 +14,7 @@ TEST_CASE("an optimiser's steps on a GPU leave what they leave on the host, in a
             trained host("/cpu:0", *o.of, e, sizes), gpu("/gpu:0", *o.of, e, sizes);
             for (int step = 0; step < 4; ++step) {
                 std::vector<any_array> gradients;
-                for (const extents& s : sizes)
-                    gradients.push_back(e == element_type::float32   ? numbers<float>(s, random)
-                                        : e == element_type::float64 ? numbers<double>(s, random)
-                                        : e == element_type::float16 ? numbers<half>(s, random)
-                                                                     : numbers<bfloat16>(s, random));
+                for (const extents& s : sizes) gradients.push_back(numbers(e, s, random));
                 host.step(gradients);
                 gpu.step(gradients);
             }

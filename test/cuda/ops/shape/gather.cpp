@@ -11,21 +11,22 @@
 using namespace tenon;
 using test::difference_of_devices, test::drawn_seed, test::indices_below, test::message_of, test::numbers;
 
-TEST_CASE_TEMPLATE("gather on a GPU gives the host's bits, along any axis, by either type of index", T, float, double,
-                   half, bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-                   std::uint32_t, std::uint64_t, bool) {
+TEST_CASE("gather on a GPU gives the host's bits, along any axis, by either type of index") {
     std::mt19937_64 random(drawn_seed());
-    for (int round = 0; round < 6; ++round) {
-        const auto size = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random() % most); };
-        const extents sizes(size(4), size(30), size(round < 3 ? 40 : 3));
-        const int axis = static_cast<int>(random() % 3);
-        const any_array x = numbers<T>(sizes, random);
-        const extents of_indices(size(7), size(90));
-        const any_array wide = indices_below<std::int64_t>(sizes[axis].size, of_indices, random);
-        const any_array narrow = indices_below<std::int32_t>(sizes[axis].size, of_indices, random);
-        CHECK(difference_of_devices(1, 0, {&x, &wide, &narrow}, [&](const auto& in) {
-                  return std::vector{untyped::gather(in[0], in[1], axis), untyped::gather(in[0], in[2], axis)};
-              }) == "");
+    for (const element_type e : test::number_types) {
+        INFO(std::string(name_of(e)));
+        for (int round = 0; round < 6; ++round) {
+            const auto size = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random() % most); };
+            const extents sizes(size(4), size(30), size(round < 3 ? 40 : 3));
+            const int axis = static_cast<int>(random() % 3);
+            const any_array x = numbers(e, sizes, random);
+            const extents of_indices(size(7), size(90));
+            const any_array wide = indices_below<std::int64_t>(sizes[axis].size, of_indices, random);
+            const any_array narrow = indices_below<std::int32_t>(sizes[axis].size, of_indices, random);
+            CHECK(difference_of_devices(1, 0, {&x, &wide, &narrow}, [&](const auto& in) {
+                      return std::vector{untyped::gather(in[0], in[1], axis), untyped::gather(in[0], in[2], axis)};
+                  }) == "");
+        }
     }
 }
 
@@ -42,46 +43,50 @@ TEST_CASE("gather on a GPU of nothing, and of one element by a scalar") {
           }) == "");
 }
 
-TEST_CASE_TEMPLATE("what is gathered often gets its gradients added up in the host's order, to its bits", T, float,
-                   double, half, bfloat16, std::int8_t, std::int32_t, std::int64_t, std::uint16_t) {
+TEST_CASE("what is gathered often gets its gradients added up in the host's order, to its bits") {
     std::mt19937_64 random(drawn_seed());
-    for (const std::int64_t count : {std::int64_t{3}, std::int64_t{77}, std::int64_t{128}}) {
-        const int axis = static_cast<int>(random() % 3);
-        const auto size = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random() % most); };
-        const extents sizes(size(3), size(5), size(6));
-        const any_array x = numbers<T>(sizes, random);
-        extents of_gradient = sizes;
-        of_gradient[axis] = count;
-        const any_array g = numbers<T>(of_gradient, random);
-        const any_array wide = indices_below<std::int64_t>(sizes[axis].size, extents(count), random);
-        const any_array narrow = indices_below<std::int32_t>(sizes[axis].size, extents(count), random);
-        CHECK(difference_of_devices(1, 0, {&x, &g, &wide, &narrow}, [&](const auto& in) {
-                  return std::vector{add<gather_gradient_op>({axis}, {in[1], in[2], in[0]}),
-                                     add<gather_gradient_op>({axis}, {in[1], in[3], in[0]})};
-              }) == "");
+    for (const element_type e : test::number_types) {
+        INFO(std::string(name_of(e)));
+        for (const std::int64_t count : {std::int64_t{3}, std::int64_t{77}, std::int64_t{128}}) {
+            const int axis = static_cast<int>(random() % 3);
+            const auto size = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random() % most); };
+            const extents sizes(size(3), size(5), size(6));
+            const any_array x = numbers(e, sizes, random);
+            extents of_gradient = sizes;
+            of_gradient[axis] = count;
+            const any_array g = numbers(e, of_gradient, random);
+            const any_array wide = indices_below<std::int64_t>(sizes[axis].size, extents(count), random);
+            const any_array narrow = indices_below<std::int32_t>(sizes[axis].size, extents(count), random);
+            CHECK(difference_of_devices(1, 0, {&x, &g, &wide, &narrow}, [&](const auto& in) {
+                      return std::vector{add<gather_gradient_op>({axis}, {in[1], in[2], in[0]}),
+                                         add<gather_gradient_op>({axis}, {in[1], in[3], in[0]})};
+                  }) == "");
+        }
     }
 }
 
-TEST_CASE_TEMPLATE("rows of equal indices are added up to the host's bits, whatever numbers the indices are", T, float,
-                   double, half, bfloat16) {
+TEST_CASE("rows of equal indices are added up to the host's bits, whatever numbers the indices are") {
     std::mt19937_64 random(drawn_seed());
-    for (const std::int64_t count : {std::int64_t{2}, std::int64_t{300}, std::int64_t{2000}}) {
-        const any_array rows = numbers<T>(extents(count, 1 + static_cast<std::int64_t>(random() % 9)), random);
-        any_array wide = indices_below<std::int64_t>(1 + count / 4, extents(count), random);
-        for (std::int64_t i = 0; i < count; i += 11)
-            wide.data<std::int64_t>()[i] = (wide.data<std::int64_t>()[i] % 2 ? -1 : 1) * (std::int64_t{1} << 40);
-        any_array narrow = indices_below<std::int32_t>(1 + count / 50, extents(count), random);
-        for (std::int64_t i = 0; i < count; i += 17) narrow.data<std::int32_t>()[i] = -5;
-        CHECK(difference_of_devices(1, 0, {&rows, &wide, &narrow}, [](const auto& in) {
-                  std::vector<any_tensor> out;
-                  for (const bool once : {false, true}) {
-                      out.push_back(add<sum_equal_rows_op>({once}, {in[0], in[1]}));
-                      out.push_back(add<sum_equal_rows_op>({once}, {in[0], in[2]}));
-                      // Where the rows lie.
-                      out.push_back(add<sum_equal_rows_op>({once}, {untyped::multiply(in[0], 2), in[2]}));
-                  }
-                  return out;
-              }) == "");
+    for (const element_type e : test::floating_types) {
+        INFO(std::string(name_of(e)));
+        for (const std::int64_t count : {std::int64_t{2}, std::int64_t{300}, std::int64_t{2000}}) {
+            const any_array rows = numbers(e, extents(count, 1 + static_cast<std::int64_t>(random() % 9)), random);
+            any_array wide = indices_below<std::int64_t>(1 + count / 4, extents(count), random);
+            for (std::int64_t i = 0; i < count; i += 11)
+                wide.data<std::int64_t>()[i] = (wide.data<std::int64_t>()[i] % 2 ? -1 : 1) * (std::int64_t{1} << 40);
+            any_array narrow = indices_below<std::int32_t>(1 + count / 50, extents(count), random);
+            for (std::int64_t i = 0; i < count; i += 17) narrow.data<std::int32_t>()[i] = -5;
+            CHECK(difference_of_devices(1, 0, {&rows, &wide, &narrow}, [](const auto& in) {
+                      std::vector<any_tensor> out;
+                      for (const bool once : {false, true}) {
+                          out.push_back(add<sum_equal_rows_op>({once}, {in[0], in[1]}));
+                          out.push_back(add<sum_equal_rows_op>({once}, {in[0], in[2]}));
+                          // Where the rows lie.
+                          out.push_back(add<sum_equal_rows_op>({once}, {untyped::multiply(in[0], 2), in[2]}));
+                      }
+                      return out;
+                  }) == "");
+        }
     }
 }
 
