@@ -263,13 +263,7 @@ public:
     }
 
 private:
-    template <class F> void told(F f) {
-        try {
-            f();
-        } catch (const error& e) {
-            throw_error(e, where_ + ": " + e.what());
-        }
-    }
+    template <class F> void told(F f) { said_by(where_, f); }
     void flush() {
         if (rows_ == 0) return;
         const auto rows = out_->take(root_.finish(columns_, rows_));

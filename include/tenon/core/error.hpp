@@ -116,6 +116,15 @@ protected:
 [[noreturn]] void throw_error(const error& like, const std::string& message);
 
 namespace detail {
+/// What `f` gives; its errors begin with `who`: "read_npy: 'a.npy' ..".
+template <class F> decltype(auto) said_by(const std::string& who, F&& f) {
+    try {
+        return f();
+    } catch (const error& e) {
+        throw_error(e, who + ": " + e.what());
+    }
+}
+
 /// For a handle, "session", that holds nothing any more.
 [[noreturn]] void moved_from(const char* what);
 } // namespace detail

@@ -33,16 +33,14 @@ inline any_array read_idx_from(readable_file& from, const std::string& name, std
 }
 
 inline any_array read_idx_file(const auto& open, const std::string& name) {
-    try {
+    return detail::said_by("read_idx", [&] {
         std::unique_ptr<readable_file> file = open();
         const std::int64_t stored = file->size();
         const compression how = compression_of(file);
         if (how == compression::none) return read_idx_from(*file, name, stored, stored >= 0);
         const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name, how);
         return read_idx_from(*plain, name, most_unpacked(stored, how), false);
-    } catch (const error& e) {
-        throw_error(e, std::string("read_idx: ") + e.what());
-    }
+    });
 }
 
 // The file `stem` in `folder` under any of the spellings in use; empty when there is none.
@@ -95,14 +93,12 @@ TENON_INLINE void write_idx(const std::string& path, const any_array& a) {
     any_array elements = a.copy();
     detail::swap_idx_bytes(elements);
 
-    try {
+    detail::said_by("write_idx", [&] {
         const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
         file->write(header.data(), header.size());
         file->write(elements.data(), elements.bytes());
         file->commit();
-    } catch (const error& e) {
-        throw_error(e, std::string("write_idx: ") + e.what());
-    }
+    });
 }
 
 TENON_INLINE image_data load_mnist_like(const std::string& folder) {

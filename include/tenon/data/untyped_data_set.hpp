@@ -74,7 +74,7 @@ class data_set {
 public:
     using element = std::vector<any_array>;
 
-    explicit data_set(tenon::detail::data_node::pointer last, const data_options& o = {}) :
+    explicit data_set(detail::data_node::pointer last, const data_options& o = {}) :
         last_(std::move(last)), options_(o) {}
 
     const std::vector<tensor_type>& components() const { return last_->components(); }
@@ -131,13 +131,13 @@ public:
     /// For iterators of graphs.
     std::shared_ptr<const element_source> source() const;
 
-    const tenon::detail::data_node::pointer& last() const noexcept { return last_; }
+    const detail::data_node::pointer& last() const noexcept { return last_; }
     const data_options& options() const noexcept { return options_; }
 
 private:
-    data_set then(tenon::detail::data_node::pointer step) const { return data_set(std::move(step), options_); }
+    data_set then(detail::data_node::pointer step) const { return data_set(std::move(step), options_); }
 
-    tenon::detail::data_node::pointer last_;
+    detail::data_node::pointer last_;
     data_options options_;
 };
 

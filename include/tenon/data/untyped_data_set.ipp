@@ -141,90 +141,85 @@ TENON_INLINE void data_run::restore(const std::string& state) {
 
 namespace untyped {
 
-TENON_INLINE data_set data_set::skip(std::int64_t n) const { return then(tenon::detail::skipped(last_, n)); }
-TENON_INLINE data_set data_set::take(std::int64_t n) const { return then(tenon::detail::taken(last_, n)); }
+TENON_INLINE data_set data_set::skip(std::int64_t n) const { return then(detail::skipped(last_, n)); }
+TENON_INLINE data_set data_set::take(std::int64_t n) const { return then(detail::taken(last_, n)); }
 TENON_INLINE data_set data_set::shard(std::int64_t count, std::int64_t index) const {
-    return then(tenon::detail::sharded(last_, count, index));
+    return then(detail::sharded(last_, count, index));
 }
-TENON_INLINE data_set data_set::repeat(std::int64_t times) const { return then(tenon::detail::repeated(last_, times)); }
+TENON_INLINE data_set data_set::repeat(std::int64_t times) const { return then(detail::repeated(last_, times)); }
 TENON_INLINE data_set data_set::shuffle(std::int64_t buffer, const shuffle_options& o) const {
-    return then(tenon::detail::shuffled(last_, buffer, o.seed, o.reshuffle_each_epoch));
+    return then(detail::shuffled(last_, buffer, o.seed, o.reshuffle_each_epoch));
 }
 TENON_INLINE data_set data_set::concatenate(const data_set& next) const {
-    return then(tenon::detail::concatenated(last_, next.last_));
+    return then(detail::concatenated(last_, next.last_));
 }
-TENON_INLINE data_set data_set::enumerate(std::int64_t first) const {
-    return then(tenon::detail::enumerated(last_, first));
-}
+TENON_INLINE data_set data_set::enumerate(std::int64_t first) const { return then(detail::enumerated(last_, first)); }
 TENON_INLINE data_set data_set::batch(std::int64_t n, const batching_options& o, const extent& size) const {
-    return then(tenon::detail::batched(last_, n, o.drop_remainder, size));
+    return then(detail::batched(last_, n, o.drop_remainder, size));
 }
 TENON_INLINE data_set data_set::padded_batch(std::int64_t n, const batching_options& o, const extent& size,
                                              std::vector<any_array> fill) const {
-    return then(tenon::detail::padded_batched(last_, n, o.drop_remainder, size, std::move(fill)));
+    return then(detail::padded_batched(last_, n, o.drop_remainder, size, std::move(fill)));
 }
 TENON_INLINE data_set data_set::bucket_by_length(shared_function<std::int64_t(const element&)> length,
                                                  std::vector<std::int64_t> boundaries,
                                                  std::vector<std::int64_t> batch_sizes, const batching_options& o,
                                                  const extent& size, std::vector<any_array> fill) const {
-    return then(tenon::detail::bucketed(last_, std::move(boundaries), std::move(batch_sizes), std::move(length),
-                                        o.drop_remainder, size, std::move(fill)));
+    return then(detail::bucketed(last_, std::move(boundaries), std::move(batch_sizes), std::move(length),
+                                 o.drop_remainder, size, std::move(fill)));
 }
-TENON_INLINE data_set data_set::unbatch() const { return then(tenon::detail::unbatched(last_)); }
+TENON_INLINE data_set data_set::unbatch() const { return then(detail::unbatched(last_)); }
 TENON_INLINE data_set data_set::window(std::int64_t n, const window_options& o, const extent& size) const {
-    return then(tenon::detail::windowed(last_, n, o.shift == 0 ? n : o.shift, o.stride, o.drop_remainder, size));
+    return then(detail::windowed(last_, n, o.shift == 0 ? n : o.shift, o.stride, o.drop_remainder, size));
 }
-TENON_INLINE data_set data_set::prefetch(std::int64_t n) const { return then(tenon::detail::prefetched(last_, n)); }
-TENON_INLINE data_set data_set::ignore_errors() const { return then(tenon::detail::without_failures(last_)); }
-TENON_INLINE data_set data_set::cache(const std::string& path) const {
-    return then(tenon::detail::cached(last_, path));
-}
+TENON_INLINE data_set data_set::prefetch(std::int64_t n) const { return then(detail::prefetched(last_, n)); }
+TENON_INLINE data_set data_set::ignore_errors() const { return then(detail::without_failures(last_)); }
+TENON_INLINE data_set data_set::cache(const std::string& path) const { return then(detail::cached(last_, path)); }
 
 TENON_INLINE data_set data_set::map(const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f,
                                     const map_options& o) const {
-    const tenon::detail::traced_function traced("map", components(), f);
-    return then(tenon::detail::transformed(
-        "map", last_, tenon::detail::types_of_tensors(traced.outputs),
-        tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, false), {o.parallelism, o.ordered}));
+    const detail::traced_function traced("map", components(), f);
+    return then(detail::transformed("map", last_, detail::types_of_tensors(traced.outputs),
+                                    detail::graph_function(traced.g, traced.inputs, traced.outputs, false),
+                                    {o.parallelism, o.ordered}));
 }
 
 TENON_INLINE data_set data_set::filter(const shared_function<any_tensor(const std::vector<any_tensor>&)>& f,
                                        const map_options& o) const {
-    const tenon::detail::traced_function traced(
+    const detail::traced_function traced(
         "filter", components(), [&f](const std::vector<any_tensor>& in) { return std::vector<any_tensor>{f(in)}; });
     const tensor_type says = traced.outputs[0].type();
     if (!(says == tensor_type{element_type::boolean, {}}))
         throw invalid_argument_error("filter: the function gives " + to_string(says) +
                                      "; it must say of an element, as a bool without dimensions, whether it stays");
-    return then(tenon::detail::transformed("filter", last_, components(),
-                                           tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, true),
-                                           {o.parallelism, o.ordered}));
+    return then(detail::transformed("filter", last_, components(),
+                                    detail::graph_function(traced.g, traced.inputs, traced.outputs, true),
+                                    {o.parallelism, o.ordered}));
 }
 
 TENON_INLINE data_set data_set::map_host(std::vector<tensor_type> types, const shared_function<void(element&)>& f,
                                          const map_options& o) const {
-    const auto function = std::make_shared<const tenon::detail::host_function>(f, types);
-    return then(tenon::detail::transformed("map_host", last_, std::move(types), function, {o.parallelism, o.ordered}));
+    const auto function = std::make_shared<const detail::host_function>(f, types);
+    return then(detail::transformed("map_host", last_, std::move(types), function, {o.parallelism, o.ordered}));
 }
 
 TENON_INLINE data_set data_set::filter_host(const shared_function<bool(const element&)>& f,
                                             const map_options& o) const {
-    return then(tenon::detail::transformed("filter_host", last_, components(),
-                                           std::make_shared<const tenon::detail::host_function>(f),
-                                           {o.parallelism, o.ordered}));
+    return then(detail::transformed("filter_host", last_, components(),
+                                    std::make_shared<const detail::host_function>(f), {o.parallelism, o.ordered}));
 }
 
 TENON_INLINE data_set data_set::interleave(std::vector<tensor_type> types,
                                            const shared_function<data_set(const element&)>& f,
                                            const interleave_options& o) const {
-    return then(tenon::detail::interleaved(
+    return then(detail::interleaved(
         "interleave", last_, std::move(types), [f](const element& x) { return f(x).last(); }, o.cycle_length,
         o.block_length, o.parallelism));
 }
 
 TENON_INLINE data_set data_set::flat_map(std::vector<tensor_type> types,
                                          const shared_function<data_set(const element&)>& f) const {
-    return then(tenon::detail::interleaved(
+    return then(detail::interleaved(
         "flat_map", last_, std::move(types), [f](const element& x) { return f(x).last(); }, 1, 1, 1));
 }
 
@@ -232,58 +227,58 @@ TENON_INLINE data_set data_set::scan(
     carried_state state, const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f) const {
     std::vector<tensor_type> types = state.types;
     types.insert(types.end(), components().begin(), components().end());
-    const tenon::detail::traced_function traced("scan", types, f);
-    return then(tenon::detail::scanned("scan", last_, std::move(state.initial), state.types,
-                                       tenon::detail::types_of_tensors(traced.outputs),
-                                       tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, false)));
+    const detail::traced_function traced("scan", types, f);
+    return then(detail::scanned("scan", last_, std::move(state.initial), state.types,
+                                detail::types_of_tensors(traced.outputs),
+                                detail::graph_function(traced.g, traced.inputs, traced.outputs, false)));
 }
 
 TENON_INLINE data_set data_set::scan_host(carried_state state, const std::vector<tensor_type>& types,
                                           const shared_function<void(element&)>& f) const {
     std::vector<tensor_type> all = state.types;
     all.insert(all.end(), types.begin(), types.end());
-    return then(tenon::detail::scanned("scan_host", last_, std::move(state.initial), state.types, all,
-                                       std::make_shared<const tenon::detail::host_function>(f, all)));
+    return then(detail::scanned("scan_host", last_, std::move(state.initial), state.types, all,
+                                std::make_shared<const detail::host_function>(f, all)));
 }
 
 TENON_INLINE data_set
 data_set::group_by_window(std::vector<tensor_type> types, const shared_function<std::int64_t(const element&)>& key,
                           const shared_function<std::int64_t(std::int64_t)>& size,
                           const shared_function<data_set(std::int64_t, const data_set&)>& f) const {
-    return then(tenon::detail::grouped(last_, std::move(types), key, size,
-                                       [f](std::int64_t k, tenon::detail::data_node::pointer window) {
-                                           return f(k, data_set(std::move(window))).last();
-                                       }));
+    return then(
+        detail::grouped(last_, std::move(types), key, size, [f](std::int64_t k, detail::data_node::pointer window) {
+            return f(k, data_set(std::move(window))).last();
+        }));
 }
 
 TENON_INLINE data_set data_set::take_while(const shared_function<bool(const element&)>& f) const {
-    return then(tenon::detail::taken_while(last_, f));
+    return then(detail::taken_while(last_, f));
 }
 
-TENON_INLINE std::string data_set::why_not_at() const { return tenon::detail::why_not_at(*last_); }
+TENON_INLINE std::string data_set::why_not_at() const { return detail::why_not_at(*last_); }
 
 TENON_INLINE data_set::element data_set::at(std::int64_t i) const {
-    tenon::detail::require_place("at", *last_, i);
+    detail::require_place("at", *last_, i);
     element x;
     last_->at(i, 0, x);
     return x;
 }
 
 TENON_INLINE data_set data_set::select(std::vector<std::int64_t> places) const {
-    for (const std::int64_t i : places) tenon::detail::require_place("select", *last_, i);
-    return then(tenon::detail::selected(last_, std::move(places)));
+    for (const std::int64_t i : places) detail::require_place("select", *last_, i);
+    return then(detail::selected(last_, std::move(places)));
 }
 
 TENON_INLINE std::shared_ptr<const element_source> data_set::source() const {
-    return std::make_shared<const tenon::detail::data_set_source>(*this);
+    return std::make_shared<const detail::data_set_source>(*this);
 }
 
 TENON_INLINE data_set zip(const std::vector<data_set>& all) {
-    return data_set(tenon::detail::zipped(tenon::detail::last_steps("zip", all)), all.front().options());
+    return data_set(detail::zipped(detail::last_steps("zip", all)), all.front().options());
 }
 
 TENON_INLINE data_set sample(const std::vector<data_set>& all, std::vector<double> weights, std::uint64_t seed) {
-    return data_set(tenon::detail::sampled(tenon::detail::last_steps("sample", all), std::move(weights), seed),
+    return data_set(detail::sampled(detail::last_steps("sample", all), std::move(weights), seed),
                     all.front().options());
 }
 

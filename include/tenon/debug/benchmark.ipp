@@ -299,11 +299,7 @@ TENON_INLINE void benchmark_report::save(const std::string& path) const {
 
 TENON_INLINE benchmark_report benchmark_report::load(const std::string& path) {
     const std::string text = detail::text_of_file("benchmark_report::load", path);
-    try {
-        return from_json(text);
-    } catch (const error& e) {
-        throw_error(e, path + ": " + e.what());
-    }
+    return detail::said_by(path, [&] { return from_json(text); });
 }
 
 TENON_INLINE std::string compare(const benchmark_report& before, const benchmark_report& now) {

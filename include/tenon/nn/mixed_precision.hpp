@@ -54,7 +54,7 @@ template <Element T, class Model> mixed_precision_layer<T, Model> mixed_precisio
 /// A mistake: in which 16 bits is not said.
 template <int = 0, class Model> ill_shaped mixed_precision(const Model&) {
     static_assert(
-        tenon::detail::is_mistake<Model>,
+        detail::is_mistake<Model>,
         "tenon::nn::mixed_precision: the element type is a template argument: mixed_precision<bfloat16>(model)");
     return {};
 }

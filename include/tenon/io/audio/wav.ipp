@@ -98,7 +98,7 @@ inline wav_sound sound_of(std::string_view bytes, const std::string& name) {
 
 TENON_INLINE wav_sound read_wav(const std::string& path) {
     std::string bytes;
-    try {
+    detail::said_by("read_wav", [&] {
         const std::unique_ptr<readable_file> file = unpacked(file_system_of(path).open(path), path);
         for (std::size_t had = 0;; had = bytes.size()) {
             bytes.resize(had + (std::size_t{1} << 20));
@@ -106,9 +106,7 @@ TENON_INLINE wav_sound read_wav(const std::string& path) {
             bytes.resize(had + n);
             if (n == 0) break;
         }
-    } catch (const error& e) {
-        throw_error(e, std::string("read_wav: ") + e.what());
-    }
+    });
     return detail::sound_of(bytes, path);
 }
 
@@ -165,13 +163,11 @@ TENON_INLINE void write_wav(const std::string& path, const any_array& samples, s
             static_cast<int>(width));
     }
     if (bytes & 1) out += '\0';
-    try {
+    detail::said_by("write_wav", [&] {
         const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
         file->write(out.data(), out.size());
         file->commit();
-    } catch (const error& e) {
-        throw_error(e, std::string("write_wav: ") + e.what());
-    }
+    });
 }
 
 } // namespace tenon

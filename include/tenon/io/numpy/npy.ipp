@@ -59,16 +59,14 @@ TENON_INLINE any_array read_npy_from(readable_file& from, const std::string& nam
 }
 
 inline any_array read_npy_file(const auto& open, const std::string& name) {
-    try {
+    return detail::said_by("read_npy", [&] {
         std::unique_ptr<readable_file> file = open();
         const std::int64_t stored = file->size();
         const compression how = compression_of(file);
         if (how == compression::none) return read_npy_from(*file, name, stored, stored >= 0);
         const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name, how);
         return read_npy_from(*plain, name, most_unpacked(stored, how), false);
-    } catch (const error& e) {
-        throw_error(e, std::string("read_npy: ") + e.what());
-    }
+    });
 }
 
 TENON_INLINE any_array read_npy_and_mark(const std::string& path, file_mark& is) {
@@ -150,7 +148,7 @@ TENON_INLINE std::string detail::npy_head(const any_array& a, const std::string&
 
 TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
     const std::string head = detail::npy_head(a, "write_npy: '" + path + "'");
-    try {
+    detail::said_by("write_npy", [&] {
         const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
         file->write(head.data(), head.size());
         if constexpr (std::endian::native == std::endian::little) file->write(a.data(), a.bytes());
@@ -160,9 +158,7 @@ TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
             file->write(turned.data(), turned.bytes());
         }
         file->commit();
-    } catch (const error& e) {
-        throw_error(e, std::string("write_npy: ") + e.what());
-    }
+    });
 }
 
 } // namespace tenon

@@ -272,16 +272,14 @@ private:
 };
 
 inline std::map<std::string, any_array> read_npz_file(const auto& open, const std::string& name) {
-    try {
+    return detail::said_by("read_npz", [&] {
         const std::unique_ptr<readable_file> file = open();
         zip_archive archive(*file, name);
         std::map<std::string, any_array> arrays;
         for (const zip_member& m : archive.members())
             if (m.name.ends_with(".npy")) arrays.insert_or_assign(m.name.substr(0, m.name.size() - 4), archive.read(m));
         return arrays;
-    } catch (const error& e) {
-        throw_error(e, std::string("read_npz: ") + e.what());
-    }
+    });
 }
 
 #if TENON_WITH_ZLIB
@@ -421,7 +419,7 @@ TENON_INLINE void write_npz(const std::string& path, std::span<const named_array
         names.push_back(a.name);
         heads.push_back(detail::npy_head(a.value, who + ": \"" + a.name + '"'));
     }
-    try {
+    detail::said_by("write_npz", [&] {
         const std::unique_ptr<writable_file> file = file_system_of(path).create(path);
         detail::zip_writer zip(*file, o.compressed);
         for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -434,9 +432,7 @@ TENON_INLINE void write_npz(const std::string& path, std::span<const named_array
         }
         zip.finish();
         file->commit();
-    } catch (const error& e) {
-        throw_error(e, std::string("write_npz: ") + e.what());
-    }
+    });
 #else
     (void)arrays;
     throw unimplemented_error(who + ": this build has no zlib, which it needs; build with TENON_WITH_ZLIB=ON");

@@ -63,11 +63,9 @@ TENON_INLINE std::unique_ptr<record_source> open_records(const std::string& who,
                                                          const record_format& f) {
     check_format(who, f);
     detail::record_file opened{who, path, nullptr, f};
-    try {
+    detail::said_by(who, [&] {
         opened.file = unpacked(detail::open_and_mark(path, opened.size, opened.modified), path, f.compressed);
-    } catch (const error& e) {
-        throw_error(e, who + ": " + e.what());
-    }
+    });
     return detail::make_record_source(std::move(opened));
 }
 

@@ -12,13 +12,7 @@ namespace tenon {
 
 namespace detail {
 
-template <class F> void record_output::told(F f) const {
-    try {
-        f();
-    } catch (const error& e) {
-        throw_error(e, std::string(who_) + ": " + e.what());
-    }
-}
+template <class F> void record_output::told(F f) const { detail::said_by(who_, f); }
 
 TENON_INLINE record_output::record_output(const char* who, std::string path, compression how) :
     who_(who), path_(std::move(path)) {

@@ -81,7 +81,7 @@ TENON_INLINE nn::model_summary summary_of(const std::vector<nn::model_variable>&
 }
 
 TENON_INLINE std::string kind_of_layer(std::string_view said) {
-    // gcc: "std::string tenon::detail::kind_of() [with T = nn::dense_layer<300>; std::string = ..]", clang: "[T = ..]".
+    // gcc: "std::string detail::kind_of() [with T = nn::dense_layer<300>; std::string = ..]", clang: "[T = ..]".
     said.remove_prefix(said.find("T = ") + 4);
     if (said.find("ambda") < said.find(';')) return "lambda";
     said = said.substr(0, said.find_first_of("<;]"));

@@ -318,7 +318,7 @@ TENON_INLINE operation assert_true(const any_tensor& condition, const std::strin
 TENON_INLINE operation group(const std::vector<any_tensor>& members, const std::string& name) {
     std::vector<node*> nodes;
     for (const any_tensor& t : members) nodes.push_back(t.node());
-    return tenon::detail::add_group(nodes, name);
+    return detail::add_group(nodes, name);
 }
 } // namespace untyped
 

@@ -130,43 +130,42 @@ any_tensor hsv_to_rgb(const any_tensor& images);
 any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, const tensor_or_number& deviation);
 } // namespace untyped
 
-#define TENON_HAS_COLORS(NAME)           \
-    static_assert(detail::has_colors<X>, \
-                  "tenon::" NAME ": colours are computed with floating numbers: write cast<float>(images) / 255")
+#define TENON_OF_COLORS(NAME) \
+    "tenon::" NAME ": colours are computed with floating numbers: write cast<float>(images) / 255"
 
 /// images + delta.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_brightness(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("adjust_brightness");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("adjust_brightness"));
     return detail::colored<detail::adjust_brightness_rule>(untyped::adjust_brightness, images, delta);
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_contrast(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("adjust_contrast");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("adjust_contrast"));
     return detail::colored<detail::adjust_contrast_rule>(untyped::adjust_contrast, images, factor);
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_hue(const X& images, const A& delta, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("adjust_hue");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("adjust_hue"));
     return detail::colored<detail::adjust_hue_rule>(untyped::adjust_hue, images, delta);
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_saturation(const X& images, const A& factor, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("adjust_saturation");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("adjust_saturation"));
     return detail::colored<detail::adjust_saturation_rule>(untyped::adjust_saturation, images, factor);
 }
 /// gain * images^gamma.
 template <OperandOrIllShaped X, detail::ColorAmount A>
 auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("adjust_gamma");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("adjust_gamma"));
     return detail::colored<detail::adjust_gamma_rule>(untyped::adjust_gamma, images, gamma, gain);
 }
 
@@ -175,59 +174,59 @@ auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1, calle
 template <OperandOrIllShaped X>
 auto random_brightness(const X& images, double most, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("random_brightness");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("random_brightness"));
     return detail::colored<detail::random_brightness_rule>(untyped::random_brightness, images, most, o);
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
 auto random_contrast(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("random_contrast");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("random_contrast"));
     return detail::colored<detail::random_contrast_rule>(untyped::random_contrast, images, low, high, o);
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
 template <OperandOrIllShaped X>
 auto random_hue(const X& images, double most, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("random_hue");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("random_hue"));
     return detail::colored<detail::random_hue_rule>(untyped::random_hue, images, most, o);
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
 template <OperandOrIllShaped X>
 auto random_saturation(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("random_saturation");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("random_saturation"));
     return detail::colored<detail::random_saturation_rule>(untyped::random_saturation, images, low, high, o);
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
 template <OperandOrIllShaped X>
 auto random_gamma(const X& images, double low, double high, const seeded& o = {}, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("random_gamma");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("random_gamma"));
     return detail::colored<detail::random_gamma_rule>(untyped::random_gamma, images, low, high, o);
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
 template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("rgb_to_grayscale");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("rgb_to_grayscale"));
     return detail::colored<detail::rgb_to_grayscale_rule>(untyped::rgb_to_grayscale, images);
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
 template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("rgb_to_hsv");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("rgb_to_hsv"));
     return detail::colored<detail::rgb_to_hsv_rule>(untyped::rgb_to_hsv, images);
 }
 /// The reverse; hues are taken modulo 1.
 template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images, called_from here = caller()) {
     const making made(here);
-    TENON_HAS_COLORS("hsv_to_rgb");
+    static_assert(detail::has_colors<X>, TENON_OF_COLORS("hsv_to_rgb"));
     return detail::colored<detail::hsv_to_rgb_rule>(untyped::hsv_to_rgb, images);
 }
 
-#undef TENON_HAS_COLORS
+#undef TENON_OF_COLORS
 
 /// (images - mean) / deviation, as an expression; both broadcast to the images: numbers, or tensors as [channels].
 template <class X, class M, class D>

@@ -195,13 +195,13 @@ TENON_INLINE iterator::iterator(const std::vector<tensor_type>& components,
                                 const std::shared_ptr<const element_source>& first, const iterator_options& o) {
     if (components.empty()) throw invalid_argument_error("iterator: its elements have no components; give their types");
     graph g = graph::current();
-    const tenon::detail::no_controls apart;
-    handle_ = tenon::add<iterator_op>({components, o.shared_name, tenon::detail::number_in(g, first)}, {},
+    const detail::no_controls apart;
+    handle_ = tenon::add<iterator_op>({components, o.shared_name, detail::number_in(g, first)}, {},
                                       o.name.empty() ? "iterator" : o.name);
     g.add_to_collection(iterators, handle_);
 }
 TENON_INLINE iterator::iterator(const any_tensor& made) : handle_(made) {
-    const node* n = tenon::detail::require_node(made.node(), "iterator: the tensor");
+    const node* n = detail::require_node(made.node(), "iterator: the tensor");
     if (n->op != &definition_of<iterator_op>())
         throw invalid_argument_error(made.name() + " stands for no iterator: it is made by " + shown_op(*n));
 }
@@ -213,37 +213,37 @@ TENON_INLINE std::vector<any_tensor> iterator::get_next() const {
     graph g(handle_.node()->graph);
     const std::string elements = "elements of " + name();
     const std::vector<any_tensor> made = g.collection(elements);
-    if (!made.empty()) return tenon::detail::outputs_of(made.front().node());
-    const tenon::detail::no_controls apart;
-    node* const n = tenon::detail::add_use<iterator_get_next_op>(handle_, {}, {components()});
+    if (!made.empty()) return detail::outputs_of(made.front().node());
+    const detail::no_controls apart;
+    node* const n = detail::add_use<iterator_get_next_op>(handle_, {}, {components()});
     g.add_to_collection(elements, any_tensor(node_output{n, 0}));
-    return tenon::detail::outputs_of(n);
+    return detail::outputs_of(n);
 }
 TENON_INLINE operation iterator::make_initializer(const std::shared_ptr<const element_source>& source) const {
     if (!source) throw invalid_argument_error(name() + ": there is no data set to initialise it with");
     if (source->components() != components())
         throw invalid_argument_error("iterator \"" + name() + "\" has elements of " + to_string(components()) +
                                      ", and a data set of " + to_string(source->components()) + " is given to it");
-    const std::int64_t number = tenon::detail::number_in(graph(handle_.node()->graph), source);
-    return operation(tenon::detail::add_use<iterator_initialize_op>(handle_, {}, {number}));
+    const std::int64_t number = detail::number_in(graph(handle_.node()->graph), source);
+    return operation(detail::add_use<iterator_initialize_op>(handle_, {}, {number}));
 }
 TENON_INLINE any_tensor iterator::string_handle() const {
-    return any_tensor({tenon::detail::add_use<iterator_handle_op>(handle_, {}, {}), 0});
+    return any_tensor({detail::add_use<iterator_handle_op>(handle_, {}, {}), 0});
 }
 TENON_INLINE any_tensor iterator::save() const {
-    return any_tensor({tenon::detail::add_use<iterator_save_op>(handle_, {}, {}), 0});
+    return any_tensor({detail::add_use<iterator_save_op>(handle_, {}, {}), 0});
 }
 TENON_INLINE operation iterator::restore(const any_tensor& state) const {
-    return operation(tenon::detail::add_use<iterator_restore_op>(handle_, {state}, {}));
+    return operation(detail::add_use<iterator_restore_op>(handle_, {state}, {}));
 }
 TENON_INLINE any_tensor iterator::report() const {
-    return any_tensor({tenon::detail::add_use<iterator_report_op>(handle_, {}, {}), 0});
+    return any_tensor({detail::add_use<iterator_report_op>(handle_, {}, {}), 0});
 }
 
 TENON_INLINE std::vector<any_tensor> next_of_handle(const any_tensor& string_handle,
                                                     const std::vector<tensor_type>& components) {
-    return tenon::detail::outputs_of(add_node(definition_of<iterator_next_of_op>(), {string_handle},
-                                              encode(iterator_next_of_op::attributes{components}), "next_of_handle"));
+    return detail::outputs_of(add_node(definition_of<iterator_next_of_op>(), {string_handle},
+                                       encode(iterator_next_of_op::attributes{components}), "next_of_handle"));
 }
 
 } // namespace untyped

@@ -330,37 +330,37 @@ std::vector<any_tensor> add_reader_use(const any_tensor& reader, const char* nam
 namespace untyped {
 
 TENON_INLINE reader::reader(const any_tensor& made) : handle_(made) {
-    const node* n = tenon::detail::require_node(made.node(), "reader: the tensor");
+    const node* n = detail::require_node(made.node(), "reader: the tensor");
     if (n->op != &definition_of<reader_op>())
         throw invalid_argument_error(made.name() + " stands for no reader: it is made by " + shown_op(*n));
 }
 TENON_INLINE record_format reader::format() const {
-    return tenon::detail::format_of(decode<reader_op::attributes>(handle_.node()->attributes));
+    return detail::format_of(decode<reader_op::attributes>(handle_.node()->attributes));
 }
 TENON_INLINE std::vector<any_tensor> reader::read(const queue& names) const {
-    return tenon::detail::add_reader_use<reader_read_op>(handle_, "read", {}, &names);
+    return detail::add_reader_use<reader_read_op>(handle_, "read", {}, &names);
 }
 TENON_INLINE std::vector<any_tensor> reader::read_up_to(const queue& names, std::int64_t n, const extents& size) const {
     if (n < 0)
         throw invalid_argument_error("read_up_to: " + std::to_string(n) + " records of " + name() +
                                      " cannot be read; give 0 or more");
-    return tenon::detail::add_reader_use<reader_read_up_to_op>(handle_, "read_up_to", {n, size}, &names);
+    return detail::add_reader_use<reader_read_up_to_op>(handle_, "read_up_to", {n, size}, &names);
 }
 TENON_INLINE operation reader::reset() const {
-    const tenon::detail::owned_scope there(handle_);
+    const detail::owned_scope there(handle_);
     return operation(add_node(definition_of<reader_reset_op>(), {handle_}, encode(no_attributes()), "reset"));
 }
 TENON_INLINE any_tensor reader::num_records_produced() const {
-    return tenon::detail::add_reader_use<reader_count_op>(handle_, "num_records_produced",
-                                                          {reader_count_op::what::records_produced})[0];
+    return detail::add_reader_use<reader_count_op>(handle_, "num_records_produced",
+                                                   {reader_count_op::what::records_produced})[0];
 }
 TENON_INLINE any_tensor reader::num_work_units_completed() const {
-    return tenon::detail::add_reader_use<reader_count_op>(handle_, "num_work_units_completed",
-                                                          {reader_count_op::what::work_units_completed})[0];
+    return detail::add_reader_use<reader_count_op>(handle_, "num_work_units_completed",
+                                                   {reader_count_op::what::work_units_completed})[0];
 }
 TENON_INLINE any_tensor reader::num_records_ignored() const {
-    return tenon::detail::add_reader_use<reader_count_op>(handle_, "num_records_ignored",
-                                                          {reader_count_op::what::records_ignored})[0];
+    return detail::add_reader_use<reader_count_op>(handle_, "num_records_ignored",
+                                                   {reader_count_op::what::records_ignored})[0];
 }
 
 TENON_INLINE reader text_line_reader(const text_line_reader_options& o) {
@@ -370,7 +370,7 @@ TENON_INLINE reader text_line_reader(const text_line_reader_options& o) {
     f.skip_header_lines = o.skip_header_lines;
     f.largest_record = o.largest_record;
     f.ignore_errors = o.ignore_errors;
-    return reader(tenon::detail::add_reader(f, o.shared_name, o.name, "text_line_reader"));
+    return reader(detail::add_reader(f, o.shared_name, o.name, "text_line_reader"));
 }
 TENON_INLINE reader fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o) {
     record_format f;
@@ -380,23 +380,21 @@ TENON_INLINE reader fixed_length_record_reader(std::int64_t record_bytes, const 
     f.record_bytes = record_bytes;
     f.footer_bytes = o.footer_bytes;
     f.ignore_errors = o.ignore_errors;
-    return reader(tenon::detail::add_reader(f, o.shared_name, o.name, "fixed_length_record_reader"));
+    return reader(detail::add_reader(f, o.shared_name, o.name, "fixed_length_record_reader"));
 }
 TENON_INLINE reader whole_file_reader(const record_reader_options& o) {
-    return reader(tenon::detail::add_reader(tenon::detail::format_of(record_kind::whole_file, o), o.shared_name, o.name,
-                                            "whole_file_reader"));
+    return reader(
+        detail::add_reader(detail::format_of(record_kind::whole_file, o), o.shared_name, o.name, "whole_file_reader"));
 }
 TENON_INLINE reader tf_record_reader(const record_reader_options& o) {
-    return reader(tenon::detail::add_reader(tenon::detail::format_of(record_kind::tfrecord, o), o.shared_name, o.name,
-                                            "tf_record_reader"));
+    return reader(
+        detail::add_reader(detail::format_of(record_kind::tfrecord, o), o.shared_name, o.name, "tf_record_reader"));
 }
 TENON_INLINE reader idx_reader(const record_reader_options& o) {
-    return reader(
-        tenon::detail::add_reader(tenon::detail::format_of(record_kind::idx, o), o.shared_name, o.name, "idx_reader"));
+    return reader(detail::add_reader(detail::format_of(record_kind::idx, o), o.shared_name, o.name, "idx_reader"));
 }
 TENON_INLINE reader npy_reader(const record_reader_options& o) {
-    return reader(
-        tenon::detail::add_reader(tenon::detail::format_of(record_kind::npy, o), o.shared_name, o.name, "npy_reader"));
+    return reader(detail::add_reader(detail::format_of(record_kind::npy, o), o.shared_name, o.name, "npy_reader"));
 }
 
 } // namespace untyped

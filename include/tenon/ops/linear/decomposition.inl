@@ -12,7 +12,7 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE std::vector<any_tensor> qr(const any_tensor& a) {
-    return tenon::detail::outputs_of(add_node(definition_of<qr_op>(), {a}, {}));
+    return detail::outputs_of(add_node(definition_of<qr_op>(), {a}, {}));
 }
 TENON_INLINE std::vector<any_tensor> svd(const any_tensor& a) {
     node* n = add_node(definition_of<svd_op>(), {a}, encode(svd_op::attributes{true}));
@@ -20,7 +20,7 @@ TENON_INLINE std::vector<any_tensor> svd(const any_tensor& a) {
 }
 TENON_INLINE any_tensor singular_values(const any_tensor& a) { return tenon::add<svd_op>({false}, {a}); }
 TENON_INLINE std::vector<any_tensor> eigh(const any_tensor& a) {
-    return tenon::detail::outputs_of(add_node(definition_of<eigh_op>(), {a}, {}));
+    return detail::outputs_of(add_node(definition_of<eigh_op>(), {a}, {}));
 }
 } // namespace untyped
 

@@ -215,13 +215,13 @@ template <class Rule> void check_rule(const any_tensor& x) {
 
 namespace untyped {
 TENON_INLINE any_tensor tril(const any_tensor& x, std::int64_t k) {
-    tenon::detail::check_rule<tenon::detail::tril_rule>(x);
+    detail::check_rule<detail::tril_rule>(x);
     const any_tensor row = expand_dims(arange_like(x, element_type::int64, -2), 1),
                      column = arange_like(x, element_type::int64, -1);
     return select(less_equal(column, add(row, k)), x, zeros(x.element()));
 }
 TENON_INLINE any_tensor triu(const any_tensor& x, std::int64_t k) {
-    tenon::detail::check_rule<tenon::detail::triu_rule>(x);
+    detail::check_rule<detail::triu_rule>(x);
     const any_tensor row = expand_dims(arange_like(x, element_type::int64, -2), 1),
                      column = arange_like(x, element_type::int64, -1);
     return select(greater_equal(column, add(row, k)), x, zeros(x.element()));

@@ -131,7 +131,7 @@ TENON_INLINE any_tensor solve(const any_tensor& a, const any_tensor& b) { return
 TENON_INLINE any_tensor inverse(const any_tensor& a) { return tenon::add<inverse_op>({}, {a}); }
 TENON_INLINE any_tensor determinant(const any_tensor& a) { return tenon::add<determinant_op>({}, {a}); }
 TENON_INLINE std::vector<any_tensor> slogdet(const any_tensor& a) {
-    return tenon::detail::outputs_of(add_node(definition_of<slogdet_op>(), {a}, {}));
+    return detail::outputs_of(add_node(definition_of<slogdet_op>(), {a}, {}));
 }
 } // namespace untyped
 

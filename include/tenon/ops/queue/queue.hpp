@@ -378,7 +378,7 @@ TENON_INLINE void check_components(const std::string& name, const std::vector<te
 namespace untyped {
 
 TENON_INLINE queue::queue(const any_tensor& made) : handle_(made) {
-    const node* n = tenon::detail::require_node(made.node(), "queue: the tensor");
+    const node* n = detail::require_node(made.node(), "queue: the tensor");
     if (n->op != &definition_of<queue_op>())
         throw invalid_argument_error(made.name() + " stands for no queue: it is made by " + shown_op(*n));
 }
@@ -386,21 +386,21 @@ TENON_INLINE std::vector<tensor_type> queue::components() const {
     return handle_.node()->attributes.get<std::vector<tensor_type>>("components");
 }
 TENON_INLINE operation queue::enqueue(const std::vector<any_tensor>& tuple) const {
-    return operation(tenon::detail::add_use<enqueue_op>(handle_, tuple, {components()}));
+    return operation(detail::add_use<enqueue_op>(handle_, tuple, {components()}));
 }
 TENON_INLINE operation queue::enqueue_many(const std::vector<any_tensor>& tuple) const {
-    return operation(tenon::detail::add_use<enqueue_many_op>(handle_, tuple, {components()}));
+    return operation(detail::add_use<enqueue_many_op>(handle_, tuple, {components()}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue() const {
-    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_op>(handle_, {}, {components()}));
+    return detail::outputs_of(detail::add_use<dequeue_op>(handle_, {}, {components()}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_many(std::int64_t n, const extents& size) const {
-    tenon::detail::require_count("dequeue_many", n, name());
-    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_many_op>(handle_, {}, {components(), n, size}));
+    detail::require_count("dequeue_many", n, name());
+    return detail::outputs_of(detail::add_use<dequeue_many_op>(handle_, {}, {components(), n, size}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_up_to(std::int64_t n, const extents& size) const {
-    tenon::detail::require_count("dequeue_up_to", n, name());
-    return tenon::detail::outputs_of(tenon::detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
+    detail::require_count("dequeue_up_to", n, name());
+    return detail::outputs_of(detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, std::int64_t at_most,
                                                          const extents& size) const {
@@ -408,39 +408,36 @@ TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, 
         throw invalid_argument_error("dequeue_some: at least " + std::to_string(at_least) + " and at most " +
                                      std::to_string(at_most) + " elements of " + name() +
                                      " cannot be dequeued; give 0 or more, and as most no fewer than as least");
-    return tenon::detail::outputs_of(
-        tenon::detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
+    return detail::outputs_of(detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
 }
-TENON_INLINE any_tensor queue::size() const {
-    return any_tensor({tenon::detail::add_use<queue_size_op>(handle_, {}, {}), 0});
-}
+TENON_INLINE any_tensor queue::size() const { return any_tensor({detail::add_use<queue_size_op>(handle_, {}, {}), 0}); }
 TENON_INLINE any_tensor queue::is_closed() const {
-    return any_tensor({tenon::detail::add_use<queue_is_closed_op>(handle_, {}, {}), 0});
+    return any_tensor({detail::add_use<queue_is_closed_op>(handle_, {}, {}), 0});
 }
 TENON_INLINE operation queue::close(bool cancel_pending_enqueues) const {
-    return operation(tenon::detail::add_use<queue_close_op>(handle_, {}, {cancel_pending_enqueues}));
+    return operation(detail::add_use<queue_close_op>(handle_, {}, {cancel_pending_enqueues}));
 }
 
 TENON_INLINE queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
                               const queue_options& o) {
-    return queue(tenon::detail::add_queue({queue_op::way::fifo, components, capacity, 0, 0, o.shared_name}, o.name,
-                                          "fifo_queue"));
+    return queue(
+        detail::add_queue({queue_op::way::fifo, components, capacity, 0, 0, o.shared_name}, o.name, "fifo_queue"));
 }
 TENON_INLINE queue random_shuffle_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
                                         std::int64_t min_after_dequeue, const shuffle_queue_options& o) {
-    return queue(tenon::detail::add_queue({queue_op::way::random_shuffle, components, capacity, min_after_dequeue,
-                                           static_cast<std::int64_t>(o.seed), o.shared_name},
-                                          o.name, "random_shuffle_queue"));
+    return queue(detail::add_queue({queue_op::way::random_shuffle, components, capacity, min_after_dequeue,
+                                    static_cast<std::int64_t>(o.seed), o.shared_name},
+                                   o.name, "random_shuffle_queue"));
 }
 TENON_INLINE queue padding_fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
                                       const queue_options& o) {
-    return queue(tenon::detail::add_queue({queue_op::way::padding_fifo, components, capacity, 0, 0, o.shared_name},
-                                          o.name, "padding_fifo_queue"));
+    return queue(detail::add_queue({queue_op::way::padding_fifo, components, capacity, 0, 0, o.shared_name}, o.name,
+                                   "padding_fifo_queue"));
 }
 TENON_INLINE queue priority_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
                                   const queue_options& o) {
-    return queue(tenon::detail::add_queue({queue_op::way::priority, components, capacity, 0, 0, o.shared_name}, o.name,
-                                          "priority_queue"));
+    return queue(detail::add_queue({queue_op::way::priority, components, capacity, 0, 0, o.shared_name}, o.name,
+                                   "priority_queue"));
 }
 
 } // namespace untyped

@@ -184,20 +184,20 @@ struct random_bernoulli_kernel final : kernel {
 
 namespace untyped {
 TENON_INLINE any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed) {
-    tenon::detail::check_probability("random_bernoulli", p);
+    detail::check_probability("random_bernoulli", p);
     return tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), shape}, {});
 }
 TENON_INLINE any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed) {
-    tenon::detail::check_probability("random_bernoulli", p);
+    detail::check_probability("random_bernoulli", p);
     return tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), extents{}}, {x});
 }
 TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, std::uint64_t seed) {
-    tenon::detail::check_rate(rate);
+    detail::check_rate(rate);
     const any_tensor mask = random_bernoulli_like(x, 1 - rate, seed);
     return select(mask, multiply(x, 1 / (1 - rate)), scalar(0, x.element()));
 }
 TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, const any_tensor& training, std::uint64_t seed) {
-    tenon::detail::check_rate(rate);
+    detail::check_rate(rate);
     const any_tensor mask =
         tenon::add<random_bernoulli_op>({1 - rate, static_cast<std::int64_t>(seed), extents{}}, {x, training});
     return select(mask, select(training, multiply(x, 1 / (1 - rate)), x), scalar(0, x.element()));

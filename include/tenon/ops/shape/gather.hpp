@@ -182,14 +182,14 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {
-    if (tenon::detail::axis_of(axis, x.rank()) == 0)
+    if (detail::axis_of(axis, x.rank()) == 0)
         if (std::vector<any_tensor> found = parts_of(x); !found.empty()) {
-            const std::vector<any_tensor> own = tenon::detail::indices_of_parts(x, indices);
+            const std::vector<any_tensor> own = detail::indices_of_parts(x, indices);
             for (std::size_t p = 0; p < found.size(); ++p) found[p] = gather(found[p], own[p]);
-            return tenon::detail::join_rows_of_parts(x, indices, found);
+            return detail::join_rows_of_parts(x, indices, found);
         }
     const bool of_variable = x.node() && x.node()->op->is(op_flags::variable);
-    const tenon::detail::follow_scope there(of_variable ? x.node() : nullptr);
+    const detail::follow_scope there(of_variable ? x.node() : nullptr);
     return tenon::add<gather_op>({axis}, {x, indices});
 }
 } // namespace untyped
@@ -254,7 +254,6 @@ inline bool is_linear(const tape& t, const std::vector<bool>& marked) {
     }
     return of[t.outputs[0].reg] == linear;
 }
-
 
 struct row_gradients::known {
     std::unordered_map<const node*, std::optional<row_gradient>> of;

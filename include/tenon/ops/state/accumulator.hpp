@@ -386,48 +386,46 @@ namespace tenon {
 namespace untyped {
 
 TENON_INLINE accumulator::accumulator(const any_tensor& made) : handle_(made) {
-    const node* n = tenon::detail::require_node(made.node(), "accumulator: the tensor");
+    const node* n = detail::require_node(made.node(), "accumulator: the tensor");
     if (n->op != &definition_of<accumulator_op>())
         throw invalid_argument_error(made.name() + " stands for no accumulator: it is made by " + shown_op(*n));
 }
 TENON_INLINE accumulator::accumulator(const tensor_type& type, bool rows, const accumulator_options& o) {
-    const tenon::detail::no_controls apart;
+    const detail::no_controls apart;
     handle_ = tenon::add<accumulator_op>({{type.element, type.extents, rows}, o.shared_name}, {},
                                          o.name.empty() ? "accumulator" : o.name);
 }
-TENON_INLINE tensor_type accumulator::type() const { return tenon::detail::accumulated_by(*handle_.node()).type(); }
-TENON_INLINE bool accumulator::of_rows() const { return tenon::detail::accumulated_by(*handle_.node()).rows; }
+TENON_INLINE tensor_type accumulator::type() const { return detail::accumulated_by(*handle_.node()).type(); }
+TENON_INLINE bool accumulator::of_rows() const { return detail::accumulated_by(*handle_.node()).rows; }
 
 TENON_INLINE any_tensor accumulator::apply(const std::vector<any_tensor>& gradient,
                                            const any_tensor& local_step) const {
     std::vector<any_tensor> inputs{local_step};
     inputs.insert(inputs.end(), gradient.begin(), gradient.end());
     return any_tensor(
-        {tenon::detail::add_use<accumulator_apply_op>(handle_, inputs, tenon::detail::accumulated_by(*handle_.node())),
-         0});
+        {detail::add_use<accumulator_apply_op>(handle_, inputs, detail::accumulated_by(*handle_.node())), 0});
 }
 TENON_INLINE std::vector<any_tensor> accumulator::take(std::int64_t least) const {
     if (least < 1)
         throw invalid_argument_error("take: the average of " + std::to_string(least) + " gradients of " + name() +
                                      " cannot be taken; give 1 or more");
-    return tenon::detail::outputs_of(tenon::detail::add_use<accumulator_take_op>(
-        handle_, {}, {tenon::detail::accumulated_by(*handle_.node()), least}));
+    return detail::outputs_of(
+        detail::add_use<accumulator_take_op>(handle_, {}, {detail::accumulated_by(*handle_.node()), least}));
 }
 TENON_INLINE any_tensor accumulator::state(int output) const {
-    return any_tensor({tenon::detail::add_use<accumulator_state_op>(handle_, {}, {}), output});
+    return any_tensor({detail::add_use<accumulator_state_op>(handle_, {}, {}), output});
 }
 TENON_INLINE operation accumulator::set_step(const any_tensor& step) const {
-    return operation(tenon::detail::add_use<accumulator_set_step_op>(handle_, {step}, {}));
+    return operation(detail::add_use<accumulator_set_step_op>(handle_, {step}, {}));
 }
 TENON_INLINE operation accumulator::deposit(const std::vector<any_tensor>& gradient, const any_tensor& turn) const {
     std::vector<any_tensor> inputs{turn};
     inputs.insert(inputs.end(), gradient.begin(), gradient.end());
-    return operation(tenon::detail::add_use<accumulator_deposit_op>(handle_, inputs,
-                                                                    tenon::detail::accumulated_by(*handle_.node())));
+    return operation(detail::add_use<accumulator_deposit_op>(handle_, inputs, detail::accumulated_by(*handle_.node())));
 }
 TENON_INLINE std::vector<any_tensor> accumulator::average(const any_tensor& tickets, const any_tensor& step) const {
-    return tenon::detail::outputs_of(tenon::detail::add_use<accumulator_average_op>(
-        handle_, {tickets, step}, tenon::detail::accumulated_by(*handle_.node())));
+    return detail::outputs_of(
+        detail::add_use<accumulator_average_op>(handle_, {tickets, step}, detail::accumulated_by(*handle_.node())));
 }
 
 } // namespace untyped

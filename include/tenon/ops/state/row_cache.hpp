@@ -235,7 +235,7 @@ namespace untyped {
 
 TENON_INLINE row_cache::row_cache(const any_tensor& table, const row_cache_options& o) :
     table_(table), counts_(std::make_shared<any_tensor>()) {
-    const node* n = tenon::detail::require_node(table.node(), "row_cache: the table");
+    const node* n = detail::require_node(table.node(), "row_cache: the table");
     if (!n->op->is(op_flags::variable) && parts_of(table).empty())
         throw invalid_argument_error("row_cache: " + table.name() + " is no variable but a " + shown_op(*n));
     const auto require = [](bool good, const std::string& wrong) {
@@ -244,12 +244,12 @@ TENON_INLINE row_cache::row_cache(const any_tensor& table, const row_cache_optio
     require(o.capacity >= 0, "capacity is " + std::to_string(o.capacity) + "; give a number of rows");
     require(o.staleness >= 0, "staleness is " + std::to_string(o.staleness) + "; give a number of steps, or 0");
     require(o.write_through >= 0 && o.write_through < 1e30,
-            "write_through is " + tenon::detail::text_of_number(o.write_through) +
+            "write_through is " + detail::text_of_number(o.write_through) +
                 "; give the learning rate, or 0 to forget rows that have own gradients");
     require(o.write_through == 0 || is_floating(table.element()),
             "write_through is for tables of floating numbers; " + table.name() + " is " + to_string(table.type()));
-    const tenon::detail::home_scope scope{graph(n->graph)};
-    const tenon::detail::no_controls apart;
+    const detail::home_scope scope{graph(n->graph)};
+    const detail::no_controls apart;
     handle_ = tenon::add<row_cache_op>({{table.type()}, o.capacity, o.staleness, o.write_through}, {},
                                        o.name.empty() ? "row_cache" : o.name);
 }
@@ -266,15 +266,15 @@ TENON_INLINE any_tensor row_cache::gather(const any_tensor& indices) const {
 }
 TENON_INLINE any_tensor row_cache::count(int which) const {
     if (!counts_->node()) {
-        const tenon::detail::home_scope scope{graph(handle_.node()->graph)};
-        const tenon::detail::no_controls apart;
-        *counts_ = any_tensor({tenon::detail::add_use<row_cache_counts_op>(handle_, {}, {}), 0});
+        const detail::home_scope scope{graph(handle_.node()->graph)};
+        const detail::no_controls apart;
+        *counts_ = any_tensor({detail::add_use<row_cache_counts_op>(handle_, {}, {}), 0});
     }
     return any_tensor(node_output{counts_->node(), which});
 }
 TENON_INLINE operation row_cache::clear() const {
-    const tenon::detail::home_scope scope{graph(handle_.node()->graph)};
-    return operation(tenon::detail::add_use<row_cache_clear_op>(handle_, {}, {}));
+    const detail::home_scope scope{graph(handle_.node()->graph)};
+    return operation(detail::add_use<row_cache_clear_op>(handle_, {}, {}));
 }
 
 } // namespace untyped

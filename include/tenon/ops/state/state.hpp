@@ -396,29 +396,27 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o) {
-    return tenon::detail::new_variable(name, initial.type(), initial, o);
+    return detail::new_variable(name, initial.type(), initial, o);
 }
 TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
                                  const variable_options& o) {
-    return tenon::detail::new_variable(name, type, how, o);
+    return detail::new_variable(name, type, how, o);
 }
 TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables) {
     std::vector<operation> all;
-    for (const any_tensor& v : variables) all.push_back(tenon::detail::initializer_of(v));
+    for (const any_tensor& v : variables) all.push_back(detail::initializer_of(v));
     return tenon::group(all);
 }
-TENON_INLINE any_tensor initialized_value(const any_tensor& variable) {
-    return tenon::detail::initialized_value_of(variable);
-}
+TENON_INLINE any_tensor initialized_value(const any_tensor& variable) { return detail::initialized_value_of(variable); }
 
 TENON_INLINE any_tensor assign(const any_tensor& variable, const tensor_or_number& value) {
-    return tenon::detail::add_assign(variable, tenon::detail::update_of(variable, value, "assign"), "assign");
+    return detail::add_assign(variable, detail::update_of(variable, value, "assign"), "assign");
 }
 TENON_INLINE any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value) {
-    return tenon::detail::add_computed(opcode::add, variable, value, "assign_add");
+    return detail::add_computed(opcode::add, variable, value, "assign_add");
 }
 TENON_INLINE any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value) {
-    return tenon::detail::add_computed(opcode::subtract, variable, value, "assign_sub");
+    return detail::add_computed(opcode::subtract, variable, value, "assign_sub");
 }
 #define TENON_SCATTER(NAME, HOW)                                                                                   \
     TENON_INLINE any_tensor NAME(const any_tensor& variable, const any_tensor& indices,                            \
@@ -436,8 +434,8 @@ TENON_SCATTER(scatter_max, maximum)
 #undef TENON_SCATTER
 TENON_INLINE any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                                 const any_tensor& updates) {
-    tenon::detail::check_is_variable(variable, tenon::detail::name_of(how));
-    return tenon::detail::add_scatter(how, variable, indices, updates);
+    detail::check_is_variable(variable, detail::name_of(how));
+    return detail::add_scatter(how, variable, indices, updates);
 }
 } // namespace untyped
 

@@ -247,7 +247,7 @@ public:
 
 private:
     any_tensor handle_;
-    tenon::detail::ledger_replica by_;
+    detail::ledger_replica by_;
     std::int64_t total_;
 };
 
@@ -267,43 +267,43 @@ TENON_INLINE step_ledger::step_ledger(const step_ledger_op::attributes& of, std:
                                       std::int64_t process) :
     by_{replica, process}, total_(of.total) {
     (void)tenon::step_ledger(of.shared_name, {of.aggregate, of.total, of.parts}); // which says what is wrong with it
-    const tenon::detail::no_controls apart;
+    const detail::no_controls apart;
     handle_ = tenon::add<step_ledger_op>(of, {}, "step_ledger");
 }
 TENON_INLINE operation step_ledger::join(const any_tensor& known) const {
-    return operation(tenon::detail::add_use<ledger_join_op>(handle_, {known}, by_));
+    return operation(detail::add_use<ledger_join_op>(handle_, {known}, by_));
 }
 TENON_INLINE operation step_ledger::attend() const {
-    return operation(tenon::detail::add_use<ledger_attend_op>(handle_, {}, by_));
+    return operation(detail::add_use<ledger_attend_op>(handle_, {}, by_));
 }
 TENON_INLINE any_tensor step_ledger::begin(const any_tensor& known) const {
-    return any_tensor({tenon::detail::add_use<ledger_begin_op>(handle_, {known}, by_), 0});
+    return any_tensor({detail::add_use<ledger_begin_op>(handle_, {known}, by_), 0});
 }
 TENON_INLINE operation step_ledger::commit(const any_tensor& turn) const {
-    return operation(tenon::detail::add_use<ledger_commit_op>(handle_, {turn}, {}));
+    return operation(detail::add_use<ledger_commit_op>(handle_, {turn}, {}));
 }
 TENON_INLINE step_ledger::token step_ledger::await() const {
-    node* const n = tenon::detail::add_use<ledger_await_op>(handle_, {}, by_);
+    node* const n = detail::add_use<ledger_await_op>(handle_, {}, by_);
     return {any_tensor({n, 0}), any_tensor({n, 1})};
 }
 TENON_INLINE step_ledger::tickets step_ledger::apply(const any_tensor& known) const {
-    node* const n = tenon::detail::add_use<ledger_apply_op>(handle_, {known}, {by_, total_});
+    node* const n = detail::add_use<ledger_apply_op>(handle_, {known}, {by_, total_});
     return {any_tensor({n, 0}), any_tensor({n, 1})};
 }
 TENON_INLINE operation step_ledger::advance(const any_tensor& step) const {
-    return operation(tenon::detail::add_use<ledger_advance_op>(handle_, {step}, {}));
+    return operation(detail::add_use<ledger_advance_op>(handle_, {step}, {}));
 }
 TENON_INLINE operation step_ledger::leave(const any_tensor& why, bool finished) const {
-    return operation(tenon::detail::add_use<ledger_leave_op>(handle_, {why}, {by_, finished}));
+    return operation(detail::add_use<ledger_leave_op>(handle_, {why}, {by_, finished}));
 }
 TENON_INLINE operation step_ledger::pause() const {
-    return operation(tenon::detail::add_use<ledger_pause_op>(handle_, {}, {}));
+    return operation(detail::add_use<ledger_pause_op>(handle_, {}, {}));
 }
 TENON_INLINE operation step_ledger::discard(const any_tensor& next) const {
-    return operation(tenon::detail::add_use<ledger_discard_op>(handle_, {next}, {}));
+    return operation(detail::add_use<ledger_discard_op>(handle_, {next}, {}));
 }
 TENON_INLINE step_ledger::standing step_ledger::state() const {
-    node* const n = tenon::detail::add_use<ledger_state_op>(handle_, {}, {total_});
+    node* const n = detail::add_use<ledger_state_op>(handle_, {}, {total_});
     return {any_tensor({n, 0}), any_tensor({n, 1}), any_tensor({n, 2}), any_tensor({n, 3})};
 }
 

@@ -274,11 +274,7 @@ TENON_INLINE void cost_measurements::save(const std::string& path) const {
 
 TENON_INLINE cost_measurements cost_measurements::load(const std::string& path) {
     const std::string text = detail::text_of_file("cost_measurements::load", path);
-    try {
-        return from_json(text);
-    } catch (const error& e) {
-        throw_error(e, path + ": " + e.what());
-    }
+    return detail::said_by(path, [&] { return from_json(text); });
 }
 
 } // namespace tenon

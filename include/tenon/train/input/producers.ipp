@@ -51,13 +51,13 @@ inline untyped::queue elements_of(const any_tensor& x, const char* kind, const p
 namespace untyped {
 
 TENON_INLINE queue input_producer(const any_tensor& x, const producer_options& o) {
-    return tenon::detail::elements_of(x, "input_producer", o);
+    return detail::elements_of(x, "input_producer", o);
 }
 TENON_INLINE queue string_input_producer(const any_tensor& texts, const producer_options& o) {
     if (texts.node() && (texts.element() != element_type::string || texts.rank() != 1))
         throw invalid_argument_error("string_input_producer: texts are string[n], and " + texts.name() + " is " +
                                      to_string(tensor_type{texts.element(), texts.extents()}));
-    return tenon::detail::elements_of(texts, "string_input_producer", o);
+    return detail::elements_of(texts, "string_input_producer", o);
 }
 TENON_INLINE queue string_input_producer(const std::vector<std::string>& texts, const producer_options& o) {
     any_array all(element_type::string, {static_cast<std::int64_t>(texts.size())});
@@ -68,8 +68,8 @@ TENON_INLINE queue range_input_producer(std::int64_t limit, const producer_optio
     if (limit < 1)
         throw invalid_argument_error("range_input_producer: there are no numbers below " + std::to_string(limit) +
                                      "; give 1 or more");
-    const queue q = tenon::detail::producer_queue({element_type::int64, {}}, "range_input_producer", o);
-    const tenon::detail::owned_scope there(q.handle());
+    const queue q = detail::producer_queue({element_type::int64, {}}, "range_input_producer", o);
+    const detail::owned_scope there(q.handle());
     const any_tensor order =
         tenon::add<epoch_order_op>({limit, o.num_epochs, o.shuffle, static_cast<std::int64_t>(o.seed)}, {});
     add_queue_runner(queue_runner(q, q.enqueue_many({order}), 1));
@@ -81,7 +81,7 @@ TENON_INLINE std::vector<any_tensor> slice_input_producer(const std::vector<any_
     if (tensors.empty()) throw invalid_argument_error(std::string(kind) + ": give one tensor at least");
     const any_tensor* sized = nullptr; // one whose size is known
     for (const any_tensor& x : tensors) {
-        tenon::detail::require_elements(x, kind);
+        detail::require_elements(x, kind);
         if (!sized || x.extents()[0].is_number()) sized = &x;
     }
     for (const any_tensor& x : tensors)
@@ -89,11 +89,11 @@ TENON_INLINE std::vector<any_tensor> slice_input_producer(const std::vector<any_
             throw invalid_argument_error(std::string(kind) + ": " + sized->name() + ", " + to_string(sized->extents()) +
                                          ", and " + x.name() + ", " + to_string(x.extents()) +
                                          ", have not the same number of elements");
-    const queue q = tenon::detail::producer_queue({element_type::int64, {}}, kind, o);
+    const queue q = detail::producer_queue({element_type::int64, {}}, kind, o);
     any_tensor row;
     {
-        const tenon::detail::owned_scope there(q.handle());
-        add_queue_runner(queue_runner(q, q.enqueue_many({tenon::detail::order_of(*sized, o)}), 1));
+        const detail::owned_scope there(q.handle());
+        add_queue_runner(queue_runner(q, q.enqueue_many({detail::order_of(*sized, o)}), 1));
         row = q.dequeue()[0];
     }
     std::vector<any_tensor> slices;
