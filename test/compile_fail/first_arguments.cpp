@@ -164,6 +164,30 @@ auto input() {
     return tn::placeholder<float, tn::shape<batch, 784>>("x"); // right
 }
 
+// case order_of_placeholder: Element type and sizes in each other's place.
+// error[gcc]: In instantiation of .*tenon::placeholder\(
+// error: tenon::placeholder: the element type comes first: write placeholder<float, shape<batch, 784>>\(name\)
+auto input() {
+    return tn::placeholder<tn::shape<batch, 784>, float>("x"); // wrong
+    return tn::placeholder<float, tn::shape<batch, 784>>("x"); // right
+}
+
+// case no_sizes_of_placeholder: A placeholder without sizes.
+// error[gcc]: In instantiation of .*tenon::placeholder\(
+// error: tenon::placeholder: its sizes are missing: write placeholder<float, shape<batch, 784>>\(name\), or shape<> of a scalar
+auto input() {
+    return tn::placeholder<float>("x");              // wrong
+    return tn::placeholder<float, tn::shape<>>("x"); // right
+}
+
+// case no_window: A pool without a window.
+// error[gcc]: In instantiation of .*tenon::max_pool2d\(
+// error: tenon::max_pool2d: the window is a template argument: write max_pool2d<2>\(x\)
+auto f(const tn::tensor<float, tn::shape<batch, 8, 8, 3>>& x) {
+    return tn::max_pool2d(x);    // wrong
+    return tn::max_pool2d<2>(x); // right
+}
+
 // case sizes_of_random: Sizes as an ordinary argument.
 // error[gcc]: In instantiation of .*tenon::random_normal\(
 // error: tenon::random_normal: the sizes are a template argument: write random_normal<float, shape<2, 3>>\(\)

@@ -8,7 +8,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/hash.hpp>
 #include <tenon/graph/add_node.hpp>
-#include <tenon/graph/body.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
 #include <tenon/op/attribute.hpp>
@@ -237,7 +236,7 @@ inline node* make_node(const op_definition& op, std::vector<any_tensor> inputs, 
     if (n.colocated.empty() && !(shared && inputs.empty())) n.follows = scope.follows;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (!inputs[i].node()) throw_empty((shown + ": input " + std::to_string(i)).c_str());
-        if (inputs[i].node()->graph != g && g->builder) inputs[i] = g->builder->here(inputs[i]);
+        if (inputs[i].node()->graph != g && g->builder) inputs[i] = taken_by(*g->builder, inputs[i]);
         if (inputs[i].node()->graph != g)
             throw invalid_argument_error(shown + ": input " + inputs[i].name() +
                                          " belongs to another graph; make this node inside graph_scope of its graph");

@@ -40,7 +40,7 @@ namespace detail {
 /// Tensors that bodies of one node take from the graph around them, in order: further arguments of each.
 using captured_tensors = std::vector<any_tensor>;
 
-/// Of one of two bodies what depends on which of them runs, where a body of control flow has them and what they give differs in size.
+/// In a body of control flow one of two bodies whose results differ in size: which of them runs is not decided yet.
 struct body_choice {
     any_tensor condition;
     std::string then_body, else_body;
@@ -60,8 +60,8 @@ public:
     any_tensor add_argument(const tensor_type& type);
     /// A tensor of the body, or of a graph around it.
     any_tensor here(const any_tensor& t);
-    /// What one of two bodies gives, of such types: all that is made of it is made twice, once for each, so that sizes are known before it
-    /// runs. The results of this body have the same ones either way.
+    /// What one of two bodies gives, of such types. All that is made of it is made twice, once for each, so that sizes are known before it runs;
+    /// the results of this body have the same ones either way. Throws invalid_argument_error for more than 8 in a body.
     std::vector<any_tensor> choose(body_choice c, const std::vector<tensor_type>& types);
     /// After all bodies of the node are made: the arguments that were added, then what they captured.
     body finish(const std::vector<any_tensor>& results);
@@ -77,7 +77,7 @@ private:
     std::vector<any_tensor> arguments_,
         captures_; // of what is captured: an empty handle where this body does not use it
     std::vector<body_choice> choices_;
-    int choices_around_ = 0; // of which this body is a side
+    std::size_t choices_around_ = 0; // of which this body is a side
 };
 
 /// Of a graph what these results need, as a graph of its own; `with_shows`: with the ops that are op_flags::shows.

@@ -199,6 +199,11 @@ TENON_INLINE any_tensor body_builder::here(const any_tensor& t) {
 }
 
 TENON_INLINE std::vector<any_tensor> body_builder::choose(body_choice c, const std::vector<tensor_type>& types) {
+    constexpr std::size_t most = 8; // of which each makes twice what the others make
+    if (choices_.size() + choices_around_ == most)
+        throw invalid_argument_error(
+            "more than " + std::to_string(most) +
+            " of cond<Axis> in a body of control flow; each has all that is made of it made twice");
     for (const tensor_type& t : types) c.results.push_back(add_placeholder(t, "chosen"));
     c.condition = here(c.condition);
     for (any_tensor& t : c.given) t = here(t);
@@ -290,23 +295,20 @@ TENON_INLINE std::vector<any_tensor> body_builder::decided(const body_choice& c,
     captured_tensors captured;
     body_builder yes(captured), no(captured);
     yes.choices_around_ = no.choices_around_ = choices_around_ + 1;
-    if (choices_around_ == 8)
-        throw invalid_argument_error(
-            "more than 8 of cond<Axis> in a body of control flow depend on each other: each makes twice what is "
-            "made of it");
     std::vector<any_tensor> all = results, then_gives, else_gives;
     std::vector<std::size_t> chosen;
-    const std::vector<any_tensor> one = yes.copy(c, c.then_body, results, *this),
-                                  other = no.copy(c, c.else_body, results, *this);
+    const std::vector<any_tensor> if_true = yes.copy(c, c.then_body, results, *this),
+                                  if_false = no.copy(c, c.else_body, results, *this);
     for (std::size_t k = 0; k < results.size(); ++k) {
-        if (!one[k].node()) continue;
-        if (equal_shapes(one[k].extents(), other[k].extents()).what != fault::none)
+        if (!if_true[k].node()) continue;
+        if (equal_shapes(if_true[k].extents(), if_false[k].extents()).what != fault::none)
             throw invalid_argument_error("what a body of control flow gives of cond<Axis> is " +
-                                         to_string(one[k].type()) + " on one side and " + to_string(other[k].type()) +
+                                         to_string(if_true[k].type()) + " on one side and " +
+                                         to_string(if_false[k].type()) +
                                          " on the other; it has one size: reduce it, or pad it, in the body");
         chosen.push_back(k);
-        then_gives.push_back(one[k]);
-        else_gives.push_back(other[k]);
+        then_gives.push_back(if_true[k]);
+        else_gives.push_back(if_false[k]);
     }
     if (chosen.empty()) return all;
     node n;
@@ -391,6 +393,7 @@ TENON_INLINE graph outermost_graph() {
     return graph(g);
 }
 
+TENON_INLINE any_tensor taken_by(body_builder& b, const any_tensor& t) { return b.here(t); }
 TENON_INLINE body_builder* builder_in_scope() { return current_graph()->builder; }
 
 TENON_INLINE bool is_around_body(const graph& g) {

@@ -24,6 +24,8 @@ struct placed_op; // of graph/scope.hpp
 namespace detail {
 class variable_policy; // of ops/state/state.hpp
 class body_builder;    // of graph/body.hpp
+// A tensor of a graph around a body as one of the body.
+any_tensor taken_by(body_builder& b, const any_tensor& t);
 } // namespace detail
 
 // A graph's nodes. Guarded by `guard`: graphs may be built from several threads; nodes never change once

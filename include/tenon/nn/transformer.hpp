@@ -24,7 +24,8 @@ struct transformer_block_options {
     std::string name = "transformer_block";
 };
 
-/// x + attention(norm(x)), and of that y: y + network(norm(y)), where the network has one hidden layer of Hidden units. The norm is layer_norm,
+/// x + attention(norm(x)), and of that y: y + network(norm(y)), where the network has one hidden layer of Hidden units, with gelu_tanh
+/// where no other activation is given. The norm is layer_norm,
 /// before each, as in A. Radford et al., Language models are unsupervised multitask learners, 2019; the rest is A. Vaswani et al.'s. Its
 /// variables are NAME/attention/.., NAME/hidden/.., NAME/output/.., NAME/attention_norm/.., NAME/network_norm/...
 template <int Heads, int Hidden, class Activation = gelu_tanh_activation, int KeyHeads = Heads>

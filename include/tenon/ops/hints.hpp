@@ -193,13 +193,14 @@ template <Operand X> ill_shaped roll(const X&, detail::misplaced, detail::mispla
     static_assert(detail::is_mistake<X>, "tenon::roll: the shift is a template argument: write roll<1>(x)");
     return {};
 }
-template <Operand X> ill_shaped max_pool2d(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+template <Operand X>
+ill_shaped max_pool2d(const X&, detail::misplaced = 0, detail::misplaced = 0, detail::misplaced = 0) {
     static_assert(detail::is_mistake<X>,
                   "tenon::max_pool2d: the window is a template argument: write max_pool2d<2>(x)");
     return {};
 }
 template <Operand X>
-ill_shaped average_pool2d(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+ill_shaped average_pool2d(const X&, detail::misplaced = 0, detail::misplaced = 0, detail::misplaced = 0) {
     static_assert(detail::is_mistake<X>,
                   "tenon::average_pool2d: the window is a template argument: write average_pool2d<2>(x)");
     return {};
@@ -222,6 +223,16 @@ template <class T, auto... Sizes>
     requires(sizeof...(Sizes) > 0)
 ill_shaped placeholder(const std::string&) {
     static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a shape: write "
+                                         "placeholder<float, shape<batch, 784>>(name)");
+    return {};
+}
+template <Element T> ill_shaped placeholder(const std::string&) {
+    static_assert(detail::is_mistake<T>, "tenon::placeholder: its sizes are missing: write "
+                                         "placeholder<float, shape<batch, 784>>(name), or shape<> of a scalar");
+    return {};
+}
+template <Shape S, Element T> ill_shaped placeholder(const std::string&) {
+    static_assert(detail::is_mistake<T>, "tenon::placeholder: the element type comes first: write "
                                          "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }

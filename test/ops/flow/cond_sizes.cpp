@@ -186,4 +186,13 @@ TEST_CASE("cond<Axis> in a body: what the body gives has one size") {
     CHECK(words.find("float[4, 3]") != std::string::npos);
     CHECK(words.find("float[1, 3]") != std::string::npos);
     CHECK(words.find("reduce it, or pad it") != std::string::npos);
+    CHECK(message_of<invalid_argument_error>([&] {
+              (void)scan(
+                  [&](const auto& c, const auto& n) {
+                      std::vector<any_tensor> all{c};
+                      for (int i = 0; i < 9; ++i) all.push_back(sum(chosen(n + i)));
+                      return std::pair(c, as<float, shape<>>(untyped::add_n(all)));
+                  },
+                  constant(0.0f), constant({0, 1}));
+          }).find("more than 8 of cond<Axis>") != std::string::npos);
 }

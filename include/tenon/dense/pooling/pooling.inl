@@ -3,7 +3,7 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-/// What a window sees along a dimension: `count` pixels from `first` on, `step` apart.
+/// What a window sees along a dimension, which its last pixel is not before: `count` pixels from `first` on, `step` apart.
 struct pooling_side {
     std::int64_t first, step, count;
 
@@ -14,9 +14,7 @@ struct pooling_side {
             first += outside * dilation;
             count -= outside;
         }
-        const std::int64_t inside = first < size ? (size - 1 - first) / dilation + 1 : 0;
-        if (count > inside) count = inside;
-        if (count < 0) count = 0;
+        if (at + (window - 1) * dilation >= size) count = first < size ? (size - 1 - first) / dilation + 1 : 0;
     }
     TENON_SIMD_INLINE std::int64_t at(std::int64_t k) const { return first + k * step; }
 };

@@ -146,7 +146,8 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
     return detail::cond_of<detail::differing_nowhere>(condition, then, otherwise);
 }
 /// The same of results whose sizes along Axis may differ, as those of a search that found something or nothing: of that size the types say what
-/// Size says, dyn or a named size, and the step goes on when it is known, which on a GPU it is on the host.
+/// Size says, dyn or a named size, and the step goes on when it is known, which on a GPU it is on the host. In the function of a loop or of
+/// another cond all that is made of such a result is made for either side, and what that function gives has one size.
 ///
 ///     const auto shown = tn::cond<0>(all, [&] { return rows; }, [&] { return tn::slice<tn::range{0, 10}>(rows); });
 template <int Axis, auto Size = dyn, class P, class Then, class Else>
@@ -230,15 +231,15 @@ struct two_bodies {
     std::vector<tensor_type> then_types, else_types;
 };
 // What two types have in common but for the size along `axis`, of which is said what `size` says.
-inline tensor_type common_type(tensor_type one, tensor_type other, int axis, const extents& size) {
-    const int at = axis < 0 ? axis + one.extents.rank() : axis;
-    const bool is_axis = one.extents.rank() == other.extents.rank() && at >= 0 && at < one.extents.rank();
-    if (is_axis) one.extents[at] = other.extents[at] = size.rank() == 1 ? size[0] : extent();
-    if (!is_axis || !types_agree(one, other))
+inline tensor_type common_type(tensor_type a, tensor_type b, int axis, const extents& size) {
+    const int at = axis < 0 ? axis + a.extents.rank() : axis;
+    const bool is_axis = a.extents.rank() == b.extents.rank() && at >= 0 && at < a.extents.rank();
+    if (is_axis) a.extents[at] = b.extents[at] = size.rank() == 1 ? size[0] : extent();
+    if (!is_axis || !types_agree(a, b))
         throw invalid_argument_error(
             "cond: " + std::string(is_axis ? cond_op::bodies_give_different_types : "no such axis") + " (" +
-            to_string(one) + " and " + to_string(other) + ", axis " + std::to_string(axis) + ")");
-    return {one.element, equal_shapes(one.extents, other.extents).extents};
+            to_string(a) + " and " + to_string(b) + ", axis " + std::to_string(axis) + ")");
+    return {a.element, equal_shapes(a.extents, b.extents).extents};
 }
 // A body that gives zeros of the sizes that another one gives.
 inline std::string zeros_of_body(const std::string& text) {
