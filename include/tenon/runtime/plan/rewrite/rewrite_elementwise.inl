@@ -14,9 +14,12 @@ namespace tenon::runtime {
 
 namespace detail {
 
-// What two tapes read once they are one: the consumer's inputs without k, then the producer's, each value once.
+// What two items read once they are one, where a tape has no room for all of the consumer's inputs without k and then the producer's: each
+// value once. Else empty.
 struct joined_inputs {
+    joined_inputs() = default;
     joined_inputs(const program& p, const number_list& consumer, std::size_t k, const number_list& producer) {
+        if (consumer.size() + producer.size() <= static_cast<std::size_t>(max_tape_inputs) + 1) return;
         const auto add = [&](int v) {
             const auto is_it = [&](int known) {
                 return known == v || (p.value(v).view_of >= 0 && p.value(known).view_of == p.value(v).view_of &&
@@ -30,19 +33,24 @@ struct joined_inputs {
             if (i != k) add(consumer[i]);
         for (const int v : producer) add(v);
     }
-    number_list values, places; // where each lies among the values
+    int place(int i) const { return places.empty() ? i : places[static_cast<std::size_t>(i)]; }
+    int count(int all) const { return places.empty() ? all : static_cast<int>(values.size()); }
+
+    number_list values;
+    std::vector<int> places; // where each lies among the values
 };
 
 // Appends the producer's tape to the consumer's, in place of the consumer's input `k`; nullptr: it would be too long. Its
 // inputs are `in`, its constants the consumer's, then the producer's.
 inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int k, const joined_inputs& in) {
-    if (a.length + b.length > max_tape_length || in.values.size() > static_cast<std::size_t>(max_tape_inputs) ||
+    const int inputs = in.count(a.input_count + b.input_count - 1);
+    if (a.length + b.length > max_tape_length || inputs > max_tape_inputs ||
         a.constant_count + b.constant_count > max_tape_inputs)
         return nullptr;
-    const auto of_consumer = [&](int i) { return in.places[static_cast<std::size_t>(i > k ? i - 1 : i)]; };
-    const auto of_producer = [&](int i) { return in.places[static_cast<std::size_t>(b.input_count - 1 + i)]; };
+    const auto of_consumer = [&](int i) { return in.place(i > k ? i - 1 : i); };
+    const auto of_producer = [&](int i) { return in.place(b.input_count - 1 + i); };
     tape t;
-    t.input_count = static_cast<int>(in.values.size());
+    t.input_count = inputs;
     for (int i = 0; i < b.input_count; ++i)
         if (i != k) t.inputs[of_consumer(i)] = b.inputs[i];
     for (int i = 0; i < a.input_count; ++i) t.inputs[of_producer(i)] = a.inputs[i];
@@ -74,7 +82,7 @@ public:
                                           const std::shared_ptr<const tape>& consumer, int k, const tensor_type& value,
                                           const joined_inputs& in) {
         const int most = worth(value);
-        entry& e = made_[{producer.get(), consumer.get(), k, most, {in.places.begin(), in.places.end()}}];
+        entry& e = made_[{producer.get(), consumer.get(), k, most, in.places}];
         if (!e.producer)
             e = {producer, consumer,
                  is_lost(most, *producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k, in)};
@@ -100,11 +108,17 @@ private:
     std::map<std::tuple<const tape*, const tape*, int, int, std::vector<int>>, entry> made_;
 };
 
+// What an item becomes that takes in what makes one of its inputs.
+struct joined_pass {
+    std::shared_ptr<const tape> code;
+    joined_inputs inputs;
+};
+
 // Why what makes input k of an elementwise item does not become a part of it; nullptr: it does, and both are the tape `joined`. `tape`: the
 // item's.
 inline const char* why_apart(const program& p, const uses_of& uses, const program_item& c,
                              const std::shared_ptr<const tape>& tape, std::size_t k, joined_tapes& tapes,
-                             std::shared_ptr<const tenon::tape>& joined) {
+                             joined_pass& joined) {
     const int v = c.inputs[k], maker = p.value(v).producer;
     if (maker < 0) return "it is there before the step";
     const program_item& from = p.item(maker);
@@ -121,8 +135,9 @@ inline const char* why_apart(const program& p, const uses_of& uses, const progra
     if (producer->output_count != 1 ||
         (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
         return "it is summed up, which ends a pass";
-    joined = tapes.of(producer, tape, static_cast<int>(k), p.value(v).type, {p, c.inputs, k, from.inputs});
-    if (joined) return nullptr;
+    joined.inputs = joined_inputs(p, c.inputs, k, from.inputs);
+    joined.code = tapes.of(producer, tape, static_cast<int>(k), p.value(v).type, joined.inputs);
+    if (joined.code) return nullptr;
     return joined_tapes::is_lost(joined_tapes::worth(p.value(v).type), *producer, *tape)
                ? "a compiled kernel of the program runs one of the two, which is faster than both together interpreted"
                : "together they are longer than a tape, or have more operands";
@@ -132,7 +147,7 @@ inline const char* why_apart(const program& p, const uses_of& uses, const progra
 inline void fuse_elementwise(program& p) {
     const uses_of uses(p);
     joined_tapes tapes;
-    std::shared_ptr<const tape> joined;
+    joined_pass joined;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& c = p.items[n];
         if (c.removed || c.op != &fused_definition || !c.predecessors.empty()) continue;
@@ -144,16 +159,18 @@ inline void fuse_elementwise(program& p) {
             if (!consumer.tape) consumer = decode<fused_op::attributes>(c.attributes);
             if (why_apart(p, uses, c, consumer.tape, k, tapes, joined)) continue;
             program_item& from = p.item(maker);
-            consumer.tape = joined;
+            consumer.tape = joined.code;
             const auto& constants = from.attributes.get<std::vector<std::int64_t>>("constants");
             consumer.constants.insert(consumer.constants.end(), constants.begin(), constants.end());
             grown = true;
-            const joined_inputs in(p, c.inputs, k, from.inputs);
-            // The input that has moved to this place, or comes before, is looked at next.
-            for (k = std::min(k, in.values.size()); k > 0 && in.values[k - 1] != c.inputs[k - 1]; --k) {
+            if (joined.inputs.values.empty()) {
+                c.inputs.erase(c.inputs.begin() + k);
+                c.inputs.append(from.inputs.begin(), from.inputs.end());
+                --k; // the input that moved to this place is looked at next
+            } else {
+                c.inputs = joined.inputs.values;
+                k = std::size_t(-1); // all have
             }
-            --k;
-            c.inputs = in.values;
             from.removed = true;
             ++p.fused;
         }
@@ -168,7 +185,7 @@ inline void fuse_elementwise(program& p) {
 TENON_INLINE std::vector<apart> parts_of_passes(const program& p) {
     const detail::uses_of uses(p);
     detail::joined_tapes tapes;
-    std::shared_ptr<const tape> joined;
+    detail::joined_pass joined;
     std::vector<apart> all;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         const program_item& c = p.items[n];
