@@ -67,6 +67,43 @@ TEST_CASE("a sample that lacks a file is an error that names both, or is left ou
           std::vector<sample>{{"2", "b", "c"}});
 }
 
+TEST_CASE("what is wrong in an archive comes behind what is whole, and before what can be read behind it") {
+    const temporary_folder folder;
+    const auto seen = [&](const std::string& bytes, const tn::data::tar_options& o = {}) {
+        write_bytes(folder / "a.tar", bytes);
+        write_bytes(folder / "b.tar", entry("9.jpg", "z") + entry("9.cls", "9") + end);
+        auto it = tn::data::tar<"jpg", "cls">({folder / "a.tar", folder / "b.tar"}, o).iterate();
+        std::string all;
+        for (;;) {
+            try {
+                const auto x = it.next();
+                if (!x) return all;
+                all += std::get<0>(*x) + std::get<1>(*x) + " ";
+            } catch (const tn::data_loss_error&) {
+                all += "damage ";
+            } catch (const tn::resource_exhausted_error&) {
+                all += "large ";
+            } catch (const tn::unimplemented_error&) {
+                all += "sparse ";
+            } catch (const tn::not_found_error&) {
+                all += "missing ";
+            }
+        }
+    };
+    const std::string one = entry("1.jpg", "a") + entry("1.cls", "1"), two = entry("2.jpg", "b") + entry("2.cls", "2");
+    CHECK(seen(one + two + end) == "1a 2b 9z ");
+    CHECK(seen(one + two) == "1a 2b damage 9z ");
+    CHECK(seen(one + two.substr(0, 700)) == "1a damage 9z ");
+    CHECK(seen("") == "damage 9z ");
+    CHECK(seen(one + entry("x.bin", std::string(200'000, 'x')) + two + end, {.limits = {.largest_file = 1000}}) ==
+          "1a large 2b 9z ");
+    // Files without their holes: GNU's header, which may go on in further blocks, and the records of pax.
+    std::string holes = entry("x.bin", "abc", 'S');
+    CHECK(seen(one + holes + two + end) == "1a sparse 2b 9z ");
+    CHECK(seen(one + entry("p", pax("GNU.sparse.major=1") + pax("GNU.sparse.name=x.bin"), 'x') +
+               entry("GNUSparseFile.1/x.bin", "1\n") + two + end) == "1a sparse 2b 9z ");
+}
+
 TEST_CASE("an archive that is cut off or damaged says where") {
     const temporary_folder folder;
     const std::string good = entry("1.jpg", std::string(600, 'a')) + end;

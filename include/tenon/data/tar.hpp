@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -43,6 +44,7 @@ private:
     std::size_t file_ = 0; // the next
     std::optional<tar_reader> reader_;
     std::optional<tar_entry> ahead_;
+    std::exception_ptr failure_;
 };
 
 template <class, std::size_t> using text_for = std::string;
@@ -52,7 +54,7 @@ template <class, std::size_t> using text_for = std::string;
 namespace tenon::data {
 
 /// The samples of archives, one after another: each its key, then the bytes of its file with each of these extensions, all that follows
-/// the first dot. Files with others are left out. What tar_reader throws, where the sample would have come.
+/// the first dot. Files with others are left out. What tar_reader throws comes behind the samples whose files are all there.
 template <fixed_string... Extensions> auto tar(std::vector<std::string> files, const tar_options& o = {}) {
     static_assert(sizeof...(Extensions) > 0,
                   "tenon::data::tar: name the extensions that make a sample: tar<\"jpg\", \"cls\">(files)");

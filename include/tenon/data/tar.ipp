@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include <tenon/data/tar.hpp>
 
@@ -20,20 +21,14 @@ TENON_INLINE bool tar_samples::peek() {
             reader_.emplace(files_[file_++], options_.limits);
         }
         tar_entry e;
-        bool more = false;
-        try {
-            more = reader_->next(e);
-        } catch (...) {
-            reader_.reset(); // the next file is tried then
-            throw;
-        }
-        if (more) ahead_ = std::move(e);
-        else reader_.reset();
+        if (reader_->next(e)) ahead_ = std::move(e);
+        else reader_.reset(); // so it is behind what is damaged: the next file is tried then
     }
     return true;
 }
 
 TENON_INLINE bool tar_samples::next(std::vector<std::string>& sample) {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     while (peek()) {
         const std::string key(key_of_sample(ahead_->name));
         const std::string in = files_[file_ - 1];
@@ -51,10 +46,16 @@ TENON_INLINE bool tar_samples::next(std::vector<std::string>& sample) {
             }
             ahead_.reset();
             // A sample does not go from one archive to the next.
-            same = peek() && files_[file_ - 1] == in && key_of_sample(ahead_->name) == key;
+            try {
+                same = peek() && files_[file_ - 1] == in && key_of_sample(ahead_->name) == key;
+            } catch (...) {
+                failure_ = std::current_exception(); // what is wrong behind a sample comes behind it
+                same = false;
+            }
         }
         const auto lacks = std::find(there.begin(), there.end(), false);
         if (lacks == there.end()) return true;
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         if (!options_.skip_incomplete)
             throw not_found_error("tar: '" + in + "': sample \"" + key + "\" has no file ." +
                                   extensions_[static_cast<std::size_t>(lacks - there.begin())] +

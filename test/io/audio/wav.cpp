@@ -83,6 +83,7 @@ TEST_CASE("what is no WAV file, or cut off, says so") {
     CHECK(said(good.substr(0, good.size() - 1)) == "read_wav: 'x': chunk \"data\" at byte 50 has 8 bytes; 7 are there");
     CHECK(said(good.substr(0, 50)) == "read_wav: 'x': it has no chunk \"data\" before its end");
     CHECK(contains(said(wav(2, 1, 8000, 4, "x")), "its samples are of format 2 with 4 bits; PCM (1) of"));
+    CHECK(said(wav(1, 2, 0, 16, "1234")) == "read_wav: 'x': its sample rate is 0");
     CHECK(contains(said(wav(1, 2, 44100, 16, "123456")), "6 bytes are no whole frames of 4"));
     CHECK(contains(message_of<tn::invalid_argument_error>(
                        [] { tn::write_wav("x", tn::any_array::zeros(tn::element_type::int16, {3}), 8000); }),

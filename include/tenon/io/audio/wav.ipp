@@ -68,6 +68,7 @@ inline wav_sound sound_of(std::string_view bytes, const std::string& name) {
     if (!has_format || !has_data)
         throw data_loss_error(
             say(std::string("it has no chunk \"") + (has_format ? "data" : "fmt ") + "\" before its end"));
+    if (sound.sample_rate == 0) throw data_loss_error(say("its sample rate is 0"));
     const bool integer = tag == 1 && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
     const bool floating = tag == 3 && (bits == 32 || bits == 64);
     if (!integer && !floating)

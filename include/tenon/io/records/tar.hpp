@@ -29,12 +29,13 @@ public:
     tar_reader(std::unique_ptr<readable_file> file, std::string name, const tar_limits& o = {});
 
     /// The next file in it, folders, links and devices left out; false at the end. invalid_argument_error where it is no tar archive;
-    /// data_loss_error where it is cut off or damaged.
+    /// data_loss_error where it is cut off or damaged, also where only its end is missing. Behind a resource_exhausted_error, for a file that
+    /// is too large, and an unimplemented_error, for one that was stored without its holes (tar --sparse), the next file follows.
     bool next(tar_entry& e);
 
 private:
     bool read_block(char* to);
-    std::string contents(std::uint64_t size, const std::string& what);
+    std::string contents(std::uint64_t size, const std::string& what, bool passed_over = false);
     [[noreturn]] void damaged(const std::string& what) const;
 
     std::unique_ptr<readable_file> file_;

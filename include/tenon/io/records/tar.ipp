@@ -81,10 +81,11 @@ TENON_INLINE bool tar_reader::read_block(char* to) {
     return n != 0;
 }
 
-TENON_INLINE std::string tar_reader::contents(std::uint64_t size, const std::string& what) {
+TENON_INLINE std::string tar_reader::contents(std::uint64_t size, const std::string& what, bool passed_over) {
     std::string bytes;
     // No more memory is taken than twice what there is.
     for (std::uint64_t left = size; left > 0;) {
+        if (passed_over) bytes.clear();
         const auto part = static_cast<std::size_t>(
             std::min<std::uint64_t>(left, std::max<std::size_t>(bytes.size(), std::size_t{1} << 16)));
         const std::size_t had = bytes.size();
@@ -92,7 +93,8 @@ TENON_INLINE std::string tar_reader::contents(std::uint64_t size, const std::str
         const std::size_t n = detail::read_fully(*file_, bytes.data() + had, part);
         at_ += n;
         if (n < part)
-            damaged(what + " has " + std::to_string(size) + " bytes; " + std::to_string(had + n) + " are there");
+            damaged(what + " has " + std::to_string(size) + " bytes; " + std::to_string(size - left + n) +
+                    " are there");
         left -= part;
     }
     char rest[detail::tar_block];
@@ -106,18 +108,14 @@ TENON_INLINE std::string tar_reader::contents(std::uint64_t size, const std::str
 TENON_INLINE bool tar_reader::next(tar_entry& e) {
     std::string long_name;
     std::uint64_t long_size = 0;
-    bool has_long_size = false;
+    bool has_long_size = false, sparse = false;
     char block[detail::tar_block];
-    while (!ended_) {
+    while (!std::exchange(ended_, true)) { // unless it turns out that more can be read
         const std::uint64_t begin = at_;
-        if (!read_block(block)) {
-            ended_ = true;
-            break;
-        }
-        if (std::all_of(block, block + detail::tar_block, [](char c) { return c == '\0'; })) {
-            ended_ = true; // whatever follows is padding
-            break;
-        }
+        if (!read_block(block))
+            damaged("it ends at byte " + std::to_string(at_) + " without the block of zeros that is the end");
+        if (std::all_of(block, block + detail::tar_block, [](char c) { return c == '\0'; }))
+            return false; // whatever follows is padding
         const auto sum = detail::tar_number(block + 148, 8), stored = detail::tar_number(block + 124, 12);
         if (!sum || *sum != detail::tar_sum(block)) {
             if (begin == 0)
@@ -137,6 +135,9 @@ TENON_INLINE bool tar_reader::next(tar_entry& e) {
             if (kind == 'L') long_name = text.c_str();
             else if (kind == 'x') {
                 if (const auto path = detail::pax_value(text, "path")) long_name = *path;
+                for (const char* const key : {"GNU.sparse.major", "GNU.sparse.size"})
+                    sparse = sparse || detail::pax_value(text, key);
+                if (const auto path = detail::pax_value(text, "GNU.sparse.name")) long_name = *path;
                 if (const auto size = detail::pax_value(text, "size")) {
                     std::uint64_t n = 0;
                     for (const char c : *size) {
@@ -147,19 +148,28 @@ TENON_INLINE bool tar_reader::next(tar_entry& e) {
                     has_long_size = true;
                 }
             }
+            ended_ = false;
             continue;
         }
+        if (kind == 'S') // where its parts lie goes on behind the header
+            for (bool more = block[482] != 0; more; more = block[504] != 0)
+                if (!read_block(block)) damaged("it ends within a header, at byte " + std::to_string(at_));
         const std::uint64_t size = has_long_size ? long_size : *stored;
         if (!long_name.empty()) name = std::exchange(long_name, {});
         has_long_size = false;
-        const bool file = kind == '0' || kind == '\0' || kind == '7';
-        if (size > static_cast<std::uint64_t>(std::max<std::int64_t>(largest_, 0)))
+        const bool too_large = size > static_cast<std::uint64_t>(std::max<std::int64_t>(largest_, 0));
+        // Links and folders have no contents, whatever their size says.
+        std::string bytes;
+        if (kind < '1' || kind > '6') bytes = contents(size, name, too_large);
+        ended_ = false;
+        if (too_large)
             throw resource_exhausted_error("tar: '" + name_ + "': " + name + " has " + std::to_string(size) +
                                            " bytes; " + std::to_string(largest_) +
                                            " are allowed (tar_limits::largest_file)");
-        // Links and folders have no contents, whatever their size says.
-        std::string bytes = kind >= '1' && kind <= '6' ? std::string() : contents(size, name);
-        if (!file) continue;
+        if (std::exchange(sparse, false) || kind == 'S')
+            throw unimplemented_error("tar: '" + name_ + "': " + name +
+                                      " is stored without its holes, which is not read: pack it without --sparse");
+        if (kind != '0' && kind != '\0' && kind != '7') continue;
         e.name = std::move(name);
         e.bytes = std::move(bytes);
         return true;
