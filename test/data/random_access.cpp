@@ -78,6 +78,38 @@ TEST_CASE("at(i) of rounds, windows and rows of batches") {
     CHECK(mixed.size() == 6);
 }
 
+TEST_CASE("at(i) of a sample, whose order is another one in each round") {
+    const auto ten = tn::data::range(10);
+    const auto mixed =
+        tn::data::sample(std::vector{ten, tn::data::range(100, 125), tn::data::range(50, 53)}, {1, 3, 0.25}, 7);
+    CHECK(mixed.size() == 38);
+    comes_as_gone_through(mixed);
+    comes_as_gone_through(mixed.repeat(3).skip(5).shuffle(100, {.seed = 2}));
+    CHECK(refusal(tn::data::sample(std::vector{ten.repeat(), ten}, {}, 7)).find("sample has an order only where") !=
+          std::string::npos);
+    CHECK(refusal(mixed.concatenate(mixed)).find("sample is there twice") != std::string::npos);
+}
+
+TEST_CASE("at(i) of batches by length, which whoever asks first finds") {
+    const auto lists = tn::data::range(20).map_host([](std::int64_t i) {
+        tn::array<std::int64_t, tn::shape<tn::dyn>> x(i * 7 % 11);
+        x.fill(i);
+        return x;
+    });
+    const auto length = [](const tn::array<std::int64_t, tn::shape<tn::dyn>>& x) { return x.size(); };
+    for (const bool drop : {false, true}) {
+        const auto set =
+            lists.shuffle(30, {.seed = 4}).bucket_by_length(length, {3, 7}, {4, 3, 2}, {.drop_remainder = drop});
+        REQUIRE(set.has_random_access());
+        std::int64_t i = 0;
+        for (const auto& b : set) CHECK(set.at(i++).untyped() == b.untyped());
+        CHECK(i > 3);
+        CHECK_THROWS_AS((void)set.at(i), tn::out_of_range_error);
+    }
+    CHECK(refusal(lists.repeat().bucket_by_length(length, {3}, {4, 3}))
+              .find("bucket_by_length has an order only where") != std::string::npos);
+}
+
 TEST_CASE("at(i) gives memory of its own, and random numbers have places too") {
     const tn::array<float, tn::shape<tn::dyn, 2>> rows{{1, 2}, {3, 4}};
     const auto set = tn::data::slices(rows);

@@ -7,6 +7,7 @@
 #include <tenon/data/steps/batching.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/order.hpp>
+#include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/rows.hpp>
 #include <tenon/io/stream/stacked.hpp>
 
@@ -244,8 +245,61 @@ public:
         drop_(drop),
         fill_(std::move(fill)) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::string no_access() const override {
+        if (std::string why = input().no_access(); !why.empty()) return why;
+        return input().size() < 0 ? step() + " has an order only where it is known how many there are" : std::string();
+    }
+    // Whoever asks first goes through all elements, to know how long they are.
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        const auto found = order_.of_epoch(epoch, [&](std::uint64_t e) { return batches_of(e); });
+        const std::vector<std::int64_t>& all = *found;
+        if (i >= all[0]) throw_no_element(i, all[0]);
+        const auto from = static_cast<std::size_t>(all[static_cast<std::size_t>(i + 1)]),
+                   to = static_cast<std::size_t>(all[static_cast<std::size_t>(i + 2)]);
+        std::vector<data_element> elements(to - from);
+        std::vector<const data_element*> parts;
+        for (std::size_t k = 0; k < elements.size(); ++k) {
+            input().at(all[from + k], epoch, elements[k]);
+            parts.push_back(&elements[k]);
+        }
+        batch_maker(step(), input().components(), true, &fill_).make(parts, x);
+    }
 
 private:
+    std::int64_t length_of(const data_element& x, std::uint64_t number) const {
+        try {
+            return length_(x);
+        } catch (...) {
+            throw_at(place_of_element(step(), number));
+        }
+    }
+    std::size_t bucket_of(std::int64_t length) const {
+        return static_cast<std::size_t>(std::upper_bound(boundaries_.begin(), boundaries_.end(), length) -
+                                        boundaries_.begin());
+    }
+    // How many batches there are, where in this list each begins, and where the last one ends; then the places of their elements.
+    std::vector<std::int64_t> batches_of(std::uint64_t epoch) const {
+        std::vector<std::vector<std::int64_t>> buckets(sizes_.size()), batches;
+        data_element x;
+        for (std::int64_t i = 0; i < input().size(); ++i) {
+            input().at(i, epoch, x);
+            const std::size_t b = bucket_of(length_of(x, static_cast<std::uint64_t>(i)));
+            buckets[b].push_back(i);
+            if (static_cast<std::int64_t>(buckets[b].size()) == sizes_[b])
+                batches.push_back(std::exchange(buckets[b], {}));
+        }
+        for (auto& rest : buckets)
+            if (!rest.empty() && !drop_) batches.push_back(std::move(rest));
+        std::vector<std::int64_t> all{static_cast<std::int64_t>(batches.size())};
+        std::int64_t begin = all[0] + 2;
+        for (const auto& b : batches) {
+            all.push_back(begin);
+            begin += static_cast<std::int64_t>(b.size());
+        }
+        all.push_back(begin);
+        for (const auto& b : batches) all.insert(all.end(), b.begin(), b.end());
+        return all;
+    }
     class stream final : public element_stream {
     public:
         stream(const bucketed_node& n, pipeline& p) :
@@ -260,9 +314,7 @@ private:
                     ended_ = true;
                     break;
                 }
-                const std::int64_t length = length_of(single, number_++);
-                const auto above = std::upper_bound(node_.boundaries_.begin(), node_.boundaries_.end(), length);
-                const auto b = static_cast<std::size_t>(above - node_.boundaries_.begin());
+                const std::size_t b = node_.bucket_of(node_.length_of(single, number_++));
                 buckets_[b].push_back(std::move(single));
                 if (static_cast<std::int64_t>(buckets_[b].size()) == node_.sizes_[b]) return give(b, x);
             }
@@ -292,13 +344,6 @@ private:
         }
 
     private:
-        std::int64_t length_of(const data_element& x, std::uint64_t number) const {
-            try {
-                return node_.length_(x);
-            } catch (...) {
-                throw_at(place_of_element(node_.step(), number));
-            }
-        }
         bool give(std::size_t b, data_element& x) {
             const std::vector<data_element> bucket = std::exchange(buckets_[b], {});
             std::vector<const data_element*> elements;
@@ -317,6 +362,7 @@ private:
     const shared_function<std::int64_t(const data_element&)> length_;
     const bool drop_;
     const std::vector<any_array> fill_;
+    mutable kept_order order_;
 };
 
 TENON_INLINE data_node::pointer bucketed(data_node::pointer from, std::vector<std::int64_t> boundaries,

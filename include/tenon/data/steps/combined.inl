@@ -171,6 +171,34 @@ TENON_INLINE data_node::pointer zipped(std::vector<data_node::pointer> all) {
     return std::make_shared<zipped_node>(std::move(types), std::move(all));
 }
 
+// Which data set the next element is of, by weights; those of weight 0 are not asked.
+class weighted_choice {
+public:
+    weighted_choice(std::vector<double> weights, std::uint64_t seed, std::uint64_t epoch) :
+        weights_(std::move(weights)), random_(seed, epoch) {}
+    /// False where none is left.
+    bool next(std::size_t& chosen) {
+        double sum = 0;
+        for (const double w : weights_) sum += w;
+        if (!(sum > 0)) return false;
+        double at = random_.fraction() * sum;
+        for (std::size_t i = 0; i < weights_.size(); ++i) {
+            if (weights_[i] == 0) continue;
+            chosen = i; // the last one, where rounding leaves something over
+            if (at < weights_[i]) break;
+            at -= weights_[i];
+        }
+        return true;
+    }
+    void end(std::size_t i) { weights_[i] = 0; }
+    bool has_ended(std::size_t i) const { return weights_[i] == 0; }
+    order_generator& random() { return random_; }
+
+private:
+    std::vector<double> weights_;
+    order_generator random_;
+};
+
 class sampled_node final : public data_node {
 public:
     sampled_node(std::vector<tensor_type> types, std::vector<pointer> all, std::vector<double> weights,
@@ -187,6 +215,26 @@ public:
         }
         return sum;
     }
+    std::string no_access() const override {
+        for (std::size_t i = 0; i < inputs().size(); ++i)
+            if (std::string why = input(i).no_access(); weights_[i] != 0 && !why.empty()) return why;
+        return size() < 0 ? step() + " has an order only where it is known how many there are" : std::string();
+    }
+    void at(std::int64_t i, std::uint64_t epoch, data_element& x) const override {
+        const auto count = static_cast<std::int64_t>(inputs().size());
+        const auto places = order_.of_epoch(epoch, [&](std::uint64_t e) {
+            weighted_choice choice(weights_, seed_, e);
+            std::vector<std::int64_t> all, given(inputs().size());
+            for (std::size_t from = 0; choice.next(from);) {
+                if (given[from] == input(from).size()) choice.end(from);
+                else all.push_back(given[from]++ * count + static_cast<std::int64_t>(from));
+            }
+            return all;
+        });
+        const std::int64_t place = (*places)[static_cast<std::size_t>(i)];
+        input(static_cast<std::size_t>(place % count)).at(place / count, epoch, x);
+    }
+    bool changes() const override { return true; }
 
 private:
     class stream final : public element_stream {
@@ -195,40 +243,27 @@ private:
             node_(n),
             pipeline_(p),
             parts_(open_inputs(n, p)),
-            weights_(n.weights_),
             epoch_(p.next_epoch(n)),
-            random_(n.seed_, epoch_) {}
+            choice_(n.weights_, n.seed_, epoch_) {}
         bool next(data_element& x) override {
-            for (;;) {
-                double sum = 0;
-                for (const double w : weights_) sum += w;
-                if (!(sum > 0)) return false;
-                double at = random_.fraction() * sum;
-                std::size_t chosen = weights_.size();
-                for (std::size_t i = 0; i < weights_.size(); ++i) {
-                    if (weights_[i] == 0) continue;
-                    chosen = i; // the last one, where rounding leaves something over
-                    if (at < weights_[i]) break;
-                    at -= weights_[i];
-                }
-                if (parts_[chosen]->next(x)) return true;
-                weights_[chosen] = 0;
-            }
+            for (std::size_t from = 0; choice_.next(from); choice_.end(from))
+                if (parts_[from]->next(x)) return true;
+            return false;
         }
         void save(state_writer& to) override {
             to.number(epoch_);
-            to.number(random_.state());
+            to.number(choice_.random().state());
             for (std::size_t i = 0; i < parts_.size(); ++i) {
-                to.number(weights_[i] == 0);
+                to.number(choice_.has_ended(i));
                 parts_[i]->save(to);
             }
         }
         void restore(state_reader& from) override {
             epoch_ = from.number();
             pipeline_.set_epoch(node_, epoch_ + 1);
-            random_.set_state(from.number());
+            choice_.random().set_state(from.number());
             for (std::size_t i = 0; i < parts_.size(); ++i) {
-                if (from.number(0, 1) != 0) weights_[i] = 0;
+                if (from.number(0, 1) != 0) choice_.end(i);
                 parts_[i]->restore(from);
             }
         }
@@ -237,12 +272,12 @@ private:
         const data_node& node_;
         pipeline& pipeline_;
         std::vector<std::unique_ptr<element_stream>> parts_;
-        std::vector<double> weights_; // 0: it has ended
         std::uint64_t epoch_;
-        order_generator random_;
+        weighted_choice choice_;
     };
     const std::vector<double> weights_;
     const std::uint64_t seed_;
+    mutable kept_order order_;
 };
 
 TENON_INLINE data_node::pointer sampled(std::vector<data_node::pointer> all, std::vector<double> weights,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -262,25 +261,6 @@ inline std::vector<std::int64_t> shuffled_places(std::int64_t n, std::int64_t bu
     }
     return places;
 }
-
-// The order of the epoch that was asked for last: where its elements are in the input. Thread-safe.
-class kept_order {
-public:
-    using places = std::shared_ptr<const std::vector<std::int64_t>>;
-    template <class F> places of_epoch(std::uint64_t epoch, F make) {
-        const std::lock_guard lock(guard_);
-        if (!places_ || epoch_ != epoch) {
-            places_ = std::make_shared<const std::vector<std::int64_t>>(make(epoch));
-            epoch_ = epoch;
-        }
-        return places_;
-    }
-
-private:
-    std::mutex guard_;
-    std::uint64_t epoch_ = 0;
-    places places_;
-};
 
 TENON_INLINE data_node::pointer skipped(data_node::pointer from, std::int64_t n) {
     require_at_least("skip: the number of elements", n, 0);

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include <tenon/core/config.hpp>
 
@@ -34,6 +37,25 @@ public:
 
 private:
     std::uint64_t state_;
+};
+
+/// The order of the epoch that was asked for last: where its elements are in the input. Thread-safe.
+class kept_order {
+public:
+    using places = std::shared_ptr<const std::vector<std::int64_t>>;
+    template <class F> places of_epoch(std::uint64_t epoch, F make) {
+        const std::lock_guard lock(guard_);
+        if (!places_ || epoch_ != epoch) {
+            places_ = std::make_shared<const std::vector<std::int64_t>>(make(epoch));
+            epoch_ = epoch;
+        }
+        return places_;
+    }
+
+private:
+    std::mutex guard_;
+    std::uint64_t epoch_ = 0;
+    places places_;
 };
 
 /// A seed that is not 0: this one, or one drawn from the system.

@@ -10,6 +10,7 @@
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/io/records/records.hpp>
 #include <tenon/io/stream/element_stream.hpp>
+#include <tenon/io/stream/stacked.hpp>
 
 /// Elements that are rows of arrays in memory.
 
@@ -81,8 +82,6 @@ void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t 
 
 /// Rows that a batch has room for at first; where more come, it has twice as many.
 inline constexpr std::int64_t rows_at_first = 64;
-/// The first `count` rows of `from`, which are moved, in memory for `room` of them.
-any_array with_room(any_array from, std::int64_t count, std::int64_t room);
 
 } // namespace tenon::detail
 

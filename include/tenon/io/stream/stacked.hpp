@@ -4,7 +4,7 @@
 
 #include <tenon/core/array/any_array.hpp>
 
-/// Batches of arrays.
+/// Batches of arrays, and rows of which more come.
 
 namespace tenon::detail {
 
@@ -16,6 +16,9 @@ const any_array* of_other_sizes(const std::vector<const any_array*>& parts);
 /// are no numbers are 0. `to`: memory for it, taken anew where it is somebody else's too or of other sizes; nullptr: new.
 any_array stacked(const tensor_type& type, const std::vector<const any_array*>& parts, const any_array* fill = nullptr,
                   any_array* to = nullptr);
+
+/// The first `count` rows of `from`, which are moved, in memory for `room` of them.
+any_array with_room(any_array from, std::int64_t count, std::int64_t room);
 
 } // namespace tenon::detail
 

@@ -66,4 +66,16 @@ TENON_INLINE any_array stacked(const tensor_type& type, const std::vector<const 
     return made;
 }
 
+TENON_INLINE any_array with_room(any_array from, std::int64_t count, std::int64_t room) {
+    extents sizes = from.extents();
+    const std::int64_t row = from.elements() / std::max<std::int64_t>(1, sizes[0].size);
+    sizes[0] = extent(room);
+    any_array to(from.element(), sizes);
+    if (from.element() == element_type::string)
+        std::move(from.data<std::string>(), from.data<std::string>() + count * row, to.data<std::string>());
+    else if (count * row > 0)
+        std::memcpy(to.data(), from.data(), static_cast<std::size_t>(count * row) * size_of(from.element()));
+    return to;
+}
+
 } // namespace tenon::detail
