@@ -78,14 +78,14 @@ auto f() {
     return tn::data::json_lines("days.jsonl", tn::data::columns<float>("x")); // right
 }
 
-// case data_json_sizes: A member's list of any length.
+// case data_json_sizes: A member's lists in a list are of any length.
 // error[gcc]: In instantiation of .*json_lines
 // error: tenon::data::json_lines: the sizes of a member's lists are numbers
 auto f() {
 #ifdef TENON_EXPECT_ERROR
-    return tn::data::json_lines("a.jsonl", tn::data::columns<tn::component<float, tn::shape<tn::dyn>>>("scores"));
+    return tn::data::json_lines("a.jsonl", tn::data::columns<tn::component<float, tn::shape<3, tn::dyn>>>("scores"));
 #else
-    return tn::data::json_lines("a.jsonl", tn::data::columns<tn::component<float, tn::shape<3>>>("scores"));
+    return tn::data::json_lines("a.jsonl", tn::data::columns<tn::component<float, tn::shape<tn::dyn, 3>>>("scores"));
 #endif
 }
 

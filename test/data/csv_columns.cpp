@@ -92,6 +92,8 @@ TEST_CASE("types are found by looking: codes, missing fields, quotes, dates, tru
     CHECK(kinds_of("1,2\n3,4\n", {.names = true}) == "1:int64:0 2:int64:0 ");
     CHECK(kinds_of("a,b\nc,d\n", {.names = false}) == "column_1:string:0 column_2:string:0 ");
     CHECK(kinds_of("a,a\nc,d\n") == "column_1:string:0 column_2:string:0 ");
+    CHECK(kinds_of(",x,name\n0,1.5,a\n1,2,b\n") == ":int64:0 x:double:0 name:string:0 "); // as pandas writes it
+    CHECK(kinds_of("a,,c\n1,2,3\n") == "column_1:string:0 column_2:double:1 column_3:string:0 ");
     CHECK(kinds_of("a\n1\n-2\n1e3\n") == "a:double:0 ");
     CHECK(kinds_of("a\n9223372036854775807\n") == "a:int64:0 ");
     CHECK(kinds_of("a\n9223372036854775808\n") == "a:string:0 ");                // digits would be lost
@@ -132,6 +134,15 @@ TEST_CASE("a data set of the types that were found, and of some of its columns")
     CHECK(message_of<tn::not_found_error>([&] { (void)schema.only({"rent"}); }) ==
           "csv: '" + file.path +
               "' has no column \"rent\"; there are \"id\", \"price\", \"town\", \"rooms\", \"built\", \"new\"");
+
+    const table numbered(",x\n4,1.5\n5,2\n");
+    std::int64_t numbers = 0;
+    for (const auto& [n, x] :
+         tn::data_set<std::int64_t, double>(tn::data::csv(numbered.path, tn::data::infer_csv(numbered.path))))
+        numbers = 10 * numbers + n;
+    for (const auto& n : tn::data::csv(numbered.path, tn::data::columns<std::int64_t>(""))) numbers = 10 * numbers + n;
+    CHECK(numbers == 4545);
+    CHECK(tn::data::read_csv(numbered.path).column<float>("x")(1) == 2);
 
     // What is not as the first rows were is said with what was looked at, and the rows behind it follow.
     const table longer("a,b\n1,x\n2,y\nz,z\n,z\n5,u\n");

@@ -41,6 +41,55 @@ TEST_CASE("json_lines: a struct's members, wherever they stand and whatever is b
     CHECK(last == std::vector<float>{-300, 3});
 }
 
+TEST_CASE("json_lines: lists of any length, also of pairs, as texts and where they are missing") {
+    const lines file("{\"ids\":[1,2,3],\"pairs\":[[1,2]]}\n"
+                     "{\"pairs\":[],\"ids\":null,\"words\":[\"a\",\"b\\n\"]}\n"
+                     "{\"ids\":[" +
+                     [] {
+                         std::string many;
+                         for (int i = 0; i < 1000; ++i) many += std::to_string(i) + (i < 999 ? " , " : "");
+                         return many;
+                     }() +
+                     "],\"pairs\":[[1,2],[3,4],[5,6e0]],\"\\u0077ords\":[\"x\"]}\n"
+                     "{\"ids\":[1,[2]],\"pairs\":[]}\n{\"ids\":7,\"pairs\":[]}\n{\"ids\":[],\"pairs\":[[1,2],[3]]}\n"
+                     "{\"ids\":[9],\"pairs\":[[8,7]],\"words\":[]}");
+    using namespace tn;
+    const auto set =
+        data::json_lines(file.path,
+                         data::columns<component<std::int32_t, shape<dyn>>, component<float, shape<dyn, 2>>,
+                                       component<std::string, shape<dyn>>>("ids", "pairs", "words"),
+                         {.defaults = {"0", std::nullopt, ""}});
+    std::vector<std::string> sizes, faults;
+    std::int64_t sum = 0;
+    auto it = set.iterate();
+    for (bool more = true; more;) {
+        try {
+            const auto x = it.next();
+            more = x.has_value();
+            if (!more) break;
+            const auto& [ids, pairs, words] = *x;
+            sizes.push_back(std::to_string(ids.size()) + " " + std::to_string(pairs.size()) + " " +
+                            std::to_string(words.size()));
+            for (const std::int32_t i : ids) sum += i;
+            if (words.size() == 2) CHECK(words(1) == "b\n");
+            if (pairs.size() == 6) CHECK(pairs(2, 1) == 6);
+        } catch (const invalid_argument_error& e) {
+            faults.push_back(e.what());
+        }
+    }
+    CHECK(sizes == std::vector<std::string>{"3 2 0", "0 0 2", "1000 6 1", "1 2 0"});
+    CHECK(sum == 6 + 999 * 500 + 9);
+    REQUIRE(faults.size() == 3);
+    CHECK(contains(faults[0], "a.jsonl:4: member \"ids\": a list, and one int32 is expected"));
+    CHECK(contains(faults[1], "a.jsonl:5: member \"ids\": 7, and a list is expected"));
+    CHECK(contains(faults[2], "a.jsonl:6: member \"pairs\": a list of 1, and 2 are expected"));
+    const auto ids =
+        data::json_lines(file.path, data::columns<component<std::int32_t, shape<dyn>>>("ids"), {.defaults = {"0"}});
+    for (const auto& b : ids.take(2).padded_batch(2))
+        CHECK(b.untyped() == array<std::int32_t>{{1, 2, 3}, {0, 0, 0}}.untyped());
+    CHECK_THROWS_AS((void)ids.take(2).batch(2).iterate().next(), invalid_argument_error);
+}
+
 TEST_CASE("json_lines: members by name, defaults, several of them as one tensor, batches") {
     const lines file(
         "{\"a\":1,\"b\":2,\"c\":3,\"n\":\"x\"}\n{\"c\":6,\"b\":null,\"a\":4}\n{\"b\":8,\"a\":7,\"c\":9,\"n\":null}\n");

@@ -14,13 +14,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                                           {"none", element_type::float64, {2, 0}, "1"},
                                                           {"name", element_type::string, {}, "nobody"},
                                                           {"tags", element_type::string, {2}, "no"},
-                                                          {"good", element_type::boolean, {}, "1"}});
+                                                          {"good", element_type::boolean, {}, "1"},
+                                                          {"long", element_type::int32, {}, "0", 0, true},
+                                                          {"pairs", element_type::string, {2}, "", 0, true}});
     std::int32_t id = 0;
     float scores[6] = {};
     double nothing = 0;
     std::string texts[3];
     bool good = false;
-    void* const out[] = {&id, scores, &nothing, texts, texts + 1, &good};
+    tenon::any_array list, pairs;
+    void* const out[] = {&id, scores, &nothing, texts, texts + 1, &good, &list, &pairs};
     try {
         const std::string line(reinterpret_cast<const char*>(data), size);
         decoder.decode(line, {"fuzz", 1}, out, 0);
@@ -31,6 +34,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (tree["id"] != id) std::abort();
         if (const auto name = tree.find("name"); name != tree.end() && !name->is_null() && *name != texts[0])
             std::abort();
+        if (const auto l = tree.find("long"); l != tree.end() && !l->is_null()) {
+            if (l->size() != static_cast<std::size_t>(list.elements())) std::abort();
+            for (std::size_t i = 0; i < l->size(); ++i)
+                if ((*l)[i] != list.data<std::int32_t>()[i]) std::abort();
+        } else if (list.elements() != 0) std::abort();
+        if (pairs.rank() != 2 || pairs.extents()[1].size != 2) std::abort();
     } catch (const tenon::invalid_argument_error&) { // as it should be
     }
     return 0;

@@ -34,7 +34,8 @@ struct inferred_column {
 
 struct infer_options {
     std::int64_t rows = 1000; ///< that are looked at; -1: all
-    /// Whether the first line has names; not said: where its fields differ, and none of them is missing, a number, a bool or a date.
+    /// Whether the first line has names; not said: where its fields differ, and none of them is missing (but the first, as pandas writes
+    /// tables: that column is called ""), a number, a bool or a date.
     /// Without names columns are column_1, column_2, ...
     std::optional<bool> names = {};
     /// Where it says no na_values, "NA", "N/A", "n/a", "null" and "NULL" stand for missing fields beside empty ones. Defaults are not asked for.

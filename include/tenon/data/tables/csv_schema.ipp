@@ -233,7 +233,9 @@ TENON_INLINE csv_schema infer_csv(const std::string& file, const infer_options& 
         for (std::size_t c = 0; c < fields.size(); ++c) {
             tenon::detail::column_guess first;
             first.see(fields[c], from.is_empty(fields[c]), from.is_blank(fields[c]));
-            s.has_names = s.has_names && first.is_name() &&
+            const bool unnamed =
+                c == 0 && fields.size() > 1 && fields[0].empty(); // numbers of rows, as pandas writes them
+            s.has_names = s.has_names && (unnamed || first.is_name()) &&
                           std::find(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(c), fields[c]) ==
                               fields.begin() + static_cast<std::ptrdiff_t>(c);
         }

@@ -39,16 +39,23 @@ namespace tenon::detail {
 data_node::pointer json_objects(std::vector<std::string> files, const std::vector<table_field>& fields,
                                 const data::json_read_options& o);
 
+// Whether a list of this shape is one that a member can be: of any length, but what it holds is of sizes that are numbers.
+template <class S> constexpr bool is_json_shape() {
+    for (int k = 1; k < S::extents.rank(); ++k)
+        if (!S::extents[k].is_number()) return false;
+    return true;
+}
 template <class List> inline constexpr bool are_json_operands = false;
 template <class... Operand>
-inline constexpr bool are_json_operands<operand_list<Operand...>> = (Operand::shape::extents.is_static() && ...);
+inline constexpr bool are_json_operands<operand_list<Operand...>> = (is_json_shape<typename Operand::shape>() && ...);
 
 } // namespace tenon::detail
 
 namespace tenon::data {
 
 /// The members of the objects, one file after another. C: a struct with fields(), each of which is a member of its name: a number, a text, true or
-/// false, or, of arrays, lists of lists of .. of these sizes. Members that are not asked for, and blank lines, are passed over; numbers are
+/// false, or, of arrays, lists of lists of .. of these sizes, of which the first may be dyn: a list of any length, which is empty where it is
+/// missing and has a default. Members that are not asked for, and blank lines, are passed over; numbers are
 /// rounded to nearest. A line that is no such object is an invalid_argument_error with file, line, member and what is there, and who
 /// goes on gets the line behind it.
 /// With columns, json_lines(file, columns<float>("price")), the members that are named.
@@ -63,8 +70,8 @@ auto json_lines(const name_list& files, const Which& which = {}, const json_read
     else {
         using set = typename tenon::detail::table_of<Which, C...>::type;
         static_assert(tenon::detail::are_json_operands<typename set::operands>,
-                      "tenon::data::json_lines: the sizes of a member's lists are numbers: array<T, shape<3, 2>>, or "
-                      "component<T, shape<3, 2>>");
+                      "tenon::data::json_lines: the sizes of a member's lists are numbers, but for the first: array<T, "
+                      "shape<3, 2>>, or component<T, shape<dyn, 2>>");
         return set(
             untyped::data_set(tenon::detail::json_objects(files.all(), tenon::detail::table_fields<Which, C...>(which),
                                                           tenon::detail::options_among<json_read_options>(which, o))));

@@ -38,10 +38,13 @@ public:
         std::vector<table_place> places;
         for (std::size_t f = 0; f < fields.size(); ++f) {
             const table_field& field = fields[f];
-            const bool by_one = field.names.size() > 1;
+            const bool by_one = field.names.size() > 1, any_length = is_open_list(field.type);
+            extents sizes = by_one ? extents() : field.type.extents;
+            if (any_length) sizes.erase(0);
             for (std::size_t k = 0; k < field.names.size(); ++k) {
-                columns.push_back({field.names[k], field.type.element, by_one ? extents() : field.type.extents,
-                                   o.defaults.empty() ? std::nullopt : o.defaults[f], field.type.extents.elements()});
+                columns.push_back({field.names[k], field.type.element, sizes,
+                                   o.defaults.empty() ? std::nullopt : o.defaults[f],
+                                   any_length ? 0 : field.type.extents.elements(), any_length});
                 places.push_back({f, k});
             }
         }

@@ -29,11 +29,14 @@ struct table_place {
 std::unordered_map<std::string_view, table_place> table_places(const std::string& who,
                                                                const std::vector<table_field>& fields);
 
+/// Whether nobody knows how many rows a component has, before it is read.
+inline bool is_open_list(const tensor_type& t) { return t.extents.rank() > 0 && !t.extents[0].is_number(); }
+
 /// Takes the rows of a file apart. Thread-safe.
 class row_reader {
 public:
     virtual ~row_reader() = default;
-    /// Writes what column c holds behind `row` rows in out[c]; false: the record is none and is passed over. Throws for what is no such
+    /// Writes what column c holds behind `row` rows in out[c], or to the any_array there where it is an open list; false: the record is none and is passed over. Throws for what is no such
     /// row, saying where.
     virtual bool read(std::string_view record, const record_place& where, void* const* out, std::int64_t row) const = 0;
     /// Of each column: where it is written.

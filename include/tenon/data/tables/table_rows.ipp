@@ -21,7 +21,8 @@ TENON_INLINE std::unordered_map<std::string_view, table_place> table_places(cons
     std::unordered_map<std::string_view, table_place> places;
     for (std::size_t f = 0; f < fields.size(); ++f) {
         const table_field& field = fields[f];
-        if (field.names.size() != 1 && static_cast<std::int64_t>(field.names.size()) != field.type.extents.elements())
+        if (field.names.size() != 1 && (is_open_list(field.type) ||
+                                        static_cast<std::int64_t>(field.names.size()) != field.type.extents.elements()))
             throw invalid_argument_error(who + ": " + to_string(field.type) + " has " +
                                          std::to_string(field.names.size()) +
                                          " names; give one, or one for each of its elements");
@@ -57,7 +58,8 @@ public:
             out_.clear();
             for (const table_place& p : reader_->places) {
                 any_array& to = memory_[p.field];
-                out_.push_back(static_cast<char*>(to.data()) + p.element * size_of(to.element()));
+                if (is_open_list(types_[p.field])) out_.push_back(&to);
+                else out_.push_back(static_cast<char*>(to.data()) + p.element * size_of(to.element()));
             }
             // A row that is none leaves those before it where they are.
             rows_ += reader_->read(record, {.file = walk_.file(), .line = walk_.number()}, out_.data(), rows_);
@@ -104,7 +106,8 @@ private:
     void begin() {
         memory_.resize(types_.size());
         for (std::size_t c = 0; c < memory_.size(); ++c) {
-            const tensor_type t = type_of(c, room_);
+            tensor_type t = type_of(c, room_);
+            if (is_open_list(t)) t.extents[0] = extent(0); // the reader makes it
             if (!memory_[c] || !memory_[c].is_unique()) memory_[c] = any_array(t.element, t.extents);
         }
     }
@@ -146,6 +149,7 @@ TENON_INLINE std::unique_ptr<element_stream> table_node::make(pipeline& p) const
     return std::make_unique<stream>(*this, p, 0, false);
 }
 TENON_INLINE std::unique_ptr<element_stream> table_node::make_batches(pipeline& p, std::int64_t n, bool drop) const {
+    if (std::any_of(components().begin(), components().end(), is_open_list)) return nullptr;
     return std::make_unique<stream>(*this, p, n, drop);
 }
 

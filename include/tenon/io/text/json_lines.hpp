@@ -22,6 +22,8 @@ struct json_column {
     /// The text of what each element of a member is that is missing or null; where there is none, it must not be missing.
     std::optional<std::string> otherwise = {};
     std::int64_t stride = 0; ///< elements from a row's to the next row's, as many as it has or more; 0: so many
+    /// A list of any length of what `sizes` says: decode's out is an any_array for it, which becomes as long. The default is an empty one.
+    bool any_length = false;
 };
 
 /// Takes records apart. A number with a fraction or an exponent is none for integers; bools are true and false; strings are

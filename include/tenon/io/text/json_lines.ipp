@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/with_element.hpp>
+#include <tenon/io/stream/stacked.hpp>
 #include <tenon/io/text/json_lines.hpp>
 #include <tenon/io/text/json_scanner.hpp>
 
@@ -19,9 +20,29 @@ struct json_row_decoder::plan {
         extents sizes;
         std::int64_t elements, stride;
         any_array otherwise; // one element, or nothing
+        bool any_length;
 
+        int rank() const { return sizes.rank() + any_length; }
+        // Of lists in `level` others.
+        std::int64_t size(int level) const { return sizes[level - any_length].size; }
+        bool is_open(int level) const { return any_length && level == 0; }
+        // Makes `list` one of this column with room for some rows.
+        void begin(any_array& list) const {
+            extents some = sizes;
+            some.insert(0, extent(8));
+            list = any_array(element, some);
+        }
+        // Room for row `count`.
+        static void grow(any_array& list, std::int64_t count) {
+            if (count == list.extents()[0].size) list = detail::with_room(std::move(list), count, 2 * count);
+        }
         void fill_default(void* out, std::int64_t row) const {
             if (!out) return;
+            if (any_length) {
+                begin(*static_cast<any_array*>(out));
+                *static_cast<any_array*>(out) = detail::with_room(std::move(*static_cast<any_array*>(out)), 0, 0);
+                return;
+            }
             detail::with_element(element, [&]<class T>(const T&) {
                 T* const to = static_cast<T*>(out) + row * stride;
                 std::fill(to, to + elements, *static_cast<const T*>(otherwise.data()));
@@ -73,6 +94,7 @@ private:
         state_[c] = set;
         const plan::column& column = plan_.columns[c];
         return detail::with_element(column.element, [&]<class T>(const T&) {
+            if (column.any_length) return list<T>(column, *static_cast<any_array*>(out_[c]));
             T* to = out_[c] ? static_cast<T*>(out_[c]) + row_ * column.stride : nullptr;
             return values(column, 0, to);
         });
@@ -84,6 +106,19 @@ private:
         if (found == plan_.named.end()) return plan_.columns.size();
         next_ = found->second + 1;
         return found->second;
+    }
+    template <class T> bool list(const plan::column& c, any_array& to) {
+        if (!from_.take('[')) return false;
+        c.begin(to);
+        std::int64_t count = 0;
+        for (bool more = from_.peek() != ']'; more; more = from_.next_of_several()) {
+            c.grow(to, count);
+            T* row = to.data<T>() + count++ * c.elements;
+            if (!values(c, 0, row)) return false;
+        }
+        from_.pass_spaces();
+        to = detail::with_room(std::move(to), count, count);
+        return from_.word("]");
     }
     // A list of lists of .. from level on, to where `to` points; nullptr: nowhere.
     template <class T> bool values(const plan::column& c, int level, T*& to) { // NOLINT(misc-no-recursion)
@@ -176,6 +211,7 @@ public:
         inside_ = true;
         level_ = 0;
         filled_ = 0;
+        if (column().any_length) column().begin(list());
         return true;
     }
     bool end_object() {
@@ -185,7 +221,7 @@ public:
     bool start_array(std::size_t) {
         if (depth_ == 0) no_object();
         if (inside_) {
-            if (level_ == column().sizes.rank()) fail("a list, and " + wanted() + " is expected");
+            if (level_ == column().rank()) fail("a list, and " + wanted() + " is expected");
             one_more();
             counts_[level_++] = 0;
             return true;
@@ -199,7 +235,12 @@ public:
             return true;
         }
         --level_;
-        if (const std::int64_t size = column().sizes[level_].size; counts_[level_] != size)
+        if (column().is_open(level_)) {
+            any_array& to = list();
+            if (counts_[0] > to.extents()[0].size)
+                to = detail::with_room(std::move(to), 0, counts_[0]); // of rows without elements
+            to = detail::with_room(std::move(to), counts_[0], counts_[0]);
+        } else if (const std::int64_t size = column().size(level_); counts_[level_] != size)
             fail("a list of " + std::to_string(counts_[level_]) + ", and " + std::to_string(size) + " are expected");
         return done();
     }
@@ -224,6 +265,7 @@ private:
     enum state : char { missing, was_null, set };
 
     const plan::column& column() const { return plan_.columns[at_]; }
+    any_array& list() const { return *static_cast<any_array*>(out_[at_]); }
     // A value outside of all objects is none.
     bool passes_over() {
         if (depth_ == 0) no_object();
@@ -252,16 +294,21 @@ private:
     template <class Fits> void* place_for(const std::string& what, const Fits& fits) {
         const plan::column& c = column();
         if (!fits(c.element)) fail(what + " is no " + name_of(c.element));
-        if (level_ < c.sizes.rank()) fail(what + ", and " + wanted() + " is expected");
+        if (level_ < c.rank()) fail(what + ", and " + wanted() + " is expected");
         one_more();
+        if (c.any_length) {
+            if (filled_ == list().elements()) c.grow(list(), list().extents()[0].size);
+            return static_cast<char*>(list().data()) + static_cast<std::size_t>(filled_++) * size_of(c.element);
+        }
         const std::int64_t n = row_ * c.stride + filled_++;
         return out_[at_] ? static_cast<char*>(out_[at_]) + static_cast<std::size_t>(n) * size_of(c.element) : spare_;
     }
     void one_more() {
         if (level_ == 0) return;
-        const std::int64_t size = column().sizes[level_ - 1].size;
-        if (++counts_[level_ - 1] > size)
-            fail("a list of more than the " + std::to_string(size) + " that are expected");
+        ++counts_[level_ - 1];
+        if (column().is_open(level_ - 1)) return;
+        const std::int64_t size = column().size(level_ - 1);
+        if (counts_[level_ - 1] > size) fail("a list of more than the " + std::to_string(size) + " that are expected");
     }
     bool done() { // with an element or a list
         if (inside_ && level_ == 0) {
@@ -271,9 +318,8 @@ private:
         return true;
     }
     std::string wanted() const {
-        const int left = column().sizes.rank() - level_;
-        if (left == 0) return std::string("one ") + name_of(column().element);
-        return "a list of " + std::to_string(column().sizes[level_].size);
+        if (level_ == column().rank()) return std::string("one ") + name_of(column().element);
+        return column().is_open(level_) ? "a list" : "a list of " + std::to_string(column().size(level_));
     }
     [[noreturn]] void no_object() const { fail_record("it is no JSON object"); }
     [[noreturn]] void fail(const std::string& why) const {
@@ -313,8 +359,8 @@ TENON_INLINE json_row_decoder::json_row_decoder(std::string who, std::vector<jso
                 throw invalid_argument_error(member + ": its default, " + detail::shown_text(*c.otherwise) + ", " +
                                              detail::words(f, c.element));
         }
-        made->columns.push_back(
-            {std::move(c.name), c.element, c.sizes, elements, std::max(c.stride, elements), std::move(otherwise)});
+        made->columns.push_back({std::move(c.name), c.element, c.sizes, elements, std::max(c.stride, elements),
+                                 std::move(otherwise), c.any_length});
     }
     if (made->columns.empty()) throw invalid_argument_error(made->who + ": no members are asked for");
     for (const plan::column& c : made->columns) made->named.emplace(c.name, made->named.size());
