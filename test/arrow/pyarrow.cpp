@@ -220,4 +220,7 @@ TEST_CASE("tables of pyarrow's reader are those that were written") {
     tn::write_arrow(std::string(folder()) + "/t.arrow", flats(0, 500), {.group_rows = 150});
     tn::write_parquet(std::string(folder()) + "/s.parquet", placed(70), {.structs = true, .group_rows = 30});
     tn::write_arrow(std::string(folder()) + "/s.arrow", placed(70), {.structs = true, .group_rows = 30});
+    const tn::table_write_options lists{.structs = true, .lists = {"path", "ends"}, .group_rows = 30};
+    tn::write_parquet(std::string(folder()) + "/l.parquet", walked(70), lists);
+    tn::write_arrow(std::string(folder()) + "/l.arrow", walked(70), lists);
 }

@@ -110,4 +110,9 @@ else:
         wanted = [{"id": i, "place": {"city": f"city {i % 3}", "at": {"x": i / 2, "y": [i, i + 1]}}, "last": -i} for i in range(70)]
         assert table.to_pylist() == wanted, (path, table.to_pylist()[:2])
         assert str(table.schema.field("place").type).startswith("struct<city: string"), table.schema
+    for path, read in (("l.parquet", pq.read_table), ("l.arrow", feather.read_table)):
+        table = read(f"{folder}/{path}")
+        wanted = [{"id": i, "path": [{"x": k / 2, "at": {"name": f"stop {i + k}", "y": [i, k]}} for k in range(i % 4)], "ends": [{"k": -i}, {"k": i}]} for i in range(70)]
+        assert table.to_pylist() == wanted, (path, table.to_pylist()[:4])
+        assert "<k: int32 not null>" in str(table.schema.field("ends").type), table.schema
     print("pyarrow reads what was written")

@@ -62,6 +62,37 @@ inline placed_row placed_of(std::int64_t i) {
 }
 inline tenon::data_set<placed_row> placed(std::int64_t n) { return tenon::data::range(n).map_host(placed_of); }
 
+/// Whose columns are fields of structs in lists: of `path` as many as there are in a row, of `ends` two.
+struct walked_row {
+    std::int64_t id = 0;
+    tenon::array<float, tenon::shape<tenon::dyn>> x;
+    tenon::array<std::string, tenon::shape<tenon::dyn>> name;
+    tenon::array<std::int32_t, tenon::shape<tenon::dyn, 2>> y;
+    tenon::array<std::int32_t, tenon::shape<2>> ends;
+    static constexpr auto fields() {
+        return tenon::record_fields("id", &walked_row::id, "path.x", &walked_row::x, "path.at.name", &walked_row::name,
+                                    "path.at.y", &walked_row::y, "ends.k", &walked_row::ends);
+    }
+};
+inline walked_row walked_of(std::int64_t i) {
+    const std::int64_t n = i % 4;
+    walked_row r;
+    r.id = i;
+    r.x = tenon::array<float, tenon::shape<tenon::dyn>>(n);
+    r.name = tenon::array<std::string, tenon::shape<tenon::dyn>>(n);
+    r.y = tenon::array<std::int32_t, tenon::shape<tenon::dyn, 2>>(n);
+    for (std::int64_t k = 0; k < n; ++k) {
+        r.x(k) = static_cast<float>(k) / 2;
+        r.name(k) = "stop " + std::to_string(i + k);
+        r.y(k, 0) = static_cast<std::int32_t>(i);
+        r.y(k, 1) = static_cast<std::int32_t>(k);
+    }
+    r.ends(0) = static_cast<std::int32_t>(-i);
+    r.ends(1) = static_cast<std::int32_t>(i);
+    return r;
+}
+inline tenon::data_set<walked_row> walked(std::int64_t n) { return tenon::data::range(n).map_host(walked_of); }
+
 /// begin .. end - 1, as rows.
 inline tenon::data_set<flat_row> flats(std::int64_t begin, std::int64_t end) {
     return tenon::data::range(begin, end).map_host([](std::int64_t i) {

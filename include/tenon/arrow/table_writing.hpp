@@ -22,6 +22,9 @@ struct table_write_options {
     std::vector<std::string> binary = {};
     /// Whether names with points are fields of structs, as they are when they are read: "address.city" is field city of column address.
     bool structs = false;
+    /// With `structs`, those that are lists of structs: with "path" the columns "path.x" and "path.y" of component<float, shape<dyn>> are a list of
+    /// structs of two floats for each row, as long as the first size says, which is the same in both.
+    std::vector<std::string> lists = {};
     std::int64_t group_rows = std::int64_t{1}
                               << 16; ///< of a row group, or of a record batch, which are in memory until it is full
     table_compression compressed = table_compression::zstd; ///< Arrow's files are packed by zstd, lz4 or none

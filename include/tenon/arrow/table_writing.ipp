@@ -71,14 +71,19 @@ public:
         if (!element_)
             throw invalid_argument_error("column " + shown_text(name) + ": Arrow has no " +
                                          std::string(name_of(row.element)) + "; make it float");
-        type_ = element_;
-        for (int k = row.extents.rank(); k-- > 0;)
-            type_ = row.extents[k].is_number()
-                        ? ::arrow::fixed_size_list(type_, static_cast<std::int32_t>(row.extents[k].size))
-                        : ::arrow::list(type_);
         ends_.resize(static_cast<std::size_t>(row.extents.rank()));
     }
-    const std::shared_ptr<::arrow::DataType>& type() const { return type_; }
+    int rank() const { return row_.extents.rank(); }
+    // Of what lists in dimensions 0 .. depth - 1 hold.
+    std::shared_ptr<::arrow::DataType> type(int depth) const {
+        std::shared_ptr<::arrow::DataType> t = element_;
+        for (int k = rank(); k-- > depth;) t = listed(k, t);
+        return t;
+    }
+    std::shared_ptr<::arrow::DataType> listed(int k, const std::shared_ptr<::arrow::DataType>& t) const {
+        const extent size = row_.extents[k];
+        return size.is_number() ? ::arrow::fixed_size_list(t, static_cast<std::int32_t>(size.size)) : ::arrow::list(t);
+    }
 
     void add(const any_array& value) {
         if (const std::string why = misfit(value.type(), row_); !why.empty()) throw invalid_argument_error(why);
@@ -104,26 +109,29 @@ public:
             bytes_.insert(bytes_.end(), bytes, bytes + value.bytes());
         }
     }
-    // What was added, which is forgotten.
-    ::arrow::Result<std::shared_ptr<::arrow::Array>> finish() {
+    // What was added, without the lists in dimensions 0 .. depth - 1.
+    ::arrow::Result<std::shared_ptr<::arrow::Array>> finish(int depth) {
         ARROW_ASSIGN_OR_RAISE(std::shared_ptr<::arrow::Array> array, elements());
-        std::shared_ptr<::arrow::DataType> t = element_;
-        for (std::size_t k = ends_.size(); k-- > 0;) {
-            const extent size = row_.extents[static_cast<int>(k)];
-            if (size.is_number()) {
-                if (size.size == 0) return ::arrow::Status::NotImplemented("lists of size 0 cannot be written");
-                ARROW_ASSIGN_OR_RAISE(
-                    array, ::arrow::FixedSizeListArray::FromArrays(array, static_cast<std::int32_t>(size.size)));
-                continue;
-            }
-            ::arrow::Int32Builder offsets;
-            ARROW_RETURN_NOT_OK(offsets.Append(0));
-            ARROW_RETURN_NOT_OK(offsets.AppendValues(ends_[k]));
-            ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<::arrow::Array> places, offsets.Finish());
-            ARROW_ASSIGN_OR_RAISE(array, ::arrow::ListArray::FromArrays(*places, *array));
-            ends_[k].clear();
+        for (int k = rank(); k-- > depth;) {
+            ARROW_ASSIGN_OR_RAISE(array, lists(k, array));
         }
         return array;
+    }
+    // The lists of dimension k that hold these values, one behind another.
+    ::arrow::Result<std::shared_ptr<::arrow::Array>> lists(int k, const std::shared_ptr<::arrow::Array>& values) {
+        const extent size = row_.extents[k];
+        if (size.is_number()) {
+            if (size.size == 0) return ::arrow::Status::NotImplemented("lists of size 0 cannot be written");
+            return ::arrow::FixedSizeListArray::FromArrays(values, static_cast<std::int32_t>(size.size));
+        }
+        ::arrow::Int32Builder offsets;
+        ARROW_RETURN_NOT_OK(offsets.Append(0));
+        ARROW_RETURN_NOT_OK(offsets.AppendValues(ends_[static_cast<std::size_t>(k)]));
+        ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<::arrow::Array> places, offsets.Finish());
+        return ::arrow::ListArray::FromArrays(*places, *values);
+    }
+    void forget() {
+        for (auto& ends : ends_) ends.clear();
     }
 
 private:
@@ -152,13 +160,13 @@ private:
     }
 
     const tensor_type row_;
-    std::shared_ptr<::arrow::DataType> element_, type_;
+    std::shared_ptr<::arrow::DataType> element_;
     std::vector<std::uint8_t> bytes_;
     std::vector<std::string> texts_;
     std::vector<std::vector<std::int32_t>> ends_; // of each dimension, where its size is no number
 };
 
-// Columns as fields of a struct, some of which may be structs.
+// Columns as fields of a struct, some of which may be structs, or lists of structs.
 class written_struct {
 public:
     // Whether there is room for column c. `path`: its name, by whose points it is a field of structs; empty: it is a field `name` here.
@@ -174,31 +182,70 @@ public:
         } else if (!inner || !at->inner) return false;
         return !inner || at->inner->add(path.substr(point + 1), name, c);
     }
-    std::shared_ptr<::arrow::DataType> type(const std::vector<written_arrow_column>& columns) const {
+    // Makes the struct of this name one in a list; false: there is none.
+    bool make_list(std::string_view path) {
+        const std::size_t point = path.find('.');
+        for (field& f : fields_)
+            if (f.inner && f.name == path.substr(0, point))
+                return point == path.npos ? (f.inner->listed_ = true) : f.inner->make_list(path.substr(point + 1));
+        return false;
+    }
+    // Calls f with each column and how many lists of structs it is in.
+    template <class F> void each_column(const F& f, int depth = 0) const { // NOLINT(misc-no-recursion)
+        for (const field& one : fields_)
+            if (one.inner) one.inner->each_column(f, depth + one.inner->listed_);
+            else f(one.column, depth);
+    }
+    // Calls f with each list of structs: its name, its dimension, and its columns.
+    template <class F>
+    void each_list(const F& f, const std::string& before = {}, int depth = 0) const { // NOLINT(misc-no-recursion)
+        for (const field& one : fields_) {
+            if (!one.inner) continue;
+            std::vector<std::size_t> columns;
+            one.inner->each_column([&](std::size_t c, int) { columns.push_back(c); });
+            if (one.inner->listed_) f(before + one.name, depth, columns);
+            one.inner->each_list(f, before + one.name + ".", depth + one.inner->listed_);
+        }
+    }
+    std::shared_ptr<::arrow::DataType> type(const std::vector<written_arrow_column>& columns, int depth = 0) const {
         std::vector<std::shared_ptr<::arrow::Field>> all;
-        for (const field& f : fields_)
-            all.push_back(::arrow::field(f.name, f.inner ? f.inner->type(columns) : columns[f.column].type(), false));
+        for (const field& f : fields_) {
+            std::shared_ptr<::arrow::DataType> t;
+            if (!f.inner) t = columns[f.column].type(depth);
+            else t = f.inner->type(columns, depth + f.inner->listed_);
+            if (f.inner && f.inner->listed_) t = columns[f.column].listed(depth, t);
+            all.push_back(::arrow::field(f.name, std::move(t), false));
+        }
         return ::arrow::struct_(std::move(all));
     }
-    // The rows that the columns have, which they forget.
+    // What the columns have: so many rows, or structs in lists.
     ::arrow::Result<std::shared_ptr<::arrow::Array>> finish(std::vector<written_arrow_column>& columns,
-                                                            std::int64_t rows) const {
+                                                            std::int64_t rows, int depth = 0) const {
         std::vector<std::shared_ptr<::arrow::ArrayData>> all;
         for (const field& f : fields_) {
-            ARROW_ASSIGN_OR_RAISE(const auto rows_of_field,
-                                  f.inner ? f.inner->finish(columns, rows) : columns[f.column].finish());
-            all.push_back(rows_of_field->data());
+            std::shared_ptr<::arrow::Array> values;
+            if (!f.inner) {
+                ARROW_ASSIGN_OR_RAISE(values, columns[f.column].finish(depth));
+            } else if (!f.inner->listed_) {
+                ARROW_ASSIGN_OR_RAISE(values, f.inner->finish(columns, rows, depth));
+            } else {
+                ARROW_ASSIGN_OR_RAISE(values, f.inner->finish(columns, 0, depth + 1));
+                ARROW_ASSIGN_OR_RAISE(values, columns[f.column].lists(depth, values));
+            }
+            rows = values->length();
+            all.push_back(values->data());
         }
-        return ::arrow::MakeArray(::arrow::ArrayData::Make(type(columns), rows, {nullptr}, std::move(all), 0));
+        return ::arrow::MakeArray(::arrow::ArrayData::Make(type(columns, depth), rows, {nullptr}, std::move(all), 0));
     }
 
 private:
     struct field {
         std::string name;
-        std::size_t column;
+        std::size_t column; // the first one that it has
         std::unique_ptr<written_struct> inner;
     };
     std::vector<field> fields_;
+    bool listed_ = false;
 };
 
 class table_writer::state {
@@ -225,6 +272,20 @@ public:
             if (!root_.add(o.structs ? names[c] : std::string(), names[c], c))
                 refuse("column " + shown_text(names[c]) + " is a struct of others, too");
         }
+        for (const std::string& list : o.lists) {
+            if (!root_.make_list(list)) refuse("there is no struct called " + shown_text(list));
+        }
+        root_.each_column([&](std::size_t c, int depth) {
+            if (columns_[c].rank() < depth)
+                refuse("column " + shown_text(names[c]) + " is a field in lists, and " + to_string(types[c]) +
+                       " has too few dimensions");
+        });
+        root_.each_list([&](const std::string& name, int k, const std::vector<std::size_t>& all) {
+            for (const std::size_t c : all)
+                if (types[c].extents[k].is_number() != types[all[0]].extents[k].is_number())
+                    refuse("the fields of " + shown_text(name) + " are " + to_string(types[all[0]]) + " and " +
+                           to_string(types[c]) + "; either all of its lists are of a length that is a number, or none");
+        });
         const ::arrow::Compression::type codec = arrow_codec(o.compressed);
         if (!::arrow::util::Codec::IsAvailable(codec))
             throw unimplemented_error(where_ + ": Arrow's library was built without " +
@@ -252,6 +313,13 @@ public:
         }
     }
     void write(const std::vector<any_array>& element) {
+        root_.each_list([&](const std::string& name, int k, const std::vector<std::size_t>& all) {
+            for (const std::size_t c : all)
+                if (!(element[c].extents()[k] == element[all[0]].extents()[k]))
+                    throw invalid_argument_error(where_ + ": the fields of " + shown_text(name) + " are " +
+                                                 to_string(element[all[0]].type()) + " and " +
+                                                 to_string(element[c].type()) + " in one row; they need one length");
+        });
         for (std::size_t c = 0; c < columns_.size(); ++c) told([&] { columns_[c].add(element[c]); });
         if (++rows_ == group_rows_) flush();
     }
@@ -267,6 +335,7 @@ private:
     void flush() {
         if (rows_ == 0) return;
         const auto rows = out_->take(root_.finish(columns_, rows_));
+        for (written_arrow_column& c : columns_) c.forget();
         const auto batch = ::arrow::RecordBatch::Make(schema_, std::exchange(rows_, 0), rows->data()->child_data);
         if (ipc_) return out_->check(ipc_->WriteRecordBatch(*batch));
         const auto table = out_->take(::arrow::Table::FromRecordBatches(schema_, {batch}));
