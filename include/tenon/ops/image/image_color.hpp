@@ -292,7 +292,7 @@ inline std::vector<any_tensor> channels_of(const any_tensor& images, std::int64_
 struct value_and_chroma {
     explicit value_and_chroma(const any_tensor& images) : rgb(channels_of(images, 3)) {
         using namespace untyped;
-        value = maximum(maximum(rgb[0], rgb[1]), rgb[2]);
+        value = untyped::maximum(untyped::maximum(rgb[0], rgb[1]), rgb[2]);
         chroma = subtract(value, untyped::minimum(untyped::minimum(rgb[0], rgb[1]), rgb[2]));
     }
     /// The hue in sixths of a turn, -1 .. 5.
@@ -316,7 +316,7 @@ inline any_tensor rgb_of(const any_tensor& sixths, const any_tensor& chroma, con
     for (const int first : {5, 3, 1}) {
         const any_tensor turned = add(sixths, first);
         const any_tensor k = subtract(turned, multiply(floor(multiply(turned, 1.0 / 6)), 6));
-        const any_tensor less = maximum(untyped::minimum(untyped::minimum(k, subtract(4, k)), 1), 0);
+        const any_tensor less = untyped::maximum(untyped::minimum(untyped::minimum(k, subtract(4, k)), 1), 0);
         rgb.push_back(subtract(value, multiply(chroma, less)));
     }
     return concat(rgb, -1);
