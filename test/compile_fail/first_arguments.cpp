@@ -172,14 +172,6 @@ auto input() {
     return tn::placeholder<float, tn::shape<batch, 784>>("x"); // right
 }
 
-// case no_sizes_of_placeholder: A placeholder without sizes.
-// error[gcc]: In instantiation of .*tenon::placeholder\(
-// error: tenon::placeholder: its sizes are missing: write placeholder<float, shape<batch, 784>>\(name\), or shape<> of a scalar
-auto input() {
-    return tn::placeholder<float>("x");              // wrong
-    return tn::placeholder<float, tn::shape<>>("x"); // right
-}
-
 // case no_window: A pool without a window.
 // error[gcc]: In instantiation of .*tenon::max_pool2d\(
 // error: tenon::max_pool2d: the window is a template argument: write max_pool2d<2>\(x\)

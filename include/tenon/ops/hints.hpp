@@ -226,11 +226,6 @@ ill_shaped placeholder(const std::string&) {
                                          "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
-template <Element T> ill_shaped placeholder(const std::string&) {
-    static_assert(detail::is_mistake<T>, "tenon::placeholder: its sizes are missing: write "
-                                         "placeholder<float, shape<batch, 784>>(name), or shape<> of a scalar");
-    return {};
-}
 template <Shape S, Element T> ill_shaped placeholder(const std::string&) {
     static_assert(detail::is_mistake<T>, "tenon::placeholder: the element type comes first: write "
                                          "placeholder<float, shape<batch, 784>>(name)");
