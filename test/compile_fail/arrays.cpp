@@ -4,6 +4,46 @@
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
+// case array_arithmetic: Arithmetic of arrays.
+// error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
+// error: tenon: arrays and texts are no tensors: constant\(a.copy\(\)\) makes one
+auto program(const tn::array<float, tn::shape<batch, 4>>& a) {
+    return mean((a - 0.5f) / 2.0f);                      // wrong
+    return mean((tn::constant(a.copy()) - 0.5f) / 2.0f); // right
+}
+
+// case array_beside_untyped: An array beside a tensor whose type is known at run time.
+// error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
+// error: tenon: arrays and texts are no tensors: constant\(a.copy\(\)\) makes one
+auto program(const tn::any_tensor& x, const tn::array<float, tn::shape<3>>& a) {
+    return x + a;                      // wrong
+    return x + tn::constant(a.copy()); // right
+}
+
+// case array_indices: Another number of indices than the type has dimensions.
+// error[gcc]: In instantiation of .*flat
+// error: tenon::array: it has another number of dimensions than there are indices
+float program(const tn::array<float, tn::shape<batch, 4>>& a) {
+    return a(0);    // wrong
+    return a(0, 1); // right
+}
+
+// case array_assigned: A variable that is given an array.
+// error[gcc]: In instantiation of .*an array is no tensor: write constant\(a.copy\(\)\), or feed a placeholder
+// error[clang]: an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder
+void program(const tn::variable_tensor<float, tn::shape<3>>& w, const tn::array<float, tn::shape<3>>& a) {
+    w.assign(a);                      // wrong
+    w.assign(tn::constant(a.copy())); // right
+}
+
+// case text_beside_tensor: A text beside a tensor.
+// error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
+// error: tenon: arrays and texts are no tensors
+auto program(const tn::tensor<float, tn::shape<batch>>& x) {
+    return exp(x + "1") * 2.0f; // wrong
+    return exp(x + 1) * 2.0f;   // right
+}
+
 // case array_braces_too_deep: Braces in braces are as many as the array has dimensions.
 // error[gcc]: use of deleted function .*write_braces_for_each_dimension
 // error[clang]: call to deleted constructor of .*array<int, .*shape<3>>

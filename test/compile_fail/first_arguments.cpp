@@ -23,24 +23,25 @@ auto program(tn::session& s, const images& x, const tn::array<float, tn::shape<b
 }
 
 // case axes_in_braces: Axes in braces.
-// error[gcc]: In instantiation of .*tenon::transpose\(
-// error: tenon::transpose: axes are template arguments: write transpose<1, 0>\(x\)
+// error[gcc]: In instantiation of .*axes_are_template_arguments
+// error: tenon: axes are template arguments: write transpose<1, 0>\(x\)
 auto turned(const images& x) {
     return tn::transpose(x, {1, 0}); // wrong
     return tn::transpose<1, 0>(x);   // right
 }
 
 // case axis: An axis as an ordinary argument, as NumPy and TensorFlow have it.
-// error[gcc]: In instantiation of .*tenon::sum\(
-// error: tenon::sum: an axis is a template argument: write sum<1>\(x\)
+// error[gcc]: In instantiation of .*an_axis_is_a_template_argument
+// error[gcc]: required from .*tenon::sum\(
+// error: tenon: an axis is a template argument: write sum<1>\(x\)
 auto rows(const images& x) {
     return exp(sum(x, 1)) * 2.0f;     // wrong
     return exp(tn::sum<1>(x)) * 2.0f; // right
 }
 
 // case axis_of_concat: An axis behind what is concatenated.
-// error[gcc]: In instantiation of .*tenon::concat\(
-// error: tenon::concat: the axis is a template argument: write concat<1>\(x, y\)
+// error[gcc]: In instantiation of .*the_axis_is_a_template_argument
+// error: tenon: the axis is a template argument: write concat<1>\(x, y\)
 auto both(const images& x) {
     return mean(tn::concat(x, x, 1)); // wrong
     return mean(tn::concat<1>(x, x)); // right
@@ -134,9 +135,25 @@ auto f(const images& x) {
     return tn::pad<tn::margin{0, 0}, tn::margin{1, 1}>(x, tn::pad_mode::reflect); // right
 }
 
+// case kept_by_bool: An axis that is kept is asked for by a word.
+// error[gcc]: In instantiation of .*an_axis_is_a_template_argument
+// error: or sum<1>\(x, keepdims\)
+auto rows(const images& x) {
+    return exp(tn::sum<1>(x, true)) * 2.0f;         // wrong
+    return exp(tn::sum<1>(x, tn::keepdims)) * 2.0f; // right
+}
+
+// case list_of_sizes: Sizes in braces.
+// error[gcc]: In instantiation of .*sizes_are_a_template_argument
+// error: tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>\(\)
+auto f() {
+    return exp(tn::zeros<float>({2, 3}));            // wrong
+    return exp(tn::zeros<float, tn::shape<2, 3>>()); // right
+}
+
 // case number_of_top_k: How many as an ordinary argument.
-// error[gcc]: In instantiation of .*tenon::top_k\(
-// error: tenon::top_k: how many is a template argument: write top_k<5>\(x\)
+// error[gcc]: In instantiation of .*a_count_is_a_template_argument
+// error: tenon: depths, counts and windows are template arguments: write one_hot<10>\(x\)
 auto f(const images& x) {
     return top_k(x, 5);     // wrong
     return tn::top_k<5>(x); // right
@@ -164,25 +181,33 @@ auto input() {
     return tn::placeholder<float, tn::shape<batch, 784>>("x"); // right
 }
 
-// case order_of_placeholder: Element type and sizes in each other's place.
+// case sizes_alone: Sizes without an element type.
+// error[gcc]: In instantiation of .*sizes_are_a_template_argument
+// error: tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>\(\)
+auto f() {
+    return tn::random_uniform<tn::shape<3>>();        // wrong
+    return tn::random_uniform<float, tn::shape<3>>(); // right
+}
+
+// case sizes_before_type: A placeholder's sizes before its element type.
 // error[gcc]: In instantiation of .*tenon::placeholder\(
-// error: tenon::placeholder: the element type comes first: write placeholder<float, shape<batch, 784>>\(name\)
+// error: tenon::placeholder: give its element type and sizes: write placeholder<float, shape<batch, 784>>\(name\)
 auto input() {
     return tn::placeholder<tn::shape<batch, 784>, float>("x"); // wrong
     return tn::placeholder<float, tn::shape<batch, 784>>("x"); // right
 }
 
 // case no_window: A pool without a window.
-// error[gcc]: In instantiation of .*tenon::max_pool2d\(
-// error: tenon::max_pool2d: the window is a template argument: write max_pool2d<2>\(x\)
+// error[gcc]: In instantiation of .*a_count_is_a_template_argument
+// error: tenon: depths, counts and windows are template arguments: write one_hot<10>\(x\), tile<2, 1>\(x\), max_pool2d<2>\(x\)
 auto f(const tn::tensor<float, tn::shape<batch, 8, 8, 3>>& x) {
     return tn::max_pool2d(x);    // wrong
     return tn::max_pool2d<2>(x); // right
 }
 
 // case sizes_of_random: Sizes as an ordinary argument.
-// error[gcc]: In instantiation of .*tenon::random_normal\(
-// error: tenon::random_normal: the sizes are a template argument: write random_normal<float, shape<2, 3>>\(\)
+// error[gcc]: In instantiation of .*sizes_are_a_template_argument
+// error: tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>\(\)
 auto f() {
     return tn::random_normal(tn::shape<3, 4>());        // wrong
     return tn::random_normal<float, tn::shape<3, 4>>(); // right
@@ -194,6 +219,14 @@ auto f() {
 auto pictures(const images& x) {
     return tn::reshape(x, {-1, 28, 28});             // wrong
     return tn::reshape<tn::shape<batch, 28, 28>>(x); // right
+}
+
+// case texts_type: An element type by its name.
+// error[gcc]: In instantiation of .*tenon::cast\(
+// error: tenon::cast: the element type is a type: write cast<float>\(x\)
+auto f(const images& x) {
+    return tn::cast<"float64">(x) * 2.0; // wrong
+    return tn::cast<double>(x) * 2.0;    // right
 }
 
 // case too_few_arguments: A callable takes a value for each tensor that is fed.

@@ -42,8 +42,8 @@ auto program(const images& x) {
 }
 
 // case concatenated_list: Tensors in braces.
-// error[gcc]: In instantiation of .*concat
-// error: tenon::concat: tensors are given one by one: concat<1>\(x, y\)
+// error[gcc]: In instantiation of .*tensors_are_given_one_by_one
+// error: tenon: tensors are given one by one: concat<1>\(x, y\)
 auto program(const images& x) {
     return tn::concat<1>({x, x}); // wrong
     return tn::concat<1>(x, x);   // right
@@ -99,6 +99,38 @@ auto program() {
     return relu(tn::placeholder<float, tn::shape<batch, 784>>("x")); // right
 }
 
+// case layer_of_tensor: A layer that is made of the tensor it is to be called with.
+// error[gcc]: In instantiation of .*dense
+// error: tenon::nn::dense: .* the layer is called with a tensor: dense<300>\(\)\(x\)
+auto program(const images& x) {
+    return nn::dense<10>(x);   // wrong
+    return nn::dense<10>()(x); // right
+}
+
+// case layer_of_images: And a convolution.
+// error[gcc]: In instantiation of .*conv2d
+// error: tenon::nn::conv2d: .* the layer is called with a tensor: conv2d<64, 3>\(nn::relu\)\(x\)
+auto program(const tn::tensor<float, tn::shape<batch, 8, 8, 1>>& x) {
+    return nn::conv2d<8, 3>(x);   // wrong
+    return nn::conv2d<8, 3>()(x); // right
+}
+
+// case number_of_row: A row by its number, with the function.
+// error[gcc]: In instantiation of .*gather
+// error: tenon::gather: what is gathered is said by a tensor of integers
+auto program(const images& x) {
+    return tn::gather(x, 0);               // wrong
+    return tn::gather(x, tn::constant(0)); // right
+}
+
+// case on_a_number: A device by its number.
+// error[gcc]: In instantiation of .*tenon::on
+// error: tenon::on: a device has a name: on\(.*/gpu:0
+auto program(const images& x) {
+    return tn::on(0, [&] { return x * 2.0f; });        // wrong
+    return tn::on("/gpu:0", [&] { return x * 2.0f; }); // right
+}
+
 // case on_a_device: A tensor that is to be on a device.
 // error[gcc]: In instantiation of .*tenon::on
 // error: tenon::on: what is made there is a function: on\(.*/gpu:0.*, \[&\] \{ return x \* 2.0f; \}\)
@@ -112,6 +144,14 @@ auto program(const images& x) {
 // error: tenon::print: first the tensor, which it gives again: print\(x, .*x is.*, more..\)
 auto program(const images& x) {
     return tn::print("x is", x); // wrong
+    return tn::print(x, "x is"); // right
+}
+
+// case printed_alone: A tensor whose value is to be seen at once.
+// error[gcc]: In instantiation of .*print
+// error: tenon::print: say what it is: print\(x, .*x is.*, which gives x again; or run x: session.run\(x\)
+auto program(const images& x) {
+    return tn::print(x);         // wrong
     return tn::print(x, "x is"); // right
 }
 
@@ -132,9 +172,17 @@ auto program(const images& x) {
     return tn::slice<tn::range{0, 10}>(x); // right
 }
 
+// case sliced_by_numbers: Numbers where a range is.
+// error[gcc]: In instantiation of .*slice
+// error: tenon::slice: a range for each axis: write slice<range\{0, 10\}>\(x\)
+auto program(const images& x) {
+    return tn::slice<0, 10>(x);            // wrong
+    return tn::slice<tn::range{0, 10}>(x); // right
+}
+
 // case stacked_vector: A list of tensors.
-// error[gcc]: In instantiation of .*stack
-// error: tenon::stack: tensors are given one by one: stack<0>\(x, y\)
+// error[gcc]: In instantiation of .*tensors_are_given_one_by_one
+// error: tenon: tensors are given one by one: .*stack<0>\(x, y\)
 auto program(const std::vector<tn::tensor<float, tn::shape<3>>>& rows) {
     return tn::stack<0>(rows);                                // wrong
     return tn::untyped::stack({rows.begin(), rows.end()}, 0); // right

@@ -24,6 +24,14 @@ auto program() {
     return tn::benchmark([] {}, {.seconds = 1}); // right
 }
 
+// case control_dependencies_by_name: What runs before, by its name.
+// error[gcc]: In instantiation of .*control_dependencies
+// error: tenon::control_dependencies: it takes the operations and tensors that run before
+void program(const tn::operation& train) {
+    const tn::control_dependencies after("train"); // wrong
+    const tn::control_dependencies after(train);   // right
+}
+
 // case data_columns_too_many: More names than columns.
 // error[gcc]: In instantiation of .*columns
 // error: tenon::data::columns: give a name for each column
@@ -46,6 +54,22 @@ auto program() {
 auto program(const tn::array<float, tn::shape<2, 784>>& a) {
     return tn::nn::dense<10>()(a);                      // wrong
     return tn::nn::dense<10>()(tn::constant(a.copy())); // right
+}
+
+// case gradients_of_nothing: With respect to what is not said.
+// error[gcc]: In instantiation of .*gradients
+// error: tenon::gradients: say with respect to what: gradients\(loss, w, b\)
+auto program(const images& x) {
+    return tn::gradients(mean(x));    // wrong
+    return tn::gradients(mean(x), x); // right
+}
+
+// case group_by_name: An operation that has the group's name before it.
+// error[gcc]: In instantiation of .*group
+// error: tenon::group: it takes operations and tensors
+auto program(const tn::operation& train) {
+    return tn::group("both", train);          // wrong
+    return tn::group({train, train}, "both"); // right
 }
 
 // case mermaid_member: A member of a picture's options by another name.
@@ -97,4 +121,28 @@ auto program() {
     const auto next = [](const auto& i) { return i + 1; };
     return tn::while_loop([](const auto&) { return true; }, next, tn::constant(0));     // wrong
     return tn::while_loop([](const auto& i) { return i < 10; }, next, tn::constant(0)); // right
+}
+
+// case untyped_in_function: A tensor whose type is known at run time, in a function of typed ones.
+// error[gcc]: In instantiation of .*an untyped tensor has no type for the compiler: as<float, shape<batch, 10>>\(x\)
+// error[clang]: an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped
+auto program(const tn::any_tensor& x) {
+    return mean(tn::softmax<1>(x)) * 2.0f;                                       // wrong
+    return mean(tn::softmax<1>(tn::as<float, tn::shape<batch, 784>>(x))) * 2.0f; // right
+}
+
+// case untyped_in_layer: And in a layer.
+// error[gcc]: In instantiation of .*an untyped tensor has no type for the compiler: as<float, shape<batch, 10>>\(x\)
+// error[clang]: an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped
+auto program(const tn::any_tensor& x) {
+    return tn::nn::dense<10>()(x);                                       // wrong
+    return tn::nn::dense<10>()(tn::as<float, tn::shape<batch, 784>>(x)); // right
+}
+
+// case untyped_half_typed: A type without sizes.
+// error[gcc]: In instantiation of .*tenon::as\(
+// error: tenon::as: say the sizes, too: as<float, shape<batch, 10>>\(x\)
+auto program(const tn::any_tensor& x) {
+    return exp(tn::as<float>(x));                       // wrong
+    return exp(tn::as<float, tn::shape<batch, 10>>(x)); // right
 }

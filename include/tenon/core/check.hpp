@@ -93,10 +93,11 @@ template <class Op, class Static, int Output, class... Operands> struct inferenc
     static constexpr const extents& value = answer.type.extents;
 };
 
-// In place of the operand_type of what stands where one tensor should be: several, as a std::tuple; a value on the host. Of anything else
-// it is void.
+// In place of the operand_type of what stands where one tensor should be: several, as a std::tuple; a value on the host; a tensor whose type
+// is known at run time only. Of anything else it is void.
 struct operand_tuple {};
 struct host_value {};
+struct untyped_operand {};
 
 #if defined(__clang__)
 
@@ -106,9 +107,11 @@ struct not_agreed {
 // Templates, for clang shows other names as what stands for them.
 template <int = 0> struct a_tuple_of_tensors_is_no_tensor_take_it_apart : not_agreed {};
 template <int = 0> struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder : not_agreed {};
+template <int = 0> struct an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped : not_agreed {};
 template <int = 0> struct what_is_given_is_no_tensor : not_agreed {};
 using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart<>;
 using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder<>;
+using this_is_untyped = an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped<>;
 using this_is_no_tensor = what_is_given_is_no_tensor<>;
 
 // clang prints values inside template arguments as numbers, but names of types and enumerators as they are.
@@ -272,6 +275,9 @@ template <fixed_string Complaint> struct complaint {
 using tuple_is_no_tensor =
     complaint<"a tuple of tensors is no tensor: take it apart, auto [a, b] = t, or take std::get<0>(t)">;
 using array_is_no_tensor = complaint<"an array is no tensor: write constant(a.copy()), or feed a placeholder">;
+using this_is_untyped =
+    complaint<"an untyped tensor has no type for the compiler: as<float, shape<batch, 10>>(x) gives it "
+              "one, untyped::mean(x) needs none">;
 using this_is_no_tensor = complaint<"what is given is no tensor: constant(x) makes one of a number or a text">;
 template <class Rule, fault Fault, class Static, class... Operands>
 using complaint_of = complaint<sentence<Rule, Fault, Static, Operands...>()>;
@@ -304,11 +310,12 @@ template <> struct verdict_about<fault::in_own_words> {
 };
 #endif
 template <class... Operands>
-inline constexpr int first_of_all = any_ill_shaped<Operands...>                        ? 1
-                                    : (std::is_same_v<Operands, operand_tuple> || ...) ? 2
-                                    : (std::is_same_v<Operands, host_value> || ...)    ? 3
-                                    : (std::is_void_v<Operands> || ...)                ? 4
-                                                                                       : 0;
+inline constexpr int first_of_all = any_ill_shaped<Operands...>                          ? 1
+                                    : (std::is_same_v<Operands, operand_tuple> || ...)   ? 2
+                                    : (std::is_same_v<Operands, host_value> || ...)      ? 3
+                                    : (std::is_void_v<Operands> || ...)                  ? 4
+                                    : (std::is_same_v<Operands, untyped_operand> || ...) ? 5
+                                                                                         : 0;
 template <int FirstOfAll> struct verdict_on {
     template <class Rule, class Static, class... Operands>
     using type =
@@ -319,6 +326,7 @@ template <> struct verdict_on<1> { template <class...> using type = mistaken_bef
 template <> struct verdict_on<2> { template <class...> using type = tuple_is_no_tensor; };
 template <> struct verdict_on<3> { template <class...> using type = array_is_no_tensor; };
 template <> struct verdict_on<4> { template <class...> using type = this_is_no_tensor; };
+template <> struct verdict_on<5> { template <class...> using type = this_is_untyped; };
 
 /// What Rule says to attributes Static::value and operands (operand_types, ill_shaped, or what is none). Beside the operands a complaint
 /// shows what is asked for: Static::subject, an operand_type, where there is one; else sizes (for clang, the shape

@@ -462,14 +462,23 @@ template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&..
     else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
 }
 
+namespace detail {
+struct cast_rule {
+    static constexpr const char* name = "cast";
+    static constexpr inferred infer(const no_attributes&, type_list in, int) { return in[0]; }
+};
+} // namespace detail
+
 /// Conversion of each element to To, as static_cast does it.
 template <Element To, class X> auto cast(X&& x, called_from here = caller()) {
     const making made(here);
-    if constexpr (std::is_same_v<std::remove_cvref_t<X>, ill_shaped>) return ill_shaped{};
+    using verdict = detail::verdict_on_operands<detail::cast_rule, X>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
     else {
         using from = typename std::remove_cvref_t<X>::element_type;
         static_assert(!std::is_same_v<from, std::string> && !std::is_same_v<To, std::string>,
-                      "tenon::cast: strings are not numbers; use string ops");
+                      "tenon::cast: texts are no numbers: to_number<float>(x) reads them");
         constexpr detail::temporaries parts = detail::temporaries_of<detail::tree_size{}, detail::tree_of_t<from, X>>;
         using tree = detail::apply<opcode::cast, To, detail::tree_of_t<from, X, parts>>;
         return expr<To, typename std::remove_cvref_t<X>::shape_type, tree>(

@@ -234,7 +234,10 @@ public:
 /// Nodes made while it lives run after the given operations and tensors (SEMANTICS 15).
 class control_dependencies : detail::scope_base {
 public:
-    template <class... N> explicit control_dependencies(const N&... nodes) : control_dependencies(of(nodes...)) {}
+    template <class... N> explicit control_dependencies(const N&... nodes) : control_dependencies(of(nodes...)) {
+        static_assert(((detail::HasNode<N> || std::is_same_v<N, ill_shaped>)&&...),
+                      "tenon::control_dependencies: it takes the operations and tensors that run before");
+    }
     /// As many as there are at run time.
     explicit control_dependencies(const std::vector<node*>& nodes);
 
@@ -244,9 +247,8 @@ private:
         (add(all, nodes), ...);
         return all;
     }
-    static void add(std::vector<node*>&, ill_shaped) {}
-    template <detail::HasNode N> static void add(std::vector<node*>& to, const N& n) {
-        to.push_back(detail::node_of(n));
+    template <class N> static void add(std::vector<node*>& to, const N& n) {
+        if constexpr (detail::HasNode<N>) to.push_back(detail::node_of(n));
     }
 };
 
@@ -278,6 +280,10 @@ template <class Body> auto on(const device_name& device, Body&& body) {
         const device_scope inside(device);
         return detail::result_of(body);
     }
+}
+template <std::integral Number, class... Body> ill_shaped on(Number, const Body&...) {
+    static_assert(detail::is_mistake<Number>, "tenon::on: a device has a name: on(\"/gpu:0\")");
+    return {};
 }
 template <PlacementFunction F, class Body>
     requires std::is_invocable_v<Body&>

@@ -95,6 +95,10 @@ template <class T, Shape S> tensor<T, canonical_t<S>> as(const any_tensor& t) {
 /// What a mistaken call returned stays what it is.
 template <class T, Shape S, class X>
     requires std::is_same_v<X, ill_shaped> ill_shaped as(const X&) { return {}; }
+template <class T> ill_shaped as(const any_tensor&) {
+    static_assert(detail::is_mistake<T>, "tenon::as: say the sizes, too: as<float, shape<batch, 10>>(x)");
+    return {};
+}
 
 namespace detail {
 
@@ -123,6 +127,7 @@ struct operand_type_of<X> {
     using type = operand_type<typename X::element_type, typename X::shape_type>;
 };
 template <> struct operand_type_of<ill_shaped> { using type = ill_shaped; };
+template <> struct operand_type_of<any_tensor> { using type = untyped_operand; };
 // What a queue, an iterator or an op of several results gives, where one tensor is needed.
 template <class X> inline constexpr bool is_tuple_of_tensors = false;
 template <class... T>
@@ -131,6 +136,9 @@ inline constexpr bool is_tuple_of_tensors<std::tuple<T...>> = (Typed<T> && ...);
 template <class... T> struct operand_type_of<std::tuple<T...>> { using type = operand_tuple; };
 /// The operand_type of a tensor or an expression.
 template <class X> using operand_of_t = typename operand_type_of<std::remove_cvref_t<X>>::type;
+
+// The same, of what is no tensor a scalar, so that what follows from its sizes can be said.
+template <class X> using typed_operand_t = std::conditional_t<Typed<X>, operand_of_t<X>, operand_type<float, shape<>>>;
 
 /// The attributes of a rule that has none.
 using without_attributes = constant_attributes<no_attributes{}>;
@@ -161,7 +169,8 @@ namespace detail {
 template <class X>
 inline constexpr bool is_operand =
     Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || is_tuple_of_tensors<std::remove_cvref_t<X>>;
-template <class X> inline constexpr bool stands_for_a_tensor = is_host_value<std::remove_cvref_t<X>>;
+template <class X>
+inline constexpr bool stands_for_a_tensor = is_host_value<std::remove_cvref_t<X>> || UntypedTensor<X>;
 template <class X>
     requires is_operand<X>
 inline constexpr bool stands_for_a_tensor<X> = true;
@@ -170,7 +179,7 @@ inline constexpr bool stands_for_a_tensor<X> = true;
 /// A tensor or an elementwise expression of the typed world, or what a mistaken call returned.
 template <class X>
 concept Operand = detail::is_operand<X>;
-/// What functions on operands take: one, or an array, of which the verdict on operands says that it is none.
+/// What functions on operands take: one, or an array or an untyped tensor, of which the verdict on operands says that it is none.
 template <class X>
 concept OperandOrIllShaped = detail::stands_for_a_tensor<X>;
 namespace detail {

@@ -11,9 +11,10 @@
 ///     auto softened = [](const auto& x) { return tn::tanh(x * 0.5f); };
 
 namespace tenon::detail {
-/// What can be called with a tensor, perhaps, and is no text, number or list.
+/// What can be called with a tensor, perhaps, and is no tensor, text, number or list.
 template <class F>
-inline constexpr bool is_activation = (std::is_class_v<F> && !std::is_convertible_v<const F&, std::string>) ||
+inline constexpr bool is_activation = (std::is_class_v<F> && !OperandOrIllShaped<F> &&
+                                       !std::is_convertible_v<const F&, std::string>) ||
                                       std::is_function_v<std::remove_pointer_t<F>>;
 } // namespace tenon::detail
 

@@ -91,6 +91,11 @@ auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
     if constexpr (Window.height == 0) {
         static_assert(detail::is_mistake<First>, "tenon::nn::conv2d: say the window: conv2d<64, 3>(nn::relu)");
         return ill_shaped{};
+    } else if constexpr (!detail::is_activation<First> && !std::is_same_v<First, conv2d_layer_options>) {
+        static_assert(detail::is_mistake<First>,
+                      "tenon::nn::conv2d: first the activation, a function of tensors such as nn::relu, then options; "
+                      "the layer is called with a tensor: conv2d<64, 3>(nn::relu)(x)");
+        return ill_shaped{};
     } else if constexpr (std::is_same_v<First, conv2d_layer_options>)
         return conv2d_layer<Filters, Window, Options>({}, first);
     else return conv2d_layer<Filters, Window, Options, First>(std::move(first), o);

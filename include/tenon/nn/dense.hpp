@@ -110,8 +110,8 @@ template <int Units = 0, class First = dense_options> auto dense(First first = {
         return ill_shaped{};
     } else if constexpr (!detail::is_activation<First> && !std::is_same_v<First, dense_options>) {
         static_assert(detail::is_mistake<First>,
-                      "tenon::nn::dense: first the activation, a function of tensors such as "
-                      "nn::relu, then options: dense<300>(nn::relu, {.use_bias = false})");
+                      "tenon::nn::dense: first the activation, a function of tensors such as nn::relu, then options: "
+                      "dense<300>(nn::relu, {.use_bias = false}); the layer is called with a tensor: dense<300>()(x)");
         return ill_shaped{};
     } else if constexpr (std::is_same_v<First, dense_options>) return dense_layer<Units>({}, std::move(first));
     else return dense_layer<Units, First>(std::move(first), o);

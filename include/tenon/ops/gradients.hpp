@@ -32,6 +32,7 @@ struct gradients_rule {
 /// The gradients of a scalar `loss` with respect to xs (any tensors it was computed from): a tuple of tensors,
 /// each of its x's element type and sizes. Zeros where x does not matter. All are floating.
 template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
+    static_assert(sizeof...(Xs) > 0, "tenon::gradients: say with respect to what: gradients(loss, w, b)");
     using mistaken = std::tuple<detail::ill_shaped_for<Xs>...>;
     using of_loss = detail::verdict_on_operands<detail::gradients_rule, L>;
     static_assert(of_loss::agree, "tenon: shapes do not agree");

@@ -29,180 +29,177 @@ struct misplaced {
 template <class X>
 concept SeveralTensors = std::is_base_of_v<any_tensor, typename X::value_type>;
 
+/// Whether an array or a text stands beside what arithmetic is of.
+template <class X> inline constexpr bool is_on_the_host = std::is_convertible_v<const X&, const any_array&>;
+template <class X>
+concept Computed = is_on_the_host<X> || Operand<X> || UntypedTensor<X> || AsNumber<X>;
+template <class A, class B>
+inline constexpr bool is_host_arithmetic = (is_on_the_host<A> || is_on_the_host<B>)&&Computed<A>&& Computed<B> &&
+                                           !(Operand<A> || Operand<B>);
+template <class A, class B>
+    requires(!any_ill_shaped<A, B> &&
+             (std::is_convertible_v<const A&, std::string> || std::is_convertible_v<const B&, std::string>))
+inline constexpr bool is_host_arithmetic<A, B> = Computed<A> || Computed<B>;
+
+template <class...> inline constexpr bool is_placeholder_type = false;
+template <Element T> inline constexpr bool is_placeholder_type<T> = true;
+template <Element T, Shape S> inline constexpr bool is_placeholder_type<T, S> = true;
+
+/// The complaints of several functions, which the compiler names beside them.
+template <class X> ill_shaped an_axis_is_a_template_argument() {
+    static_assert(is_mistake<X>,
+                  "tenon: an axis is a template argument: write sum<1>(x), softmax<1>(x), or sum<1>(x, keepdims)");
+    return {};
+}
+template <class X> ill_shaped axes_are_template_arguments() {
+    static_assert(is_mistake<X>, "tenon: axes are template arguments: write transpose<1, 0>(x), squeeze<1>(x)");
+    return {};
+}
+template <class X> ill_shaped parts_are_a_template_argument() {
+    static_assert(is_mistake<X>,
+                  "tenon: parts and axis are template arguments: write split<2, 1>(x): 2 parts along axis 1");
+    return {};
+}
+template <class X> ill_shaped a_count_is_a_template_argument() {
+    static_assert(is_mistake<X>, "tenon: depths, counts and windows are template arguments: write one_hot<10>(x), "
+                                 "tile<2, 1>(x), max_pool2d<2>(x)");
+    return {};
+}
+template <class X> ill_shaped sizes_are_a_template_argument() {
+    static_assert(is_mistake<X>,
+                  "tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>()");
+    return {};
+}
+template <class... X> ill_shaped the_axis_is_a_template_argument() {
+    static_assert(is_mistake<X...>, "tenon: the axis is a template argument: write concat<1>(x, y), stack<0>(x, y)");
+    return {};
+}
+template <class X> ill_shaped tensors_are_given_one_by_one() {
+    static_assert(is_mistake<X>, "tenon: tensors are given one by one: concat<1>(x, y), stack<0>(x, y); of a list that "
+                                 "has its length in the run write untyped::concat(list, 1)");
+    return {};
+}
+template <class X> ill_shaped arrays_and_texts_are_no_tensors() {
+    static_assert(
+        is_mistake<X>,
+        "tenon: arrays and texts are no tensors: constant(a.copy()) makes one; a loop over a.span() computes here");
+    return {};
+}
+
 } // namespace detail
 
-template <Operand X> ill_shaped sum(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::sum: an axis is a template argument: write sum<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped mean(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::mean: an axis is a template argument: write mean<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped prod(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::prod: an axis is a template argument: write prod<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped min(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+// Of what stands in a macro compilers show the macro too, but not of its arguments.
+// An axis, a size or a list of them behind the tensor.
+#define TENON_HINT(NAME, SAID)                                                                     \
+    template <auto..., Operand X, class... M> ill_shaped NAME(const X&, detail::misplaced, M...) { \
+        return detail::SAID<X>();                                                                  \
+    }
+TENON_HINT(sum, an_axis_is_a_template_argument)
+TENON_HINT(mean, an_axis_is_a_template_argument)
+TENON_HINT(prod, an_axis_is_a_template_argument)
+TENON_HINT(argmin, an_axis_is_a_template_argument)
+TENON_HINT(argmax, an_axis_is_a_template_argument)
+TENON_HINT(any, an_axis_is_a_template_argument)
+TENON_HINT(all, an_axis_is_a_template_argument)
+TENON_HINT(count_nonzero, an_axis_is_a_template_argument)
+TENON_HINT(logsumexp, an_axis_is_a_template_argument)
+TENON_HINT(variance, an_axis_is_a_template_argument)
+TENON_HINT(standard_deviation, an_axis_is_a_template_argument)
+TENON_HINT(moments, an_axis_is_a_template_argument)
+TENON_HINT(softmax, an_axis_is_a_template_argument)
+TENON_HINT(log_softmax, an_axis_is_a_template_argument)
+TENON_HINT(cumsum, an_axis_is_a_template_argument)
+TENON_HINT(cummin, an_axis_is_a_template_argument)
+TENON_HINT(cummax, an_axis_is_a_template_argument)
+TENON_HINT(cumprod, an_axis_is_a_template_argument)
+TENON_HINT(transpose, axes_are_template_arguments)
+TENON_HINT(swapaxes, axes_are_template_arguments)
+TENON_HINT(moveaxis, axes_are_template_arguments)
+TENON_HINT(squeeze, axes_are_template_arguments)
+TENON_HINT(expand_dims, axes_are_template_arguments)
+TENON_HINT(reverse, axes_are_template_arguments)
+TENON_HINT(flatten, axes_are_template_arguments)
+TENON_HINT(split, parts_are_a_template_argument)
+TENON_HINT(split_evenly, parts_are_a_template_argument)
+TENON_HINT(unstack, parts_are_a_template_argument)
+TENON_HINT(one_hot, a_count_is_a_template_argument)
+TENON_HINT(top_k, a_count_is_a_template_argument)
+TENON_HINT(tile, a_count_is_a_template_argument)
+TENON_HINT(repeat, a_count_is_a_template_argument)
+TENON_HINT(roll, a_count_is_a_template_argument)
+TENON_HINT(max_pool2d, a_count_is_a_template_argument)
+TENON_HINT(average_pool2d, a_count_is_a_template_argument)
+#undef TENON_HINT
+template <Operand X> ill_shaped max_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
+template <Operand X> ill_shaped average_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
+template <auto..., Operand X, class... M> ill_shaped min(const X&, detail::misplaced, M...) {
     static_assert(
         detail::is_mistake<X>,
         "tenon::min: an axis is a template argument: write min<1>(x); the lesser of two tensors is minimum(a, b)");
     return {};
 }
-template <Operand X> ill_shaped max(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+template <auto..., Operand X, class... M> ill_shaped max(const X&, detail::misplaced, M...) {
     static_assert(
         detail::is_mistake<X>,
         "tenon::max: an axis is a template argument: write max<1>(x); the greater of two tensors is maximum(a, b)");
     return {};
 }
-template <Operand X> ill_shaped argmin(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::argmin: an axis is a template argument: write argmin<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped argmax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::argmax: an axis is a template argument: write argmax<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped any(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::any: an axis is a template argument: write any<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped all(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::all: an axis is a template argument: write all<1>(x)");
-    return {};
-}
-template <Operand X>
-ill_shaped count_nonzero(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::count_nonzero: an axis is a template argument: write count_nonzero<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped logsumexp(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::logsumexp: an axis is a template argument: write logsumexp<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped variance(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::variance: an axis is a template argument: write variance<1>(x)");
-    return {};
-}
-template <Operand X>
-ill_shaped standard_deviation(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::standard_deviation: an axis is a template argument: write standard_deviation<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped moments(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::moments: an axis is a template argument: write moments<0>(x)");
-    return {};
-}
-template <Operand X> ill_shaped softmax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::softmax: an axis is a template argument: write softmax<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped log_softmax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::log_softmax: an axis is a template argument: write log_softmax<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped cumsum(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::cumsum: an axis is a template argument: write cumsum<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped cummin(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::cummin: an axis is a template argument: write cummin<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped cummax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::cummax: an axis is a template argument: write cummax<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped cumprod(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::cumprod: an axis is a template argument: write cumprod<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped transpose(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::transpose: axes are template arguments: write transpose<1, 0>(x)");
-    return {};
-}
-template <Operand X> ill_shaped swapaxes(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::swapaxes: axes are template arguments: write swapaxes<0, 1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped moveaxis(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::moveaxis: axes are template arguments: write moveaxis<0, 1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped squeeze(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::squeeze: axes are template arguments: write squeeze<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped expand_dims(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::expand_dims: axes are template arguments: write expand_dims<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped flatten(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::flatten: the first axis to join is a template argument: write flatten<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped reverse(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::reverse: axes are template arguments: write reverse<1>(x)");
-    return {};
-}
-template <Operand X> ill_shaped norm(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+template <auto..., Operand X, class... M> ill_shaped norm(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>,
                   "tenon::norm: the order is a template argument: write norm<2>(x); axes follow it");
     return {};
 }
-template <Operand X> ill_shaped split(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::split: parts and axis are template arguments: write split<2, 1>(x): 2 parts along axis 1");
-    return {};
-}
-template <Operand X>
-ill_shaped split_evenly(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::split_evenly: parts and axis are template arguments: write "
-                                         "split_evenly<3, 1>(x): 3 parts along axis 1");
-    return {};
-}
-template <Operand X> ill_shaped unstack(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(
-        detail::is_mistake<X>,
-        "tenon::unstack: parts and axis are template arguments: write unstack<2, 1>(x): 2 parts along axis 1");
-    return {};
-}
-template <Operand X> ill_shaped reshape(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+template <auto..., Operand X, class... M> ill_shaped reshape(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>,
                   "tenon::reshape: the sizes are a template argument: write reshape<shape<batch, 28, 28>>(x)");
     return {};
 }
-template <Operand X>
-ill_shaped broadcast_to(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+template <auto..., Operand X, class... M> ill_shaped broadcast_to(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>,
                   "tenon::broadcast_to: the sizes are a template argument: write broadcast_to<shape<4, 300>>(x)");
     return {};
 }
-template <Operand X> ill_shaped tile(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::tile: the counts are template arguments: write tile<2, 1>(x)");
+template <auto..., Operand X, class... M> ill_shaped slice(const X&, detail::misplaced, M...) {
+    static_assert(detail::is_mistake<X>, "tenon::slice: ranges are template arguments: write slice<range{0, 10}>(x); "
+                                         "that begins where the run tells is slice<10>(x, begin)");
     return {};
 }
-template <Operand X> ill_shaped repeat(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::repeat: the count is a template argument: write repeat<2>(x)");
+#define TENON_HINT(NAME, AXIS, LIST)                                                                              \
+    template <class... X> ill_shaped NAME(const X&...) { return detail::AXIS<X...>(); }                           \
+    template <int Axis, detail::SeveralTensors X = std::initializer_list<any_tensor>> ill_shaped NAME(const X&) { \
+        return detail::LIST<X>();                                                                                 \
+    }
+TENON_HINT(concat, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
+TENON_HINT(stack, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
+#undef TENON_HINT
+#define TENON_HINT(NAME, SAID)                                                                                        \
+    template <class T = void, auto... D, class... M> ill_shaped NAME(shape<D...>, M...) { return detail::SAID<T>(); } \
+    template <class T = void> ill_shaped NAME(std::initializer_list<int>) { return detail::SAID<T>(); }               \
+    template <Shape S, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }
+TENON_HINT(zeros, sizes_are_a_template_argument)
+TENON_HINT(ones, sizes_are_a_template_argument)
+TENON_HINT(random_normal, sizes_are_a_template_argument)
+TENON_HINT(random_uniform, sizes_are_a_template_argument)
+#undef TENON_HINT
+#define TENON_HINT(SIGN, SAID)                     \
+    template <class A, class B>                    \
+        requires(detail::is_host_arithmetic<A, B>) \
+    ill_shaped operator SIGN(const A&, const B&) { return detail::SAID<A>(); }
+TENON_HINT(+, arrays_and_texts_are_no_tensors)
+TENON_HINT(-, arrays_and_texts_are_no_tensors)
+TENON_HINT(*, arrays_and_texts_are_no_tensors)
+TENON_HINT(/, arrays_and_texts_are_no_tensors)
+#undef TENON_HINT
+template <class... Type, class Name>
+    requires(!detail::is_placeholder_type<Type...> && std::is_convertible_v<const Name&, std::string>)
+ill_shaped placeholder(const Name&) {
+    static_assert(detail::is_mistake<Name>, "tenon::placeholder: give its element type and sizes: write "
+                                            "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
-template <Operand X> ill_shaped roll(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>, "tenon::roll: the shift is a template argument: write roll<1>(x)");
-    return {};
-}
-template <Operand X>
-ill_shaped max_pool2d(const X&, detail::misplaced = 0, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::max_pool2d: the window is a template argument: write max_pool2d<2>(x)");
-    return {};
-}
-template <Operand X>
-ill_shaped average_pool2d(const X&, detail::misplaced = 0, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::average_pool2d: the window is a template argument: write average_pool2d<2>(x)");
+template <class T, auto Size, auto... Sizes> ill_shaped placeholder(const std::string&) {
+    static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a shape: write "
+                                         "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
 template <auto... Sizes, Operand X>
@@ -210,25 +207,6 @@ template <auto... Sizes, Operand X>
 ill_shaped reshape(const X&) {
     static_assert(detail::is_mistake<X>,
                   "tenon::reshape: the sizes are a shape: write reshape<shape<batch, 28, 28>>(x)");
-    return {};
-}
-template <int = 0, class Name>
-    requires(std::is_convertible_v<const Name&, std::string>)
-ill_shaped placeholder(const Name&) {
-    static_assert(detail::is_mistake<Name>, "tenon::placeholder: give its element type and sizes: write "
-                                            "placeholder<float, shape<batch, 784>>(name)");
-    return {};
-}
-template <class T, auto... Sizes>
-    requires(sizeof...(Sizes) > 0)
-ill_shaped placeholder(const std::string&) {
-    static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a shape: write "
-                                         "placeholder<float, shape<batch, 784>>(name)");
-    return {};
-}
-template <Shape S, Element T> ill_shaped placeholder(const std::string&) {
-    static_assert(detail::is_mistake<T>, "tenon::placeholder: the element type comes first: write "
-                                         "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
 template <class T, auto Size, auto... Sizes, class How> ill_shaped variable(const std::string&, const How&) {
@@ -240,28 +218,19 @@ template <Operand X, Operand I> ill_shaped gather(const X&, const I&, detail::mi
     static_assert(detail::is_mistake<X>, "tenon::gather: the axis is a template argument: write gather<1>(x, indices)");
     return {};
 }
-template <class... X> ill_shaped concat(const X&...) {
-    static_assert(detail::is_mistake<X...>, "tenon::concat: the axis is a template argument: write concat<1>(x, y)");
-    return {};
-}
-template <class... X> ill_shaped stack(const X&...) {
-    static_assert(detail::is_mistake<X...>, "tenon::stack: the axis is a template argument: write stack<0>(x, y)");
-    return {};
-}
-template <int Axis, detail::SeveralTensors X = std::initializer_list<any_tensor>> ill_shaped concat(const X&) {
-    static_assert(detail::is_mistake<X>, "tenon::concat: tensors are given one by one: concat<1>(x, y); of a list that "
-                                         "has its length in the run write untyped::concat(list, 1)");
-    return {};
-}
-template <int Axis, detail::SeveralTensors X = std::initializer_list<any_tensor>> ill_shaped stack(const X&) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::stack: tensors are given one by one: stack<0>(x, y); of a list that has "
-                  "its length in the run write untyped::stack(list, 0)");
-    return {};
-}
 template <Operand X> ill_shaped constant(const X&) {
     static_assert(detail::is_mistake<X>,
                   "tenon::constant: it makes a tensor of numbers, texts or an array; this is a tensor");
+    return {};
+}
+template <Operand X, std::integral N> ill_shaped gather(const X&, N) {
+    static_assert(detail::is_mistake<X>, "tenon::gather: what is gathered is said by a tensor of integers: "
+                                         "gather(x, constant({0, 2})), one row gather(x, constant(0))");
+    return {};
+}
+template <Operand X> ill_shaped print(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::print: say what it is: print(x, \"x is\"), which gives x again; or run x: session.run(x)");
     return {};
 }
 template <class... X> ill_shaped print(const char*, const X&...) {
@@ -269,27 +238,23 @@ template <class... X> ill_shaped print(const char*, const X&...) {
                   "tenon::print: first the tensor, which it gives again: print(x, \"x is\", more..)");
     return {};
 }
-template <Operand X> ill_shaped slice(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::slice: ranges are template arguments: write slice<range{0, 10}>(x); that "
-                  "begins where the run tells is slice<10>(x, begin)");
-    return {};
-}
-template <Operand X> ill_shaped one_hot(const X&, detail::misplaced) {
-    static_assert(detail::is_mistake<X>, "tenon::one_hot: the depth is a template argument: write one_hot<10>(labels)");
-    return {};
-}
 template <Operand X> ill_shaped cast(const X&, element_type) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a template argument: write cast<float>(x)");
+    return {};
+}
+template <fixed_string Type, Operand X> ill_shaped cast(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a type: write cast<float>(x)");
+    return {};
+}
+template <auto... Ranges, Operand X>
+    requires(sizeof...(Ranges) > 0 && (std::is_integral_v<std::remove_cvref_t<decltype(Ranges)>> && ...))
+ill_shaped slice(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::slice: a range for each axis: write slice<range{0, 10}>(x)");
     return {};
 }
 template <Operand X, Operand W, class Options> ill_shaped conv2d(const X&, const W&, const Options&) {
     static_assert(detail::is_mistake<X>, "tenon::conv2d: stride and padding are template arguments: write "
                                          "conv2d<2, same>(x, w) or conv2d<conv2d_options{..}>(x, w)");
-    return {};
-}
-template <Operand X> ill_shaped top_k(const X&, detail::misplaced) {
-    static_assert(detail::is_mistake<X>, "tenon::top_k: how many is a template argument: write top_k<5>(x)");
     return {};
 }
 // A number alone: g++ would take {.descending = true} for a list of them.
@@ -317,17 +282,6 @@ ill_shaped pad(const X&, const Mode&) {
     static_assert(detail::is_mistake<X>,
                   "tenon::pad: it is written pad<margin{1, 2}>(x), with a margin for each axis, or "
                   "pad<margin{1, 2}>(x, pad_mode::reflect)");
-    return {};
-}
-template <auto... Sizes> ill_shaped random_normal(shape<Sizes...>, double = 0, double = 1) {
-    static_assert(detail::is_mistake<shape<Sizes...>>,
-                  "tenon::random_normal: the sizes are a template argument: write random_normal<float, shape<2, 3>>()");
-    return {};
-}
-template <auto... Sizes> ill_shaped random_uniform(shape<Sizes...>, double = 0, double = 1) {
-    static_assert(
-        detail::is_mistake<shape<Sizes...>>,
-        "tenon::random_uniform: the sizes are a template argument: write random_uniform<float, shape<2, 3>>()");
     return {};
 }
 } // namespace tenon

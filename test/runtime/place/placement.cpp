@@ -136,6 +136,7 @@ TEST_CASE_FIXTURE(
                         "'/device:GPU:0' because no supported kernel for GPU devices is available"));
     CHECK(contains(why, "\n  v (variable), int32[], asked for '/device:GPU:0'"));
     CHECK(contains(why, "\n  v/assign (assign), int32[], asked for"));
+    CHECK(contains(why, "[node v (variable), made at "));
     CHECK(
         contains(why, "\n  variable: device CPU: all element types; device GPU: float, double, half, bfloat16, int64"));
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(text); }), "operation 'text'"));
@@ -150,6 +151,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 6: a device that is not there: the device
     tn::session s(with_gpus(2)), plain;
     const std::string why = message_of<tn::invalid_argument_error>([&] { s.run(a); });
     CHECK(contains(why, "operation 'a'"));
+    CHECK(contains(why, "[node a (identity), made at "));
     CHECK(contains(why, "'/device:GPU:2'"));
     CHECK(contains(why, "/job:localhost/replica:0/task:0/device:CPU:0"));
     CHECK(contains(why, "/job:localhost/replica:0/task:0/device:GPU:1"));

@@ -163,10 +163,6 @@ public:
     const T* begin() const noexcept { return data(); }
     const T* end() const noexcept { return data() + size(); }
 
-    /// The element at an index for each dimension. Throws out_of_range_error.
-    template <class... I>
-        requires(std::is_integral_v<I>&&...)
-    const T& operator()(I... index) const { return data()[flat(index...)]; }
     /// The element at a place in memory order. Throws out_of_range_error.
     const T& operator[](std::int64_t i) const { return data()[checked(i)]; }
     /// The only element. Throws invalid_argument_error where there is another number of them.
@@ -184,19 +180,6 @@ protected:
     std::int64_t checked(std::int64_t i) const {
         if (i < 0 || i >= size()) detail::throw_bad_flat_index(a_, i);
         return i;
-    }
-    template <class... I> std::int64_t flat(I... index) const {
-        const std::int64_t indices[] = {static_cast<std::int64_t>(index)..., 0};
-        constexpr int count = static_cast<int>(sizeof...(I));
-        std::int64_t offset = 0;
-        bool good = rank() == count && size() > 0;
-        for (int d = 0; d < count && good; ++d) {
-            const std::int64_t n = a_.extents()[d].size;
-            good = indices[d] >= 0 && indices[d] < n;
-            offset = offset * n + indices[d];
-        }
-        if (!good) detail::throw_bad_index(a_, indices, count);
-        return offset;
     }
 
     any_array a_;
@@ -229,6 +212,10 @@ public:
         return const_array(array<T, S>::view({const_cast<T*>(values.data()), values.size()}, sizes));
     }
 
+    /// The element at an index for each dimension. Throws out_of_range_error.
+    template <class... I>
+        requires(std::is_integral_v<I>&&...)
+    const T& operator()(I... index) const { return this->data()[flat(index...)]; }
     array<T, S> copy() const { return array<T, S>(this->a_.copy()); }
     const_array share() const { return const_array(this->a_.share(), trusted{}); }
     /// Element i of dimension 0, one rank lower; shares the memory. Throws out_of_range_error.
@@ -253,6 +240,21 @@ public:
 protected:
     struct trusted {};
     explicit const_array(any_array&& a, trusted) noexcept : array_base<T>(std::move(a)) {}
+    template <class... I> std::int64_t flat(I... index) const {
+        const std::int64_t indices[] = {static_cast<std::int64_t>(index)..., 0};
+        constexpr int count = static_cast<int>(sizeof...(I));
+        if constexpr (requires { S::rank; })
+            static_assert(S::rank == count, "tenon::array: it has another number of dimensions than there are indices");
+        std::int64_t offset = 0;
+        bool good = this->rank() == count && this->size() > 0;
+        for (int d = 0; d < count && good; ++d) {
+            const std::int64_t n = this->a_.extents()[d].size;
+            good = indices[d] >= 0 && indices[d] < n;
+            offset = offset * n + indices[d];
+        }
+        if (!good) detail::throw_bad_index(this->a_, indices, count);
+        return offset;
+    }
 };
 
 namespace detail {

@@ -214,6 +214,10 @@ namespace detail {
 /// The kernel of ops that give one value everywhere.
 kernel_pointer make_fill_kernel(const tensor_type& type, const number& value);
 operation add_group(const std::vector<node*>& members, const std::string& name);
+template <class...> inline constexpr bool begins_with_operations = false;
+template <class... N> inline constexpr bool begins_with_operations<std::vector<operation>, N...> = true;
+template <class N>
+inline constexpr bool is_grouped = std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || Operand<N>;
 template <class N> node* node_of(const N& n) {
     if constexpr (requires { n.materialize(); }) return n.materialize().node();
     else if constexpr (std::is_same_v<N, ill_shaped>) return nullptr;
@@ -226,8 +230,13 @@ operation no_op(const std::string& name = {});
 
 /// An operation that has run when all the given operations and tensors have.
 template <class... N>
-    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || Operand<N>)&&...)
-operation group(const N&... members) { return detail::add_group({detail::node_of(members)...}, {}); }
+    requires(!detail::begins_with_operations<N...>)
+operation group(const N&... members) {
+    constexpr bool good = (detail::is_grouped<N> && ...);
+    static_assert(good, "tenon::group: it takes operations and tensors");
+    if constexpr (good) return detail::add_group({detail::node_of(members)...}, {});
+    else return {};
+}
 operation group(const std::vector<operation>& members, const std::string& name = {});
 
 namespace untyped {

@@ -62,12 +62,12 @@ inline constexpr auto threshold_of = [](auto x, auto limit, auto value) { return
 } // namespace detail
 
 /// min(max(x, 0), 6).
-template <OperandOrIllShaped X> auto relu6(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto relu6(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::relu6_rule>(detail::relu6_of, static_cast<X&&>(x));
 }
 /// x where it is positive, else slope * x. With a tensor for slope: PReLU (He et al. 2015).
-template <OperandOrIllShaped X, class S = double>
+template <detail::ForwardedOperand X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto leaky_relu(X&& x, S&& slope = 0.01, called_from here = caller()) {
     const making made(here);
@@ -75,86 +75,87 @@ auto leaky_relu(X&& x, S&& slope = 0.01, called_from here = caller()) {
                                                           static_cast<S&&>(slope));
 }
 /// leaky_relu whose slope is learnt: a tensor that broadcasts to x.
-template <OperandOrIllShaped X, OperandOrIllShaped S> auto prelu(X&& x, S&& slope, called_from here = caller()) {
+template <detail::ForwardedOperand X, detail::ForwardedOperand S>
+auto prelu(X&& x, S&& slope, called_from here = caller()) {
     const making made(here);
     return leaky_relu(static_cast<X&&>(x), static_cast<S&&>(slope));
 }
 /// x where it is positive, else alpha (e^x - 1) (Clevert et al. 2015).
-template <OperandOrIllShaped X, class S = double>
+template <detail::ForwardedOperand X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto elu(X&& x, S&& alpha = 1.0, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::elu_rule>(detail::elu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
 }
 /// 1.0507 elu(x, 1.6733) (Klambauer et al. 2017).
-template <OperandOrIllShaped X> auto selu(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto selu(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::selu_rule>(detail::selu_of, static_cast<X&&>(x));
 }
 /// x where it is positive, else alpha (e^(x / alpha) - 1) (Barron 2017).
-template <OperandOrIllShaped X, class S = double>
+template <detail::ForwardedOperand X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto celu(X&& x, S&& alpha = 1.0, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::celu_rule>(detail::celu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
 }
 /// x times the normal distribution's probability of less than x (Hendrycks, Gimpel 2016).
-template <OperandOrIllShaped X> auto gelu(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto gelu(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::gelu_rule>(detail::gelu_of, static_cast<X&&>(x));
 }
 /// The same with tanh in place of erf: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-template <OperandOrIllShaped X> auto gelu_tanh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto gelu_tanh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::gelu_tanh_rule>(detail::gelu_tanh_of, static_cast<X&&>(x));
 }
 /// x sigmoid(x).
-template <OperandOrIllShaped X> auto silu(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto silu(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::silu_rule>(detail::silu_of, static_cast<X&&>(x));
 }
 /// Another name of silu.
-template <OperandOrIllShaped X> auto swish(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto swish(X&& x, called_from here = caller()) {
     const making made(here);
     return silu(static_cast<X&&>(x));
 }
 /// min(max(x + 3, 0), 6) / 6.
-template <OperandOrIllShaped X> auto hard_sigmoid(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto hard_sigmoid(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::hard_sigmoid_rule>(detail::hard_sigmoid_of, static_cast<X&&>(x));
 }
 /// x hard_sigmoid(x) (Howard et al. 2019).
-template <OperandOrIllShaped X> auto hard_swish(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto hard_swish(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::hard_swish_rule>(detail::hard_swish_of, static_cast<X&&>(x));
 }
 /// min(max(x, -1), 1).
-template <OperandOrIllShaped X> auto hard_tanh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto hard_tanh(X&& x, called_from here = caller()) {
     const making made(here);
     return clip(static_cast<X&&>(x), -1, 1);
 }
 /// x / (1 + |x|).
-template <OperandOrIllShaped X> auto softsign(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto softsign(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::softsign_rule>(detail::softsign_of, static_cast<X&&>(x));
 }
 /// x tanh(softplus(x)) (Misra 2019).
-template <OperandOrIllShaped X> auto mish(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto mish(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::mish_rule>(detail::mish_of, static_cast<X&&>(x));
 }
 /// log(sigmoid(x)).
-template <OperandOrIllShaped X> auto log_sigmoid(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto log_sigmoid(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::log_sigmoid_rule>(detail::log_sigmoid_of, static_cast<X&&>(x));
 }
 /// x - tanh(x).
-template <OperandOrIllShaped X> auto tanh_shrink(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto tanh_shrink(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::tanh_shrink_rule>(detail::tanh_shrink_of, static_cast<X&&>(x));
 }
 /// x moved by `width` towards 0, and 0 where |x| is less.
-template <OperandOrIllShaped X, class S = double>
+template <detail::ForwardedOperand X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto soft_shrink(X&& x, S&& width = 0.5, called_from here = caller()) {
     const making made(here);
@@ -162,7 +163,7 @@ auto soft_shrink(X&& x, S&& width = 0.5, called_from here = caller()) {
                                                            static_cast<S&&>(width));
 }
 /// x, but 0 where |x| is not above `width`.
-template <OperandOrIllShaped X, class S = double>
+template <detail::ForwardedOperand X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto hard_shrink(X&& x, S&& width = 0.5, called_from here = caller()) {
     const making made(here);
@@ -170,7 +171,7 @@ auto hard_shrink(X&& x, S&& width = 0.5, called_from here = caller()) {
                                                            static_cast<S&&>(width));
 }
 /// x where it is above `limit`, else `value`; NaN stays.
-template <OperandOrIllShaped X, class L, class V>
+template <detail::ForwardedOperand X, class L, class V>
     requires(detail::ElementwiseOperand<L>&& detail::ElementwiseOperand<V>)
 auto threshold(X&& x, L&& limit, V&& value, called_from here = caller()) {
     const making made(here);

@@ -19,8 +19,11 @@ namespace tenon {
 
 namespace detail {
 
+/// What functions take as X&&: no untyped tensor, of which they would be preferred to those of untyped.
 template <class X>
-concept ElementwiseOperand = OperandOrIllShaped<X> || Number<X>;
+concept ForwardedOperand = OperandOrIllShaped<X> && !UntypedTensor<X>;
+template <class X>
+concept ElementwiseOperand = ForwardedOperand<X> || Number<X>;
 /// At least one tensor among numbers; beside what a mistaken call returned, anything.
 template <class... X>
 inline constexpr bool
@@ -88,42 +91,42 @@ template <class A, detail::ElementwiseBeside<A> B> auto fmod(A&& a, B&& b, calle
     const making made(here);
     return elementwise<opcode::fmod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <OperandOrIllShaped X> auto negative(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto negative(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::negative>(static_cast<X&&>(x));
 }
 /// |x|. The least signed integer stays what it is.
-template <OperandOrIllShaped X> auto abs(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto abs(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::abs>(static_cast<X&&>(x));
 }
 /// -1, 0 or 1; NaN stays.
-template <OperandOrIllShaped X> auto sign(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto sign(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::sign>(static_cast<X&&>(x));
 }
 /// The largest integer that is not above x.
-template <OperandOrIllShaped X> auto floor(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto floor(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::floor>(static_cast<X&&>(x));
 }
 /// The least integer that is not below x.
-template <OperandOrIllShaped X> auto ceil(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto ceil(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::ceil>(static_cast<X&&>(x));
 }
 /// To the nearest integer, halves to the even one.
-template <OperandOrIllShaped X> auto round(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto round(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::round>(static_cast<X&&>(x));
 }
 /// Another name of round.
-template <OperandOrIllShaped X> auto rint(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto rint(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::round>(static_cast<X&&>(x));
 }
 /// x rounded towards zero.
-template <OperandOrIllShaped X> auto trunc(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto trunc(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::trunc>(static_cast<X&&>(x));
 }
@@ -197,17 +200,17 @@ template <class A, detail::ElementwiseBeside<A> B> auto greater_equal(A&& a, B&&
 }
 
 /// True where x is NaN.
-template <OperandOrIllShaped X> auto is_nan(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto is_nan(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::is_nan>(static_cast<X&&>(x));
 }
 /// True where x is infinite, of either sign.
-template <OperandOrIllShaped X> auto is_inf(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto is_inf(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::is_inf>(static_cast<X&&>(x));
 }
 /// True where x is neither infinite nor NaN.
-template <OperandOrIllShaped X> auto is_finite(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto is_finite(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::is_finite>(static_cast<X&&>(x));
 }
@@ -237,7 +240,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto logical_xor(A&& a, B&& b
     const making made(here);
     return elementwise<opcode::logical_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <OperandOrIllShaped X> auto logical_not(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto logical_not(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::logical_not>(static_cast<X&&>(x));
 }
@@ -278,7 +281,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto bit_xor(A&& a, B&& b, ca
     const making made(here);
     return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
-template <OperandOrIllShaped X> auto bit_not(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto bit_not(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::bit_not>(static_cast<X&&>(x));
 }
@@ -293,14 +296,14 @@ template <class A, detail::ElementwiseBeside<A> B> auto shift_right(A&& a, B&& b
 
 /// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value. Of two numbers
 /// it has the type that C++ gives to their sum: select(x > 0, 1.0f, -1.0f) is float.
-template <OperandOrIllShaped P, class A, class B>
+template <detail::ForwardedOperand P, class A, class B>
     requires detail::ElementwiseChoice<A, B>
 auto select(P&& condition, A&& a, B&& b, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::select>(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// NumPy's name for select.
-template <OperandOrIllShaped P, class A, class B>
+template <detail::ForwardedOperand P, class A, class B>
     requires detail::ElementwiseChoice<A, B>
 auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {
     const making made(here);
@@ -310,117 +313,117 @@ auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {
 // Real functions.
 
 /// e^x.
-template <OperandOrIllShaped X> auto exp(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto exp(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::exp>(static_cast<X&&>(x));
 }
 /// 2^x.
-template <OperandOrIllShaped X> auto exp2(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto exp2(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::exp2>(static_cast<X&&>(x));
 }
 /// e^x - 1, exact near 0.
-template <OperandOrIllShaped X> auto expm1(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto expm1(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::expm1>(static_cast<X&&>(x));
 }
 /// The natural logarithm: -infinity at 0, NaN below.
-template <OperandOrIllShaped X> auto log(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto log(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::log>(static_cast<X&&>(x));
 }
 /// The logarithm of base 2, as log.
-template <OperandOrIllShaped X> auto log2(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto log2(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::log2>(static_cast<X&&>(x));
 }
 /// The logarithm of base 10, as log.
-template <OperandOrIllShaped X> auto log10(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto log10(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::log10>(static_cast<X&&>(x));
 }
 /// log(1 + x), exact near 0.
-template <OperandOrIllShaped X> auto log1p(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto log1p(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::log1p>(static_cast<X&&>(x));
 }
 /// The square root; NaN below 0.
-template <OperandOrIllShaped X> auto sqrt(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto sqrt(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::sqrt>(static_cast<X&&>(x));
 }
 /// 1 / sqrt(x).
-template <OperandOrIllShaped X> auto rsqrt(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto rsqrt(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::rsqrt>(static_cast<X&&>(x));
 }
 /// The cube root, of either sign.
-template <OperandOrIllShaped X> auto cbrt(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto cbrt(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::cbrt>(static_cast<X&&>(x));
 }
 /// 1 / x.
-template <OperandOrIllShaped X> auto reciprocal(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto reciprocal(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::reciprocal>(static_cast<X&&>(x));
 }
 /// The sine of x radians.
-template <OperandOrIllShaped X> auto sin(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto sin(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::sin>(static_cast<X&&>(x));
 }
 /// The cosine of x radians.
-template <OperandOrIllShaped X> auto cos(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto cos(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::cos>(static_cast<X&&>(x));
 }
 /// The tangent of x radians.
-template <OperandOrIllShaped X> auto tan(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto tan(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::tan>(static_cast<X&&>(x));
 }
 /// The angle in [-pi/2, pi/2] whose sine is x; NaN beyond -1 and 1.
-template <OperandOrIllShaped X> auto asin(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto asin(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::asin>(static_cast<X&&>(x));
 }
 /// The angle in [0, pi] whose cosine is x; NaN beyond -1 and 1.
-template <OperandOrIllShaped X> auto acos(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto acos(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::acos>(static_cast<X&&>(x));
 }
 /// The angle in (-pi/2, pi/2) whose tangent is x.
-template <OperandOrIllShaped X> auto atan(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto atan(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::atan>(static_cast<X&&>(x));
 }
 /// (e^x - e^-x) / 2.
-template <OperandOrIllShaped X> auto sinh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto sinh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::sinh>(static_cast<X&&>(x));
 }
 /// (e^x + e^-x) / 2.
-template <OperandOrIllShaped X> auto cosh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto cosh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::cosh>(static_cast<X&&>(x));
 }
 /// (e^x - e^-x) / (e^x + e^-x).
-template <OperandOrIllShaped X> auto tanh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto tanh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::tanh>(static_cast<X&&>(x));
 }
 /// The y whose sinh is x.
-template <OperandOrIllShaped X> auto asinh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto asinh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::asinh>(static_cast<X&&>(x));
 }
 /// The y >= 0 whose cosh is x; NaN below 1.
-template <OperandOrIllShaped X> auto acosh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto acosh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::acosh>(static_cast<X&&>(x));
 }
 /// The y whose tanh is x; NaN beyond -1 and 1.
-template <OperandOrIllShaped X> auto atanh(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto atanh(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::atanh>(static_cast<X&&>(x));
 }
@@ -441,32 +444,32 @@ template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b, called
     return elementwise<opcode::pow>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
-template <OperandOrIllShaped X> auto erf(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto erf(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::erf>(static_cast<X&&>(x));
 }
 /// 1 - erf(x), exact for large x.
-template <OperandOrIllShaped X> auto erfc(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto erfc(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::erfc>(static_cast<X&&>(x));
 }
 /// The x whose erf is y: infinite at -1 and 1, NaN beyond.
-template <OperandOrIllShaped X> auto erfinv(X&& y, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto erfinv(X&& y, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::erfinv>(static_cast<X&&>(y));
 }
 /// The x whose erfc is y, exact for small y: infinite at 0 and 2, NaN beyond.
-template <OperandOrIllShaped X> auto erfcinv(X&& y, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto erfcinv(X&& y, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::erfcinv>(static_cast<X&&>(y));
 }
 /// log |gamma(x)|.
-template <OperandOrIllShaped X> auto lgamma(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto lgamma(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::lgamma>(static_cast<X&&>(x));
 }
 /// The slope of lgamma.
-template <OperandOrIllShaped X> auto digamma(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto digamma(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::digamma>(static_cast<X&&>(x));
 }
@@ -477,17 +480,17 @@ template <class N, detail::ElementwiseBeside<N> X> auto polygamma(N&& n, X&& x, 
     return elementwise<opcode::polygamma>(static_cast<N&&>(n), static_cast<X&&>(x));
 }
 /// 1 / (1 + e^-x).
-template <OperandOrIllShaped X> auto sigmoid(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto sigmoid(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::sigmoid>(static_cast<X&&>(x));
 }
 /// log(1 + e^x), exact for all x.
-template <OperandOrIllShaped X> auto softplus(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto softplus(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::softplus>(static_cast<X&&>(x));
 }
 /// max(x, 0); NaN stays.
-template <OperandOrIllShaped X> auto relu(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto relu(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise<opcode::relu>(static_cast<X&&>(x));
 }

@@ -152,12 +152,12 @@ template <int N> struct power_of {
 } // namespace detail
 
 /// x * x.
-template <OperandOrIllShaped X> auto square(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto square(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::square_rule>(detail::square_of, static_cast<X&&>(x));
 }
 /// x^N for a whole number N, by multiplications; for N below 0 one divided by x^-N. Also of integers, which wrap around.
-template <int N, OperandOrIllShaped X> auto pow(X&& x, called_from here = caller()) {
+template <int N, detail::ForwardedOperand X> auto pow(X&& x, called_from here = caller()) {
     const making made(here);
     static_assert(N != 0, "tenon::pow<N>(x): N is not 0; ones_like(x) is x^0");
     if constexpr (N == 0) return ill_shaped{};
@@ -188,7 +188,7 @@ auto divide_no_nan(A&& a, B&& b, called_from here = caller()) {
                                                              static_cast<B&&>(b));
 }
 /// 1 / x, but 0 where x is 0.
-template <OperandOrIllShaped X> auto reciprocal_no_nan(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto reciprocal_no_nan(X&& x, called_from here = caller()) {
     const making made(here);
     return divide_no_nan(detail::one, static_cast<X&&>(x));
 }
@@ -283,42 +283,42 @@ auto fmax(A&& a, B&& b, called_from here = caller()) {
     return elementwise_composite<detail::fmax_rule>(detail::fmax_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// x, but `nan` where it is NaN, and the largest finite numbers in place of infinities.
-template <OperandOrIllShaped X> auto nan_to_num(X&& x, double nan = 0, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto nan_to_num(X&& x, double nan = 0, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::nan_to_num_rule>(detail::nan_to_num_of{nan}, static_cast<X&&>(x));
 }
 /// sin(pi x) / (pi x), 1 at 0.
-template <OperandOrIllShaped X> auto sinc(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto sinc(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::sinc_rule>(detail::sinc_of, static_cast<X&&>(x));
 }
 /// Degrees as radians.
-template <OperandOrIllShaped X> auto deg2rad(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto deg2rad(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::deg2rad_rule>(detail::deg2rad_of, static_cast<X&&>(x));
 }
 /// Radians as degrees.
-template <OperandOrIllShaped X> auto rad2deg(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto rad2deg(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::rad2deg_rule>(detail::rad2deg_of, static_cast<X&&>(x));
 }
 /// log(p / (1 - p)), the inverse of sigmoid.
-template <OperandOrIllShaped X> auto logit(X&& p, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto logit(X&& p, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::logit_rule>(detail::logit_of, static_cast<X&&>(p));
 }
 /// The normal distribution's probability of less than x, exact where it is small.
-template <OperandOrIllShaped X> auto ndtr(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto ndtr(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::ndtr_rule>(detail::ndtr_of, static_cast<X&&>(x));
 }
 /// The inverse of ndtr: infinite at 0 and 1, NaN beyond.
-template <OperandOrIllShaped X> auto ndtri(X&& p, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto ndtri(X&& p, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::ndtri_rule>(detail::ndtri_of, static_cast<X&&>(p));
 }
 /// The slope of digamma.
-template <OperandOrIllShaped X> auto trigamma(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto trigamma(X&& x, called_from here = caller()) {
     const making made(here);
     return polygamma(detail::one, static_cast<X&&>(x));
 }
@@ -330,7 +330,7 @@ auto betaln(A&& a, B&& b, called_from here = caller()) {
     return elementwise_composite<detail::betaln_rule>(detail::betaln_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// True where x is negative, or -0.
-template <OperandOrIllShaped X> auto signbit(X&& x, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto signbit(X&& x, called_from here = caller()) {
     const making made(here);
     return elementwise_composite<detail::signbit_rule>(detail::signbit_of, static_cast<X&&>(x));
 }

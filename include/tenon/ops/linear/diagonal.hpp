@@ -135,7 +135,7 @@ template <class X> auto columns_of_matrix(const X& x) { return arange_like<std::
 
 /// x, but 0 above diagonal k: x[.., i, j] where j <= i + k. An elementwise expression, which runs in one pass with what is around it; of any
 /// elements but strings. The gradient is tril of the result's.
-template <OperandOrIllShaped X> auto tril(X&& x, std::int64_t k = 0, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto tril(X&& x, std::int64_t k = 0, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::tril_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -147,7 +147,7 @@ template <OperandOrIllShaped X> auto tril(X&& x, std::int64_t k = 0, called_from
     }
 }
 /// x, but 0 below diagonal k: x[.., i, j] where j >= i + k. As tril.
-template <OperandOrIllShaped X> auto triu(X&& x, std::int64_t k = 0, called_from here = caller()) {
+template <detail::ForwardedOperand X> auto triu(X&& x, std::int64_t k = 0, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::triu_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");

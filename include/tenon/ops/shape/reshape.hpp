@@ -194,14 +194,15 @@ template <auto... D> struct named_part<shape<D...>> { using type = typename name
 
 // Op applied to x with sizes from a shape<> given by the user.
 template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
-    using attrs = reshape_target<Target, typename X::shape_type>;
+    using own = typed_operand_t<X>;
+    using attrs = reshape_target<Target, typename own::shape>;
     using verdict = verdict_of<Op, attrs, operand_of_t<X>>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
     else {
-        using sizes = shape_from_t<inference<Op, attrs, 0, operand_of_t<X>>, typename X::shape_type,
-                                   typename named_part<Target>::type>;
-        return tensor<typename X::element_type, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
+        using sizes =
+            shape_from_t<inference<Op, attrs, 0, own>, typename own::shape, typename named_part<Target>::type>;
+        return tensor<typename own::element, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
     }
 }
 
@@ -284,7 +285,7 @@ template <int... Axes, Operand X> auto squeeze(const X& x, called_from here = ca
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else if constexpr (sizeof...(Axes) > 0) return apply_op<squeeze_op, squeeze_op::attributes{index_list(Axes...)}>(x);
-    else return apply_op<squeeze_op, detail::ones_of<typename X::shape_type>::value>(x);
+    else return apply_op<squeeze_op, detail::ones_of<typename detail::typed_operand_t<X>::shape>::value>(x);
 }
 
 /// x with dimensions of size 1 inserted, so that they are the dimensions Axes of the result.

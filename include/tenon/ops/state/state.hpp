@@ -238,12 +238,12 @@ public:
 
 private:
     tensor<T, S> current() const { return tensor<T, S>::unchecked(detail::current_value(*this)); }
-    template <class V> static auto value_of(const V& v) {
+    template <class V> static decltype(auto) value_of(const V& v) {
         if constexpr (detail::Number<V>) {
             static_assert(detail::Literal<V, T>,
                           "tenon::assign: the number would lose its fraction in the variable's type");
             return constant(detail::nested<T>(v).value());
-        } else return v;
+        } else return (v);
     }
     // `by`: what the value is made of, with the variable's own; each part is changed by its own rows of that.
     template <class V, class By = V>

@@ -9,6 +9,7 @@
 #include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/place/placer.hpp>
 #include <tenon/runtime/plan/rewrite/update_chains.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 
 namespace tenon {
 
@@ -185,7 +186,8 @@ TENON_INLINE void placer::disagree(const node& a, const node& b) const {
     throw invalid_argument_error("cannot place '" + a.name + "' and '" + b.name +
                                  "' on one device, which they must share: " + told(a) + "; " + told(b) +
                                  "; take one of the two out of its device scope or of colocate_with, or allow soft "
-                                 "placement");
+                                 "placement [node " +
+                                 described(a) + "] [node " + described(b) + "]");
 }
 
 // What holds a resource decides for what is tied to it: that follows, whatever its scopes say.
@@ -239,7 +241,8 @@ TENON_INLINE void placer::no_such_device(const placement_group& g) const {
         text += "\nThis session has no such task: where it is one of the cluster, session_options::device_filters "
                 "leave it out";
     throw invalid_argument_error(text + "\nName another device" +
-                                 (may_be_soft ? ", or set session_options::allow_soft_placement" : ""));
+                                 (may_be_soft ? ", or set session_options::allow_soft_placement" : "") + " [node " +
+                                 described(*g.asked) + "]");
 }
 
 TENON_INLINE void placer::no_kernel(const placement_group& g) const {
@@ -267,9 +270,11 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
                 "; device GPU: " + detail::listed(n->op->gpu_types);
     }
     throw invalid_argument_error(
-        text + (g.earlier ? "\nThe group is there since an earlier run: in a new session, place it on /device:CPU:0"
-                : soft_   ? "\nNo device of this session has kernels for all of them"
-                          : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement"));
+        text +
+        (g.earlier ? "\nThe group is there since an earlier run: in a new session, place it on /device:CPU:0"
+         : soft_   ? "\nNo device of this session has kernels for all of them"
+                   : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement") +
+        " [node " + described(*g.asked) + "]");
 }
 
 // Whether a device is on the task where a group is that does not say on which (SEMANTICS 3).

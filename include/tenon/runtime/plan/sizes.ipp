@@ -15,17 +15,18 @@ TENON_INLINE const size_bindings::binding* size_bindings::find(const char* name)
 }
 
 TENON_INLINE void size_bindings::bind(const extents& declared, const extents& actual, const node_output& tensor) {
-    if (declared.rank() != actual.rank())
-        throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
-                                     ", but its sizes in this step are " + to_string(actual));
+    const auto require = [&](bool good) {
+        if (!good)
+            throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
+                                         ", but its sizes in this step are " + to_string(actual) +
+                                         where_made(*tensor.node));
+    };
+    require(declared.rank() == actual.rank());
     for (int i = 0; i < declared.rank(); ++i) {
         const extent& d = declared[i];
         if (!actual[i].is_number()) continue;
-        if (d.is_number()) {
-            if (!(d == actual[i]))
-                throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
-                                             ", but its sizes in this step are " + to_string(actual));
-        } else if (d.is_named()) {
+        if (d.is_number()) require(d == actual[i]);
+        else if (d.is_named()) {
             const binding* known = find(d.name);
             if (!known) known_.push_back({d.name, actual[i].size, tensor});
             else if (known->size != actual[i].size)
