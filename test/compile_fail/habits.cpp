@@ -33,8 +33,8 @@ void program(tn::variable_tensor<float, tn::shape<3>>& w) {
 }
 
 // case clipped_tensor: A tensor whose norm is bounded.
-// error[gcc]: In instantiation of .*clip_by_global_norm
-// error: tenon::clip_by_global_norm: it takes gradients
+// error[gcc]: In instantiation of .*gradients_are_clipped
+// error: tenon: gradients are clipped, clip_by_norm\(opt.compute_gradients\(loss\), 5\); of a tensor write clip
 auto program(const images& x) {
     const tn::adam opt(0.1);
     return tn::clip_by_global_norm(mean(x), 5);                        // wrong

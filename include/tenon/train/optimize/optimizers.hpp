@@ -329,22 +329,16 @@ std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variabl
 /// R. Pascanu et al., ICML 2013.
 std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients, double limit);
 // Of a tensor, as other libraries have it.
-template <Operand X> ill_shaped clip_by_value(const X&, double, double) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::clip_by_value: it takes gradients, clip_by_value(opt.compute_gradients("
-                  "loss), -1, 1); of a tensor write clip(x, -1.0f, 1.0f)");
+namespace detail {
+template <class X> ill_shaped gradients_are_clipped() {
+    static_assert(is_mistake<X>, "tenon: gradients are clipped, clip_by_norm(opt.compute_gradients(loss), 5); of a "
+                                 "tensor write clip(x, -1.0f, 1.0f)");
     return {};
 }
-template <Operand X> ill_shaped clip_by_norm(const X&, double) {
-    static_assert(detail::is_mistake<X>,
-                  "tenon::clip_by_norm: it takes gradients: clip_by_norm(opt.compute_gradients(loss), 5)");
-    return {};
-}
-template <Operand X> ill_shaped clip_by_global_norm(const X&, double) {
-    static_assert(detail::is_mistake<X>, "tenon::clip_by_global_norm: it takes gradients: "
-                                         "clip_by_global_norm(opt.compute_gradients(loss), 5)");
-    return {};
-}
+} // namespace detail
+template <Operand X> ill_shaped clip_by_value(const X&, double, double) { return detail::gradients_are_clipped<X>(); }
+template <Operand X> ill_shaped clip_by_norm(const X&, double) { return detail::gradients_are_clipped<X>(); }
+template <Operand X> ill_shaped clip_by_global_norm(const X&, double) { return detail::gradients_are_clipped<X>(); }
 /// The Euclidean norm of all gradients together.
 tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients);
 
