@@ -5,6 +5,14 @@ namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 using images = tn::tensor<float, tn::shape<batch, 784>>;
 
+// case as_another: A tensor whose type is known is said to be another one.
+// error[gcc]: as: element types differ: float\[3\] x int32\[3\]
+// error[clang]: as_rule, tenon::fault::element_types_differ
+auto program(const tn::tensor<float, tn::shape<3>>& x) {
+    return exp(tn::cast<float>(tn::as<std::int32_t, tn::shape<3>>(x))); // wrong
+    return exp(tn::as<float, tn::shape<3>>(x));                         // right
+}
+
 // case copy: An array is copied by saying so.
 // error[gcc]: use of deleted function .*write_copy_or_std_move
 // error[clang]: call to deleted constructor of

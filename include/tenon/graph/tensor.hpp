@@ -188,6 +188,26 @@ template <class X>
 concept OperandIfGiven = stands_for_one_or_nothing<X>;
 } // namespace detail
 
+namespace detail {
+struct as_rule {
+    static constexpr const char* name = "as";
+    static constexpr inferred infer(const no_attributes&, type_list in, int) {
+        if (in[0].element != in[1].element) return fault::element_types_differ;
+        const merged_extents both = equal_shapes(in[0].extents, in[1].extents);
+        return both.what == fault::none ? inferred(in[0]) : inferred(both.what);
+    }
+};
+} // namespace detail
+
+/// A typed tensor with more known of its sizes: what its type says must agree.
+template <class T, Shape S, detail::Typed X> auto as(const X& x) {
+    using verdict = detail::verdict_of<detail::as_rule, detail::without_attributes, detail::operand_of_t<X>,
+                                       detail::operand_type<T, canonical_t<S>>>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else return as<T, S>(static_cast<const any_tensor&>(detail::as_tensor(x)));
+}
+
 /// Adds a node of op struct Op on typed operands, its rule checked by the compiler. Static gives the
 /// attributes that shapes depend on (Static::value); `a` are the attributes stored.
 template <class Op, class Static, class... Xs> auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
