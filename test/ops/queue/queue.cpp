@@ -24,11 +24,6 @@ tn::any_array numbers(const list& all) {
     return a;
 }
 list numbers_in(const tn::any_array& a) { return {a.data<std::int64_t>(), a.data<std::int64_t>() + a.elements()}; }
-tn::any_array text(const std::string& s) {
-    tn::any_array a(element_type::string, {});
-    *a.data<std::string>() = s;
-    return a;
-}
 tn::any_array floats(const tn::extents& sizes, float first) {
     tn::any_array a(element_type::float32, sizes);
     for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = first + static_cast<float>(i);
@@ -241,123 +236,6 @@ TEST_CASE("many elements at once, and what a step that waits says") {
     CHECK(numbers_in(take(q.dequeue(), here)[0]) == list{10});
 }
 
-TEST_CASE("SEMANTICS 32: closed queues, by steps") {
-    const own_graph g;
-    device here;
-    const tn::fifo_queue<std::int64_t> q(2, {.name = "jobs"});
-    const auto some = tn::placeholder<std::int64_t>();
-    const tn::operation enqueue = q.enqueue(some);
-    const auto up_to = q.dequeue_up_to<batch>(3);
-    const auto many = q.dequeue_many(3);
-    put(enqueue, here, tuple(number(1)));
-    put(enqueue, here, tuple(number(2)));
-    started pending(enqueue.node(), here, tuple(number(3)));
-    CHECK_FALSE(*run(q.is_closed().node(), here).data<bool>());
-    SUBCASE("those who wait to enqueue go on") {
-        run(q.close().node(), here);
-        CHECK(*run(q.is_closed().node(), here).data<bool>());
-        started late(enqueue.node(), here, tuple(number(4)));
-        CHECK(late.failure == "cancelled: queue \"jobs\" is closed.");
-        CHECK(numbers_in(take(q.dequeue(), here)[0]) == list{1});
-        CHECK(pending.done);
-        CHECK(pending.failure.empty());
-        started too_many(many.node(), here);
-        CHECK(too_many.failure ==
-              "out_of_range: queue \"jobs\" is closed and has insufficient elements (requested 3, current size 2)");
-        CHECK(numbers_in(take(up_to, here)[0]) == list{2, 3});
-        CHECK_THROWS_AS(run(q.close().node(), here), tn::aborted_error);
-    }
-    SUBCASE("or are cancelled") {
-        run(q.close(true).node(), here);
-        CHECK(pending.failure == "cancelled: queue \"jobs\" is closed.");
-        CHECK(numbers_in(take(up_to, here)[0]) == list{1, 2});
-    }
-}
-
-TEST_CASE("SEMANTICS 33: a shuffle queue waits for what stays in it, too, and is seeded") {
-    const own_graph g;
-    const tn::random_shuffle_queue<std::int64_t> q(50, 10, {.seed = 3, .name = "jobs"});
-    const auto some = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>();
-    const tn::operation more = q.enqueue_many(some);
-    const auto five = q.dequeue_many(5);
-    list all(22);
-    for (std::int64_t i = 0; i < 22; ++i) all[static_cast<std::size_t>(i)] = i;
-    std::vector<list> orders;
-    for (const std::uint64_t seed : {1U, 1U, 2U}) {
-        device here;
-        here.graph_seed = seed;
-        put(more, here, tuple(numbers(all)));
-        list order = numbers_in(take(five, here)[0]);
-        const list next = numbers_in(take(five, here)[0]);
-        started waits(five.node(), here);
-        CHECK(!waits.done);
-        CHECK(waits.awaited() == "queue \"jobs\" to have 15 elements, of which 10 stay; it has 12");
-        put(more, here, tuple(numbers({22, 23})));
-        CHECK(!waits.done);
-        put(more, here, tuple(numbers({24})));
-        CHECK(waits.done);
-        order.insert(order.end(), next.begin(), next.end());
-        orders.push_back(order);
-    }
-    CHECK(orders[0] == orders[1]);
-    CHECK(orders[0] != orders[2]);
-}
-
-TEST_CASE("SEMANTICS 34: a padding queue makes batches of elements of different sizes") {
-    const own_graph g;
-    device here;
-    const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn, tn::dyn>>> q(10);
-    const auto some = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn>>();
-    const tn::operation enqueue = q.enqueue(some);
-    const auto fill = [&] {
-        for (const tn::extents& sizes : {tn::extents{3, 2}, tn::extents{1, 1}, tn::extents{2, 4}})
-            put(enqueue, here, tuple(floats(sizes, 1)));
-    };
-    fill();
-    const std::vector<tn::any_array> three = take(q.dequeue_many<3>(), here);
-    CHECK(three[0].type() == type(element_type::float32, {3, 3, 4}));
-    fill();
-    CHECK(take(q.dequeue(), here)[0].type() == type(element_type::float32, {3, 2}));
-    CHECK(take(q.dequeue(), here)[0].type() == type(element_type::float32, {1, 1}));
-}
-
-TEST_CASE("a priority queue gives the least first") {
-    const own_graph g;
-    device here;
-    const tn::priority_queue<std::string> q(10);
-    const auto n = tn::placeholder<std::int64_t>();
-    const auto s = tn::placeholder<std::string>();
-    const tn::operation enqueue = q.enqueue(n, s);
-    put(enqueue, here, tuple(number(3), text("last")));
-    put(enqueue, here, tuple(number(-1), text("first")));
-    put(enqueue, here, tuple(number(3), text("really last")));
-    const auto next = std::get<0>(q.dequeue());
-    CHECK(*take(next, here)[1].data<std::string>() == "first");
-    CHECK(*take(next, here)[1].data<std::string>() == "last");
-    const std::vector<tn::any_array> third = take(next, here);
-    CHECK(numbers_in(third[0]) == list{3});
-    CHECK(*third[1].data<std::string>() == "really last");
-}
-
-TEST_CASE("elements of open sizes, without elements, and of text") {
-    const own_graph g;
-    device here;
-    const tn::fifo_queue<tn::component<std::string, tn::shape<tn::dyn>>, tn::component<float, tn::shape<0, 2>>> q(10);
-    const auto words = tn::placeholder<std::string, tn::shape<tn::dyn>>();
-    const auto empty = tn::placeholder<float, tn::shape<0, 2>>();
-    const tn::operation enqueue = q.enqueue(words, empty);
-    for (const int n : {2, 2, 3}) {
-        tn::any_array a(element_type::string, {n});
-        for (int i = 0; i < n; ++i) a.data<std::string>()[i] = "word " + std::to_string(n * 10 + i);
-        put(enqueue, here, tuple(std::move(a), floats({0, 2}, 0)));
-    }
-    const std::vector<tn::any_array> two = take(std::get<0>(q.dequeue_many<2>()), here);
-    CHECK(two[0].type() == type(element_type::string, {2, 2}));
-    CHECK(two[0].data<std::string>()[3] == "word 21");
-    CHECK(two[1].type() == type(element_type::float32, {2, 0, 2}));
-    CHECK(take(std::get<0>(q.dequeue()), here)[0].extents() == tn::extents{3});
-}
-
 TEST_CASE("what does not fit in the step is an invalid_argument_error, and the queue stays as it was") {
     const own_graph g;
     device here;
@@ -370,37 +248,6 @@ TEST_CASE("what does not fit in the step is an invalid_argument_error, and the q
     CHECK(*run(q.size().node(), here).data<std::int64_t>() == 0);
     put(enqueue, here, tuple(floats({3}, 0)));
     CHECK(*run(q.size().node(), here).data<std::int64_t>() == 1);
-}
-
-TEST_CASE("SEMANTICS 26, 30: a shared name is one queue in its container, without one each session has its own") {
-    device here;
-    const auto size_in = [&](const tn::any_tensor& t) { return *run(t.node(), here).data<std::int64_t>(); };
-    const own_graph first;
-    const tn::fifo_queue<std::int64_t> shared(3, {.shared_name = "jobs"}), own(3);
-    put(shared.enqueue(1), here, tuple(number(1)));
-    put(own.enqueue(1), here, tuple(number(1)));
-    CHECK(size_in(shared.size()) == 1);
-    CHECK(size_in(own.size()) == 1);
-
-    const own_graph second;
-    const tn::fifo_queue<std::int64_t> again(3, {.shared_name = "jobs", .name = "of_any_name"}), other(3);
-    here.session = "another session";
-    CHECK(size_in(again.size()) == 1);
-    CHECK(size_in(other.size()) == 0);
-    {
-        const tn::container_scope apart("apart");
-        CHECK(size_in(tn::fifo_queue<std::int64_t>(3, {.shared_name = "jobs"}).size()) == 0);
-        const tn::fifo_queue<std::int64_t> larger(4, {.shared_name = "jobs"});
-        CHECK(message_of<tn::invalid_argument_error>([&] { size_in(larger.size()); }) ==
-              "queue \"jobs\" in container \"apart\" exists as queue of (int64[]), capacity 3, not as queue of "
-              "(int64[]), "
-              "capacity 4");
-    }
-    const tn::fifo_queue<float> floats_of(3, {.shared_name = "jobs"});
-    CHECK(message_of<tn::invalid_argument_error>([&] { size_in(floats_of.size()); }) ==
-          "queue \"jobs\" exists as queue of (int64[]), capacity 3, not as queue of (float[]), capacity 3");
-    const tn::padding_fifo_queue<std::int64_t> padding(3, {.shared_name = "jobs"});
-    CHECK_THROWS_AS(size_in(padding.size()), tn::invalid_argument_error);
 }
 
 TEST_CASE("SEMANTICS 26: what graphs call sizes makes no other queue, another seed does") {

@@ -125,6 +125,12 @@ TEST_CASE("SEMANTICS 25: queues live in containers, and a reset forgets them and
     tn::session s(shared, g);
     plain.fill(s, {1});
     CHECK(boxed.count(s) == 0);
+    {
+        const tn::container_scope box("box");
+        const auto larger = tn::fifo_queue<std::int64_t>(6, {.shared_name = "jobs"}).size();
+        CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(larger); }),
+                       "queue \"jobs\" in container \"box\" exists as queue of (int64[]), capacity 5, not as"));
+    }
     elsewhere waiting([&] { boxed.take(s); });
     CHECK(waiting.waits());
     shared.reset({"box"});
