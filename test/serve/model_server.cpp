@@ -206,25 +206,31 @@ TEST_CASE("S47: a full queue refuses at once, or has the asker wait, as it is to
 }
 
 TEST_CASE("S47: a late request is told so at its limit, is not computed if it was not begun, and others are") {
-    const network n;
-    const gate closed;
-    tn::session sess;
-    tn::model_server server(sess, tn::feeds(n.x), [&](auto in) { return closed.after(n(in)); },
-                            {.name = "slow", .largest_batch = 1});
-    sess.run(tn::initialize_variables());
-    const auto begun = server.start_for(0.05, rows(1, 0));
-    REQUIRE(comes([&] { return server.metrics().computing == 1; }));
-    const auto waiting = server.start_for(0.05, rows(1, 1)), patient = server.start(rows(1, 2));
-    CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { begun.get(); }),
-                   "longer than 0.05 s; it was being computed"));
-    CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { waiting.get(); }), "it waited for a device"));
-    CHECK(comes([&] { return server.metrics().batches == 1; })); // nobody waits for the first any more: it is stopped
-    closed.open(sess);
-    CHECK(std::get<0>(patient.get()).extent(0) == 1);
-    const tn::serving_metrics m = server.metrics();
-    CHECK(m.late == 2);
-    CHECK(m.batches == 2); // of three requests
-    CHECK(m.answered == 1);
+    const std::string of_computing = "it was being computed";
+    std::string said;
+    for (double limit = 0.05; !contains(said, of_computing); limit *= 2) { // a busy machine may begin it too late
+        REQUIRE(limit < 60);
+        const network n;
+        const gate closed;
+        tn::session sess;
+        tn::model_server server(sess, tn::feeds(n.x), [&](auto in) { return closed.after(n(in)); },
+                                {.name = "slow", .largest_batch = 1});
+        sess.run(tn::initialize_variables());
+        const auto begun = server.start_for(limit, rows(1, 0));
+        REQUIRE(comes([&] { return server.metrics().computing == 1 || begun.has_ended(); }));
+        const auto waiting = server.start_for(limit, rows(1, 1)), patient = server.start(rows(1, 2));
+        said = message_of<tn::deadline_exceeded_error>([&] { begun.get(); });
+        CHECK(contains(said, "longer than " + tn::detail::text_of_number(limit) + " s; "));
+        CHECK(contains(message_of<tn::deadline_exceeded_error>([&] { waiting.get(); }), "it waited for a device"));
+        // Nobody waits for the first any more: it is stopped.
+        CHECK(comes([&] { return server.metrics().batches == 1 || !contains(said, of_computing); }));
+        closed.open(sess);
+        CHECK(std::get<0>(patient.get()).extent(0) == 1);
+        const tn::serving_metrics m = server.metrics();
+        CHECK(m.late == 2);
+        CHECK(m.batches == (contains(said, of_computing) ? 2 : 1)); // of three requests
+        CHECK(m.answered == 1);
+    }
 }
 
 TEST_CASE(
@@ -294,13 +300,18 @@ TEST_CASE("S47: untyped tensors are served; what has no rows is refused when it 
     CHECK(contains(message_of<bad>([&] { tn::model_server(sess, tn::feeds(fixed), twice); }), "fixed number of rows"));
     const auto none = [](const tn::any_tensor& v) { return std::vector<tn::any_tensor>{tn::untyped::sum(v, {0, 1})}; };
     CHECK(contains(message_of<bad>([&] { tn::model_server(sess, tn::feeds(x), none); }), "is a scalar"));
-    CHECK(contains(message_of<bad>([&] { tn::model_server(sess, tn::feeds(x), twice, {.largest_batch = 0}); }),
-                   "largest_batch is 0"));
-    CHECK(contains(message_of<bad>([&] { tn::model_server(sess, tn::feeds(x), twice, {.name = "a/b"}); }), "'a/b'"));
-    CHECK(contains(message_of<bad>([&] {
-                       tn::model_server(sess, tn::feeds(x), twice, {.batch_sizes = {4, 8}});
-                   }),
-                   "batch_sizes"));
+    const auto refused = [&](tn::model_server_options o, const char* words) {
+        const std::string said = message_of<bad>([&] { tn::model_server(sess, tn::feeds(x), twice, std::move(o)); });
+        CHECK_MESSAGE(contains(said, words), said);
+    };
+    refused({.largest_batch = 0}, "largest_batch is 0");
+    refused({.longest_wait = -1}, "longest_wait is -1; give seconds");
+    refused({.longest_wait = 1e6}, "longest_wait is 1e+06");
+    refused({.capacity = 0}, "capacity is 0");
+    refused({.retry_lost = 0}, "retry_lost is 0; give seconds");
+    refused({.retry_lost = 1e6}, "retry_lost is 1e+06");
+    refused({.name = "a/b"}, "'a/b'");
+    refused({.batch_sizes = {4, 8}}, "batch_sizes");
 }
 
 TEST_CASE("S47: a handle asks for types, and says what the model has where they are others") {
