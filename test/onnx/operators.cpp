@@ -190,3 +190,20 @@ TEST_CASE("places of the largest count all images' elements, and put them back")
     for (int i = 0; i < 16; ++i)
         CHECK(y[1].data<float>()[i] == (i == 1 || i == 6 || i == 8 || i == 15 ? values[i] : 0));
 }
+
+TEST_CASE("pools: padding may be as large as the window; what is rounded up begins no window in the padding") {
+    const auto largest = [](const std::string& attributes, int windows) {
+        const std::string bytes =
+            model(node("MaxPool", {"x"}, {"y"},
+                       ints_attribute("kernel_shape", {2}) + ints_attribute("strides", {2}) + attributes) +
+                  input(value("x", float_type, {"1", "1", "4"})) +
+                  output(value("y", float_type, {"1", "1", std::to_string(windows)})));
+        tn::any_array x(tn::element_type::float32, {1, 1, 4});
+        for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i + 1);
+        const auto y = run(bytes, given(fed{"x", std::move(x)}));
+        return std::vector<float>(y[0].data<float>(), y[0].data<float>() + y[0].elements());
+    };
+    constexpr float nothing = -std::numeric_limits<float>::infinity();
+    CHECK(largest(ints_attribute("pads", {2, 2}), 4) == std::vector<float>{nothing, 2, 4, nothing});
+    CHECK(largest(ints_attribute("pads", {0, 1}) + int_attribute("ceil_mode", 1), 2) == std::vector<float>{2, 4});
+}

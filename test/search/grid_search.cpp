@@ -273,4 +273,17 @@ TEST_CASE("options and devices that make no sense are refused by name") {
     refused(devices, {.attempts = 0}, "attempts is 0");
     refused(devices, {.device_timeout = -1}, "device_timeout is -1");
     refused(devices, {.stop_grace = no_number}, "stop_grace is nan");
+    refused(devices, {.stop_grace = 2e9}, "stop_grace is 2e+09; give seconds");
+}
+
+TEST_CASE("how long a search will take is told in seconds, minutes or hours") {
+    const auto told = [](double seconds) {
+        return tn::search_progress{.points = 3, .done = 1, .left = 2, .best_score = no_number, .seconds_left = seconds}
+            .text();
+    };
+    CHECK(told(no_number) == "1 of 3 done, 2 left");
+    CHECK(told(89) == "1 of 3 done, 2 left; about 89 s left");
+    CHECK(told(90) == "1 of 3 done, 2 left; about 2 min left");
+    CHECK(told(5399) == "1 of 3 done, 2 left; about 90 min left");
+    CHECK(told(5400) == "1 of 3 done, 2 left; about 2 h left");
 }

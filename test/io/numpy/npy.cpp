@@ -328,6 +328,10 @@ TEST_CASE("npz: a directory that is whole in itself, but not the members', loses
     miscounted.said = 3;
     CHECK(contains(refused(miscounted), "its directory has 2 members, and its end says 3"));
 
+    archive_parts short_of_one = good;
+    short_of_one.entries[1].replace(32, 2, little<std::uint16_t>(1)); // of a comment
+    CHECK(contains(refused(short_of_one), "its directory is cut off"));
+
     archive_parts twice = good;
     twice.entries[1] = twice.entries[0];
     CHECK(contains(refused(twice), "overlap"));

@@ -89,6 +89,21 @@ TEST_CASE("csv_lines: a line ends outside of quotes only, and its number is that
     CHECK(all_of("\"a\nb\",c\nd", f) == strings{"d"});
 }
 
+TEST_CASE("csv_lines, forgiving: every end of a line counts as one, of either kind, inside of quotes too") {
+    tn::record_format f = with_limit(csv, 7);
+    f.forgiving = true;
+    for (const std::size_t buffer : {1U, 3U, 100U}) {
+        const auto source = source_of("\"a\nb\",c\r\nd\re\"\rf\"\r\n\r\ng", f, buffer);
+        std::string_view r;
+        for (const auto& [row, line] : {std::pair("\"a\nb\",c", 1U), {"d", 3U}, {"e\"\rf\"", 4U}, {"g", 7U}}) {
+            CHECK(source->next(r));
+            CHECK(r == row);
+            CHECK(source->number() == line);
+        }
+        CHECK_FALSE(source->next(r));
+    }
+}
+
 TEST_CASE("a quote that never ends is named with its line; what came before is given") {
     const strings r = all_of("a\n\"b\"\"\n\",c\nd,\"e\nf\n\"\"g\n", csv);
     REQUIRE(r.size() == 3);

@@ -9,6 +9,7 @@ TEST_CASE("a vocabulary numbers words by how often they occur; others are its fi
     const tn::vocabulary v = tn::vocabulary::of(texts, {.most = 7, .special = {"<unknown>", "<end>"}});
     CHECK(v.size() == 7);
     CHECK(v.encode("the cat sat a b <end> zebra") == ids{2, 3, 4, 5, 6, 1, 0}); // of those that occur once the smallest
+    CHECK(v.encode("the\vcat\fsat\ta\rb") == ids{2, 3, 4, 5, 6});               // whatever stands between
     CHECK(v.decode(ids{2, 3, 1}) == "the cat <end>");
     CHECK(tn::vocabulary::of(texts, {.least_count = 2}).size() == 4);
     const temporary_folder folder;

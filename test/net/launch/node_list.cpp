@@ -19,7 +19,7 @@ std::string mistake(const std::string& list) {
 
 TEST_CASE("node lists: ranges, widths, several groups") {
     CHECK(expanded("a") == "a");
-    CHECK(expanded("a,b5,login-1.example.org") == "a b5 login-1.example.org");
+    CHECK(expanded("a,B_5,login-1.example.org") == "a B_5 login-1.example.org");
     CHECK(expanded("a[1-3,07-09],b5") == "a1 a2 a3 a07 a08 a09 b5");
     CHECK(expanded("n[8-11]") == "n8 n9 n10 n11");
     CHECK(expanded("n[098-101]") == "n098 n099 n100 n101");

@@ -98,9 +98,9 @@ TEST_CASE("handshake: what is written is read") {
     CHECK(r.received == 99);
     CHECK(r.limits.calls == 12);
     CHECK(r.random == h.random);
-    const goodbye g = read_goodbye(write(goodbye{tn::error_code::aborted, "line\nbreak"}));
+    const goodbye g = read_goodbye(write(goodbye{tn::error_code::aborted, "line\nbreak\x7f"}));
     CHECK(g.code == tn::error_code::aborted);
-    CHECK(g.why == "line break"); // what others say is printed
+    CHECK(g.why == "line break "); // what others say is printed
 }
 
 TEST_CASE("handshake: bodies that are cut short, too long or of no sense are refused by name") {
@@ -121,6 +121,8 @@ TEST_CASE("handshake: bodies that are cut short, too long or of no sense are ref
         {[](hello& o) { o.task = -1; }, "a task has a negative number"},
         {[](hello& o) { o.attempt = 0; }, "its link, or attempt, has no number"},
         {[](hello& o) { o.job = "a\nb"; }, "a character that is none of a text"},
+        {[](hello& o) { o.job = "a\x7f"; }, "a character that is none of a text"},
+        {[](hello& o) { o.link = 0; }, "its link, or attempt, has no number"},
     };
     for (const row& r : wrong) {
         hello other = h;

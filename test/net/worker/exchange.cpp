@@ -65,7 +65,10 @@ TEST_CASE("what comes early is kept for its step; what comes late for one that w
     for (; step < 40'000; ++step) s.all.close(session, step);
     for (std::uint64_t late = 2; late < 10; ++late) s.arrives(late, 1);
     CHECK(s.kept() == 0);
-    s.arrives(50'000, 0);
+    for (; step < 110'000; ++step) s.all.close(session, step);
+    s.arrives(110'000, 0);
     CHECK(s.kept() == size);
+    s.arrives(2, 1); // nothing is remembered for ever
+    CHECK(s.kept() == 2 * size);
     CHECK(s.all.count().open == 0);
 }
