@@ -295,3 +295,39 @@ TEST_CASE("members that are done leave together, and what one still needs comes 
         for (const char g : good) CHECK(g);
     }
 }
+
+TEST_CASE("a member that says what cannot be ends the group, and is named with what it said") {
+    using here = net::collective_here;
+    const std::pair<std::function<void(here&)>, const char*> lies[] = {
+        {[](here& h) { h.sizes.assign(tn::max_rank + 1, 1); }, "too many sizes"},
+        {[](here& h) { h.sizes = {-4}; }, "a size below 0"},
+        {[](here& h) { h.element = tn::element_type::string; }, "no numbers"},
+        {[](here& h) { h.weight = -1; }, "a weight below 0"},
+        {[](here& h) { h.weight = std::nan(""); }, "a weight below 0"},
+        {[](here& h) { h.rows = -1; }, "a weight below 0"},
+        {[](here& h) { h.kind = tn::collective_kind::gather, h.sizes = {}; }, "a scalar to gather"},
+        {[](here& h) { h.sizes = {5}; }, "a value of other sizes than it says"},
+        {[](here&) {}, "twice that it has come"},
+    };
+    for (const auto& one : lies) {
+        const auto& lie = one.first;
+        const std::string words = one.second;
+        CAPTURE(words);
+        members m(3);
+        const tn::any_array value = tn::any_array::zeros(tn::element_type::float32, tn::extents(4));
+        std::vector<tn::any_array> values;
+        for (int r = 0; r < 3; ++r) values.push_back(value.copy());
+        asked_of_all asks(m, tn::collective_kind::sum, "x", values);
+        m.groups[0]->begin(*asks.all[0], {1, 0, 1});
+        const auto say = [&](const std::function<void(here&)>& change) {
+            here h{7, 1, tn::collective_kind::sum, "x", value.element(), {4}, 1, 0, value.copy()};
+            change(h);
+            m.groups[0]->came(1, std::move(h));
+        };
+        if (words == "twice that it has come") say(lie);
+        say(lie);
+        m.groups[0]->lost(2, "the test is over"); // where it has not ended before
+        const std::string said = failure(*asks.all[0]);
+        CHECK_MESSAGE(contains(said, "rank 1 has sent, of collective number 1, " + words), said);
+    }
+}
