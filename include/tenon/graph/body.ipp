@@ -163,16 +163,18 @@ TENON_INLINE body_builder::~body_builder() {
     graph_.state()->builder = nullptr;
 }
 
+inline std::string free_name(const graph& g, const std::string& wanted) {
+    const std::lock_guard lock(g.state()->guard);
+    return g.state()->unique_name(wanted);
+}
+
 TENON_INLINE any_tensor body_builder::add_placeholder(const tensor_type& type, const char* name) {
     node n;
     n.op = &require_op("placeholder");
     n.attributes.set("element", type.element);
     n.attributes.set("shape", type.extents);
     n.attributes = checked_attributes(*n.op, n.attributes);
-    {
-        const std::lock_guard lock(graph_.state()->guard);
-        n.name = graph_.state()->unique_name(name);
-    }
+    n.name = free_name(graph_, name);
     return any_tensor({restore_node(graph_, std::move(n)), 0});
 }
 
@@ -231,10 +233,7 @@ TENON_INLINE std::vector<any_tensor> body_builder::copy(const body_choice& c, co
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
                 copied.attributes.set(name.c_str(), sizes.known(*e));
         for (const node_output& o : n.inputs) copied.inputs.push_back(mapped(o, of_body).output());
-        {
-            const std::lock_guard lock(graph_.state()->guard);
-            copied.name = graph_.state()->unique_name(n.name);
-        }
+        copied.name = free_name(graph_, n.name);
         made[&n] = {restore_node(graph_, std::move(copied)), 0};
     };
 
@@ -317,10 +316,7 @@ TENON_INLINE std::vector<any_tensor> body_builder::decided(const body_choice& c,
     n.attributes.set("else_body", no.finish(else_gives).text());
     n.inputs.push_back(c.condition.output());
     for (const any_tensor& t : captured) n.inputs.push_back(t.output());
-    {
-        const std::lock_guard lock(graph_.state()->guard);
-        n.name = graph_.state()->unique_name("cond");
-    }
+    n.name = free_name(graph_, "cond");
     node* const made = restore_node(graph_, std::move(n));
     for (std::size_t k = 0; k < chosen.size(); ++k) all[chosen[k]] = any_tensor({made, static_cast<int>(k)});
     return all;
