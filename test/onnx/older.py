@@ -189,6 +189,58 @@ def lines():
     return of_learned(nodes, x, [value("max", FLOAT, "n", 4), value("y", FLOAT, "n", 2), value("label", INT64, "n"), value("chances", FLOAT, "n", 3)])
 
 
+def vectors(seed, classes, kernel, transform="NONE", chances=False, strings=False, alone=False):
+    """A support vector machine of random vectors; of no classes a regression, alone where it weighs the rows themselves."""
+    random = numpy.random.default_rng(seed)
+    x = random.normal(size=(20, 4)).astype("float32")
+    numbers = lambda *s: random.normal(size=s).astype("float32").ravel().tolist()
+    more = dict(kernel_type=kernel, kernel_params=[0.3, 0.5, 3.0], post_transform=transform)
+    if not classes:
+        count = 0 if alone else 6
+        node = helper.make_node("SVMRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_supports=count, coefficients=numbers(count or 4), rho=numbers(1),
+                                one_class=int(kernel == "SIGMOID"), **(dict(support_vectors=numbers(count, 4)) if count else {}), **more)
+        return of_learned([node], x, [value("y", FLOAT, "n", 1)])
+    pairs, each = classes * (classes - 1) // 2, [3, 2, 4, 1, 3][:classes]
+    if alone:
+        more |= dict(coefficients=numbers(classes, 4), rho=numbers(classes))
+    else:
+        more |= dict(vectors_per_class=each, support_vectors=numbers(sum(each), 4), coefficients=numbers(classes - 1, sum(each)), rho=numbers(pairs))
+    if chances:
+        more |= dict(prob_a=[-abs(a) for a in numbers(pairs)], prob_b=numbers(pairs))
+    more |= dict(classlabels_strings=[f"c{i}" for i in range(classes)]) if strings else dict(classlabels_ints=[7 * i - 3 for i in range(classes)])
+    columns = classes if chances or alone or classes == 2 else pairs
+    node = helper.make_node("SVMClassifier", ["x"], ["label", "y"], domain="ai.onnx.ml", **more)
+    return of_learned([node], x, ([] if strings else [value("label", INT64, "n")]) + [value("y", FLOAT, "n", columns)])
+
+
+def categories(texts):
+    """Numbers, or texts, that stand for others, on rows of which nothing says how many there are."""
+    random = numpy.random.default_rng(30)
+    x = random.integers(0, 9, (12, 3)).astype("float32")
+    ml, names = "ai.onnx.ml", [f"n{i}" for i in range(6)]
+    nodes = [helper.make_node("LabelEncoder", ["x"], ["whole"], domain=ml, keys_floats=[0.0, 3.0, 2.0, 3.0, 7.0], values_int64s=[5, 4, 3, 2, 1], default_int64=-7)]
+    if texts:
+        nodes += [
+            helper.make_node("LabelEncoder", ["whole"], ["text"], domain=ml, keys_int64s=[5, 4, 1, -7], values_strings=["a", "b", "", "none"]),
+            helper.make_node("LabelEncoder", ["text"], ["real"], domain=ml, keys_strings=["none", "a", "_Unused"], values_floats=[0.5, 1.5, 2.5], default_float=9.0),
+            helper.make_node("OneHotEncoder", ["text"], ["hot"], domain=ml, cats_strings=["none", "b", "_Unused", "a", ""], zeros=0),
+            helper.make_node("CategoryMapper", ["whole"], ["named"], domain=ml, cats_strings=names, cats_int64s=list(range(6))),
+            helper.make_node("CategoryMapper", ["named"], ["again"], domain=ml, cats_strings=names[::-1], cats_int64s=list(range(6)), default_int64=11),
+        ]
+    else:
+        nodes += [
+            helper.make_node("LabelEncoder", ["whole"], ["real"], domain=ml, keys_int64s=[4, -7, 5], values_floats=[0.5, 1.5, 2.5], default_float=9.0),
+            helper.make_node("OneHotEncoder", ["whole"], ["hot"], domain=ml, cats_int64s=[1, 4, -7]),
+            helper.make_node("Shape", ["x"], ["sizes"]),
+            helper.make_node("ConstantOfShape", ["sizes"], ["again"], value=numpy_helper.from_array(numpy.int64([2]))),
+        ]
+    outputs = [value("whole", INT64, None, 3), value("real", FLOAT, None, 3), value("hot", FLOAT, None, 3, 5 if texts else 3), value("again", INT64, None, 3)]
+    graph = helper.make_graph(nodes, "categories", [value("x", FLOAT, None, 3)], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("", 15)], ir_version=8)
+    onnx.checker.check_model(model)
+    return model, {"x": x}, run(model, {"x": x})
+
+
 def main(folder):
     all_modes = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
     regressor, classifier = "TreeEnsembleRegressor", "TreeEnsembleClassifier"
@@ -197,6 +249,8 @@ def main(folder):
         "broadcasts": broadcasts(),
         "forgotten": forgotten(),
         "lines": lines(),
+        "categories": categories(False),
+        "texts": categories(True),
         "regressor": learned(1, regressor, 1),
         "regressor_modes": learned(2, regressor, 3, modes=all_modes, base=(0.5, -1.0, 2.0)),
         "regressor_average": learned(3, regressor, 2, aggregate_function="AVERAGE"),
@@ -209,6 +263,17 @@ def main(folder):
         "of_two": learned(10, classifier, 2),
         "of_two_logistic": learned(11, classifier, 2, "LOGISTIC", base=(-0.3,)),
         "of_two_chances": learned(12, classifier, 2, positive=True),
+        "vectors_line": vectors(13, 0, "LINEAR"),
+        "vectors_curve": vectors(14, 0, "RBF"),
+        "vectors_inside": vectors(15, 0, "SIGMOID"),
+        "vectors_none": vectors(16, 0, "LINEAR", alone=True),
+        "vectors_two": vectors(17, 2, "RBF"),
+        "vectors_two_logistic": vectors(18, 2, "POLY", "LOGISTIC"),
+        "vectors_two_chances": vectors(19, 2, "SIGMOID", chances=True),
+        "vectors_three": vectors(20, 3, "POLY", "SOFTMAX"),
+        "vectors_four_chances": vectors(21, 4, "RBF", chances=True),
+        "vectors_five_chances": vectors(22, 5, "LINEAR", "SOFTMAX_ZERO", chances=True, strings=True),
+        "vectors_lines": vectors(23, 3, "LINEAR", alone=True),
     }
     for name, case in made.items():
         save(folder, name, *case)

@@ -29,12 +29,13 @@ TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
     static const std::unordered_map<std::string, handler> all = [] {
         std::unordered_map<std::string, handler> table;
         for (const auto& family :
-             {attention_operators(), detection_operators(), elementwise_operators(), feature_operators(),
-              flow_operators(),      forgotten_operators(), index_operators(),       layer_operators(),
-              learned_operators(),   norm_operators(),      pool_operators(),        quantized_operators(),
-              random_operators(),    recurrent_operators(), reduction_operators(),   resize_operators(),
-              sampling_operators(),  scatter_operators(),   shape_operators(),       signal_operators(),
-              training_operators(),  tree_operators(),      window_operators()})
+             {attention_operators(), category_operators(), detection_operators(), elementwise_operators(),
+              feature_operators(),   flow_operators(),     forgotten_operators(), index_operators(),
+              layer_operators(),     learned_operators(),  norm_operators(),      pool_operators(),
+              quantized_operators(), random_operators(),   recurrent_operators(), reduction_operators(),
+              resize_operators(),    sampling_operators(), scatter_operators(),   shape_operators(),
+              signal_operators(),    training_operators(), tree_operators(),      vector_operators(),
+              window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
     }();
@@ -272,10 +273,12 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
             throw unimplemented_error(who_ + ": input \"" + v.name + "\" has " + std::to_string(v.sizes.size()) +
                                       " dimensions; 8 are the most");
         for (const value_message::size& s : v.sizes) {
-            const std::string called = s.name.c_str(); // names are C texts: what follows a zero byte is none
+            std::string called = s.name.c_str(); // names are C texts: what follows a zero byte is none
+            // The only size that is neither said nor named gets a name, so that others can be followed to it: "x.0".
+            if (s.number < 0 && called.empty() && nameless_ == 1) called = v.name + "." + std::to_string(sizes.rank());
             if (s.number >= 0 && called.empty()) sizes.push_back(s.number);
             else if (called.empty()) sizes.push_back(dynamic_extent);
-            else if (const auto bound = bound_.find(s.name); bound != bound_.end()) sizes.push_back(bound->second);
+            else if (const auto bound = bound_.find(called); bound != bound_.end()) sizes.push_back(bound->second);
             else sizes.push_back(extent::named(names.emplace_back(share_size_name(called)).get()));
         }
     }
@@ -314,6 +317,9 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
     }
     add_initializers(m.graph, options_.variables);
     for (const value_message& v : m.graph.inputs) bind_names(v);
+    for (const value_message& v : m.graph.inputs)
+        if (!values_.contains(v.name) && !options_.sizes.contains(v.name))
+            for (const value_message::size& s : v.sizes) nameless_ += s.number < 0 && s.name.empty();
     for (const value_message& v : m.graph.inputs)
         if (!values_.contains(v.name)) add_input(v, result);
         else given.erase(v.name);
@@ -391,6 +397,7 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 #include <tenon/onnx/onnx_call.ipp>
 #include <tenon/onnx/onnx_functions.ipp>
 #include <tenon/onnx/read/onnx_attention_ops.ipp>
+#include <tenon/onnx/read/onnx_category_ops.ipp>
 #include <tenon/onnx/read/onnx_detection_ops.ipp>
 #include <tenon/onnx/read/onnx_elementwise_ops.ipp>
 #include <tenon/onnx/read/onnx_feature_ops.ipp>
@@ -412,5 +419,6 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 #include <tenon/onnx/read/onnx_signal_ops.ipp>
 #include <tenon/onnx/read/onnx_training_ops.ipp>
 #include <tenon/onnx/read/onnx_tree_ops.ipp>
+#include <tenon/onnx/read/onnx_vector_ops.ipp>
 #include <tenon/onnx/read/onnx_window_ops.ipp>
 #endif

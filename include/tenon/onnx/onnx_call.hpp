@@ -92,6 +92,7 @@ struct entry {
     handler add;
 };
 std::vector<entry> attention_operators();
+std::vector<entry> category_operators();
 std::vector<entry> detection_operators();
 std::vector<entry> elementwise_operators();
 std::vector<entry> feature_operators();
@@ -113,6 +114,7 @@ std::vector<entry> shape_operators();
 std::vector<entry> signal_operators();
 std::vector<entry> training_operators();
 std::vector<entry> tree_operators();
+std::vector<entry> vector_operators();
 std::vector<entry> window_operators();
 
 // What several of them use.
@@ -148,6 +150,8 @@ std::int64_t within(const call& c, std::int64_t n, std::int64_t least, std::int6
 std::int64_t number_of(const call& c, const extent& e, const char* what);
 /// The elements of an attribute that has numbers or a tensor of them, whichever is there; none: neither is.
 std::vector<double> numbers_of(const call& c, const char* list, const char* tensor);
+/// Rows of numbers, [n, columns], as float: what learned models are given.
+any_tensor float_rows(const call& c);
 /// What ONNX's learned models do to their scores, [n, classes], by its name; refuses others.
 any_tensor transformed_scores(const call& c, const any_tensor& scores, const std::string& how);
 /// For each row of the scores the label of the largest: that of an attribute classlabels_*.

@@ -66,8 +66,9 @@ private:
     std::vector<any_tensor> variables_, inputs_;
     std::unordered_map<std::string, const function_message*> functions_; // that the model defines
     std::unordered_map<std::string, extent> bound_;                      // what names of sizes are, by the options
-    int calls_ = 0, depth_ = 0;                                          // of these, and how deep within each other
-    std::vector<std::string> refused_;                                   // what cannot be done, a node each
+    int nameless_ = 0;                              // sizes of inputs that are neither said nor named
+    int calls_ = 0, depth_ = 0;                     // of these, and how deep within each other
+    std::vector<std::string> refused_;              // what cannot be done, a node each
     std::unordered_map<std::string, bool> missing_; // values that nodes which were refused would give
 };
 

@@ -67,7 +67,7 @@ TENON_INLINE void give_labels(const call& c, const any_tensor& scores) {
     give(labels.empty() ? c.integers("classlabels_ints") : labels, element_type::int64);
 }
 
-inline any_tensor float_rows(const call& c) {
+TENON_INLINE any_tensor float_rows(const call& c) {
     const any_tensor x = c.x();
     if (x.rank() < 1 || x.rank() > 2 || x.element() == element_type::string)
         c.wrong("its input is " + to_string(tensor_type{x.element(), x.extents()}) + "; it needs rows of numbers");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <tenon/core/text/number_text.hpp>
+#include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
