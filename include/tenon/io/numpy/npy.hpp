@@ -30,7 +30,7 @@ void write_npy(const std::string& path, const any_array& a);
 
 /// The array in a file of this machine without reading it: in the file's own mapped memory, which it keeps alive, so that elements are read
 /// when they are used, and as many processes as like share them. Writing to it does not change the file. Whoever may see the file
-/// overwritten in place takes a copy().
+/// overwritten in place takes a copy(): where it is cut short, what was behind ends the process that uses it (SIGBUS).
 ///
 /// Throws what read_npy throws, where the size is not the header's, too; unimplemented_error for what does not lie in the file as in
 /// memory: packed, by columns (Fortran), of the other byte order, bools, or not at a multiple of its elements' size.

@@ -68,7 +68,7 @@ public:
 
     /// The array of that name, in the file's own mapped memory, which it keeps alive; writing to it does not
     /// change the file. Whoever may see the file overwritten in place (a new file under the same name is
-    /// none) takes a copy(). Throws not_found_error that says what there is.
+    /// none) takes a copy(): where it is cut short, what was behind ends the process that uses it (SIGBUS). Throws not_found_error that says what there is.
     any_array load(const std::string& name) const;
     /// The same; invalid_argument_error when its elements are not of type T.
     template <Element T> array<T> load(const std::string& name) const {
