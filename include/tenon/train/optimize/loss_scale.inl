@@ -122,7 +122,7 @@ TENON_INLINE operation loss_scale::next(const any_tensor& all_finite, const any_
                              none = t.literal(0, steps.type),
                              grows = t.apply(opcode::less_equal, t.literal(o.good_steps, steps.type), steps);
     const detail::tape_value larger = minimum(scale * o.factor, t.literal(o.most, scale.type)),
-                             smaller = maximum(scale / o.factor, o.least);
+                             smaller = not_below(scale / o.factor, o.least);
     const auto store = [&](detail::tape_value next, detail::tape_value now, element_type e) {
         t.write(guard.node() ? choose(t.read(guard), next, now) : next, e);
     };

@@ -434,7 +434,7 @@ TENON_INLINE void rmsprop::write(detail::update_writer& u) const {
         const auto mean = u.slot("rmsprop_mean");
         const auto m = multiply_add(options_.decay, mean.value, (1 - options_.decay) * u.g());
         u.store(mean, m);
-        square = maximum(multiply_add(-m, m, s), 0); // which rounding may bring below
+        square = not_below(multiply_add(-m, m, s), 0); // which rounding may bring below
     }
     const auto change = u.g() / (sqrt(square) + options_.epsilon);
     if (options_.momentum == 0) return u.store_w(multiply_add(u.rate(-1), change, u.w()));
