@@ -90,9 +90,10 @@ template <class X> ill_shaped arrays_and_texts_are_no_tensors() {
 
 // Of what stands in a macro compilers show the macro too, but not of its arguments.
 // An axis, a size or a list of them behind the tensor.
-#define TENON_HINT(NAME, SAID)                                                                     \
-    template <auto..., Operand X, class... M> ill_shaped NAME(const X&, detail::misplaced, M...) { \
-        return detail::SAID<X>();                                                                  \
+#define TENON_HINT(NAME, SAID)                                                                                        \
+    template <Operand X, class... M> ill_shaped NAME(const X&, detail::misplaced, M...) { return detail::SAID<X>(); } \
+    template <auto, auto..., Operand X, std::same_as<bool> Kept> ill_shaped NAME(const X&, Kept) {                    \
+        return detail::SAID<X>();                                                                                     \
     }
 TENON_HINT(sum, an_axis_is_a_template_argument)
 TENON_HINT(mean, an_axis_is_a_template_argument)
@@ -132,34 +133,34 @@ TENON_HINT(average_pool2d, a_count_is_a_template_argument)
 #undef TENON_HINT
 template <Operand X> ill_shaped max_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped average_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
-template <auto..., Operand X, class... M> ill_shaped min(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped min(const X&, detail::misplaced, M...) {
     static_assert(
         detail::is_mistake<X>,
         "tenon::min: an axis is a template argument: write min<1>(x); the lesser of two tensors is minimum(a, b)");
     return {};
 }
-template <auto..., Operand X, class... M> ill_shaped max(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped max(const X&, detail::misplaced, M...) {
     static_assert(
         detail::is_mistake<X>,
         "tenon::max: an axis is a template argument: write max<1>(x); the greater of two tensors is maximum(a, b)");
     return {};
 }
-template <auto..., Operand X, class... M> ill_shaped norm(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped norm(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>,
                   "tenon::norm: the order is a template argument: write norm<2>(x); axes follow it");
     return {};
 }
-template <auto..., Operand X, class... M> ill_shaped reshape(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped reshape(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>,
                   "tenon::reshape: the sizes are a template argument: write reshape<shape<batch, 28, 28>>(x)");
     return {};
 }
-template <auto..., Operand X, class... M> ill_shaped broadcast_to(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped broadcast_to(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>,
                   "tenon::broadcast_to: the sizes are a template argument: write broadcast_to<shape<4, 300>>(x)");
     return {};
 }
-template <auto..., Operand X, class... M> ill_shaped slice(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped slice(const X&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<X>, "tenon::slice: ranges are template arguments: write slice<range{0, 10}>(x); "
                                          "that begins where the run tells is slice<10>(x, begin)");
     return {};
