@@ -160,11 +160,11 @@ public:
              then = std::move(ended)](answer a) {
                 runtime::run_end became;
                 bool took = false;
-                std::exception_ptr failed = thrown_by([&] {
+                const std::exception_ptr failed = thrown_by([&] {
                     if (a.failed) {
                         if (a.names_peer) became.silent = a.message;
                         if (a.unknown) became.unknown = part->changes;
-                        failed = failure_of(*part, a, limit, source);
+                        std::rethrow_exception(failure_of(*part, a, limit, source));
                     } else {
                         became.unknown = part->changes;
                         const run_part::reply r = read_answer<run_part>(std::move(a));

@@ -37,9 +37,10 @@ TEST_CASE_FIXTURE(in_graph,
     const auto check = [&](auto fetched, float expected) {
         CHECK(s.run(tn::feed(x, tn::array<float>{1, 2, 3}), fetched).item() == expected);
         for (const std::int64_t n : {0, 1, 2, 4})
-            CHECK(message_of<tn::invalid_argument_error>([&] {
-                      s.run(tn::feed(x, tn::array<float>(tn::extents{n})), fetched);
-                  }) == "x: declared as [3], but its sizes in this step are [" + std::to_string(n) + "]");
+            CHECK(message_of<tn::invalid_argument_error>(
+                      [&] { s.run(tn::feed(x, tn::array<float>(tn::extents{n})), fetched); })
+                      .starts_with("x: declared as [3], but its sizes in this step are [" + std::to_string(n) +
+                                   "] [node x (placeholder), made at "));
     };
     check(sum(y), 6);
     check(sum(y * tn::constant({1.0f, 2.0f, 3.0f})), 14); // one value would be repeated

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include <tenon/core/config.hpp>
+
 /// Texts as parts of a line that people read.
 
 namespace tenon::detail {
