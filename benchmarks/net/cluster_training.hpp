@@ -107,7 +107,7 @@ public:
         const auto x = tn::placeholder<float, images>("x");
         const auto y = tn::placeholder<std::int32_t, tn::shape<batch>>("y");
         auto model = Network::layers();
-        const auto loss = [&](auto images, auto labels) { return tn::nn::cross_entropy(model(images), labels); };
+        const auto loss = [&](auto pictures, auto labels) { return tn::nn::cross_entropy(model(pictures), labels); };
         const auto descent = tn::gradient_descent(0.01f);
         if (synchronous > 0) sync_.emplace(descent, tn::sync_replicas_options{synchronous, synchronous, index});
         const tn::optimizer& how = sync_ ? static_cast<const tn::optimizer&>(*sync_) : descent;
