@@ -159,6 +159,31 @@ TEST_CASE("a graph whose dequeues say how many as `count`, and what the types sa
     }
 }
 
+TEST_CASE("a graph whose pools say nothing of a dilation") {
+    CHECK(!has(words_of(older("pools.json")), "max_pool2d.dilation_h"));
+    const read_twice read("pools.json");
+    for (const char* op : {"max_pool2d", "average_pool2d", "pool2d_gradient"})
+        CHECK(has(words_of(tn::to_json(read.once)), op + std::string(".dilation_w")));
+    constexpr int height = 5, width = 4, channels = 2;
+    std::vector<double> wanted; // of windows of 2 x 2 the last is the largest; those of 3 x 3 lie around each pixel
+    for (int i = 0; i < height; ++i)
+        for (int j = 0; j < width; ++j) {
+            double g = i % 2 == 1 && j % 2 == 1 ? 1 : 0;
+            const auto seen = [](int at, int n) { return at == 0 || at == n - 1 ? 2 : 3; };
+            for (int u = std::max(i - 1, 0); u <= std::min(i + 1, height - 1); ++u)
+                for (int v = std::max(j - 1, 0); v <= std::min(j + 1, width - 1); ++v)
+                    g += 1.0 / (seen(u, height) * seen(v, width));
+            wanted.insert(wanted.end(), channels, g);
+        }
+    for (const tn::graph* g : {&read.once, &read.again}) {
+        running r(*g);
+        tn::any_array x(tn::element_type::float32, tn::extents{1, height, width, channels});
+        for (std::int64_t k = 0; k < x.elements(); ++k) x.data<float>()[k] = static_cast<float>(k);
+        r.feed("x", x.share());
+        check_near(r.values<float>(r.g.tensor("dx")), wanted);
+    }
+}
+
 TEST_CASE("a graph whose regex_replace says `all`") {
     CHECK(has(words_of(older("regex.json")), "regex_replace.all"));
     const read_twice read("regex.json");

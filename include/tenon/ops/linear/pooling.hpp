@@ -97,8 +97,17 @@ constexpr inferred infer_pooled(const pool2d_attributes& a, type_list in) noexce
 
 } // namespace detail
 
+namespace detail {
+struct was_never_dilated {
+    static void of_before(const graph&, node& n) {
+        for (const char* name : {"dilation_h", "dilation_w"})
+            if (!n.attributes.find(name)) n.attributes.set(name, std::int64_t{1});
+    }
+};
+} // namespace detail
+
 /// in: x.
-struct max_pool2d_op {
+struct max_pool2d_op : detail::was_never_dilated {
     static constexpr const char* name = "max_pool2d";
     using attributes = detail::pool2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -110,7 +119,7 @@ struct max_pool2d_op {
 TENON_OP(pooling, max_pool2d);
 
 /// in: x.
-struct average_pool2d_op {
+struct average_pool2d_op : detail::was_never_dilated {
     static constexpr const char* name = "average_pool2d";
     using attributes = detail::pool2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
@@ -122,7 +131,7 @@ struct average_pool2d_op {
 TENON_OP(pooling, average_pool2d);
 
 /// in: x, y = pool(x), dy. For a mean only dy's values and x's sizes matter.
-struct pool2d_gradient_op {
+struct pool2d_gradient_op : detail::was_never_dilated {
     static constexpr const char* name = "pool2d_gradient";
     static constexpr op_flags flags = op_flags::spreads; // where it reads x: of a largest element
     using attributes = detail::pool2d_attributes;
@@ -139,7 +148,7 @@ struct pool2d_gradient_op {
 TENON_OP(pooling, pool2d_gradient);
 
 /// in: x, y = max_pool2d(x), h of x's sizes. For each window the element of h that lies where its largest does.
-struct max_pool2d_pick_op {
+struct max_pool2d_pick_op : detail::was_never_dilated {
     static constexpr const char* name = "max_pool2d_pick";
     using attributes = detail::pool2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
