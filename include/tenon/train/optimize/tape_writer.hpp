@@ -76,7 +76,9 @@ inline tape_value operator/(double a, tape_value b) { return b.in->literal(a, b.
 inline tape_value operator/(tape_value a, double b) { return a / a.in->literal(b, a.type); }
 inline tape_value sqrt(tape_value a) { return a.in->apply(opcode::sqrt, a); }
 inline tape_value minimum(tape_value a, tape_value b) { return a.in->apply(opcode::minimum, a, b); }
-inline tape_value not_below(tape_value a, double b) { return a.in->apply(opcode::maximum, a, a.in->literal(b, a.type)); }
+inline tape_value not_below(tape_value a, double b) {
+    return a.in->apply(opcode::maximum, a, a.in->literal(b, a.type));
+}
 /// a * b + c in one instruction.
 inline tape_value multiply_add(tape_value a, tape_value b, tape_value c) { return a.in->apply(opcode::fma, a, b, c); }
 inline tape_value multiply_add(double a, tape_value b, tape_value c) {
