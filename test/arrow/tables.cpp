@@ -10,6 +10,7 @@
 #include <tenon/data/from.hpp>
 #include <tenon/io/files/compressed.hpp>
 
+#include <arrow/formats.hpp>
 #include <arrow/rows.hpp>
 #include <messages.hpp>
 #include <temporary_folder.hpp>
@@ -55,27 +56,6 @@ texts numbers_of(const tn::data_set<int32_t>& set) {
     return told_by(set, [](int32_t v) { return std::to_string(v); });
 }
 
-// Both formats, and what writes and reads them.
-template <class F> void for_each_format(F f) {
-    f(
-        "parquet",
-        [](const std::string& path, const auto& set, tn::table_write_options o = {}) {
-            tn::write_parquet(path, set, o);
-        },
-        []<class... C>(tn::data_set<C...>*, std::vector<std::string> files,
-                       const tn::data::table_read_options& o = {}) {
-            return tn::data::parquet<C...>(std::move(files), o);
-        });
-    f(
-        "arrow_file",
-        [](const std::string& path, const auto& set, tn::table_write_options o = {}) { tn::write_arrow(path, set, o); },
-        []<class... C>(tn::data_set<C...>*, std::vector<std::string> files,
-                       const tn::data::table_read_options& o = {}) {
-            return tn::data::arrow_file<C...>(std::move(files), o);
-        });
-}
-template <class... C> inline tn::data_set<C...>* const of = nullptr;
-
 // Written by pyarrow 26 without compression: columns a (int32: 7, null, -9) and b (string: "x", "yz", "").
 extern const std::string by_pyarrow;
 
@@ -118,67 +98,6 @@ TEST_CASE("columns are chosen by their names, in any order, and numbers become t
         }
         CHECK(i == 20);
     });
-}
-
-TEST_CASE("fields of structs are columns whose names have points, written and read") {
-    for_each_format([](const char*, auto write, auto read) {
-        const temporary_folder folder;
-        for (const bool structs : {true, false}) { // which are read alike
-            write(folder / "t", placed(50), {.structs = structs, .group_rows = 20});
-            int64_t i = 0;
-            for (const placed_row& r : read(of<placed_row>, {folder / "t"})) {
-                const placed_row w = placed_of(i++);
-                CHECK(std::tie(r.id, r.city, r.x, r.last) == std::tie(w.id, w.city, w.x, w.last));
-                CHECK(r.y.untyped() == w.y.untyped());
-            }
-            CHECK(i == 50);
-        }
-        CHECK(contains(message_of<tn::invalid_argument_error>([&] {
-                           write(folder / "t", tn::data::zip(tn::data::range(1), tn::data::range(1)),
-                                 {.columns = {"a", "a.b"}, .structs = true});
-                       }),
-                       "column \"a.b\" is a struct of others, too"));
-    });
-    for_each_format([](const char*, auto write, auto read) {
-        const temporary_folder folder;
-        for (const bool lists : {true, false}) { // of structs, or structs of lists, which are read alike
-            write(folder / "t", walked(50),
-                  {.structs = true,
-                   .lists = lists ? std::vector<std::string>{"path", "ends"} : std::vector<std::string>{},
-                   .group_rows = 20});
-            int64_t i = 0;
-            for (const walked_row& r : read(of<walked_row>, {folder / "t"})) {
-                const walked_row w = walked_of(i++);
-                CHECK(r.id == w.id);
-                CHECK(r.x.untyped() == w.x.untyped());
-                CHECK(r.name.untyped() == w.name.untyped());
-                CHECK(r.y.untyped() == w.y.untyped());
-                CHECK(r.ends.untyped() == w.ends.untyped());
-            }
-            CHECK(i == 50);
-        }
-        const auto refused = [&](const auto& set, tn::table_write_options o) {
-            return message_of<tn::invalid_argument_error>([&] { write(folder / "t", set, o); });
-        };
-        CHECK(
-            contains(refused(walked(3), {.structs = true, .lists = {"paths"}}), "there is no struct called \"paths\""));
-        CHECK(contains(refused(walked(3), {.lists = {"path"}}), "there is no struct called \"path\""));
-        CHECK(contains(refused(placed(3), {.structs = true, .lists = {"place"}}),
-                       "column \"place.city\" is a field in lists, and string[] has too few dimensions"));
-        const auto uneven = walked(3).map_host([](walked_row r) {
-            if (r.id == 2) r.x = tn::array<float, tn::shape<tn::dyn>>{1, 2, 3};
-            return r;
-        });
-        CHECK(contains(refused(uneven, {.structs = true, .lists = {"path"}}),
-                       "the fields of \"path\" are float[3] and string[2] in one row; they need one length"));
-    });
-    CHECK(contains(message_of<tn::invalid_argument_error>([] {
-                       (void)tn::data::parquet("t", tn::data::columns<float>({"x", "y"}));
-                   }),
-                   "parquet: 2 names for one component, which is one column"));
-    CHECK(contains(message_of<tn::invalid_argument_error>(
-                       [] { (void)tn::data::parquet("t", tn::data::columns<float>("x"), {.columns = {"x"}}); }),
-                   "columns<..> names the columns; leave `columns` empty"));
 }
 
 TEST_CASE("lists are arrays: of lists of lists, of one list, and of any length") {
