@@ -7,6 +7,7 @@
 #include <op_table/table.hpp>
 #include <tenon/op/gpu_kernels.hpp>
 
+#include "project_file.hpp"
 #include "temporary_folder.hpp"
 
 // The table of docs/gpu.md is written from the ops, their rules and the kernels that there are. TENON_WRITE_PAGES=1 writes it anew.
@@ -57,7 +58,7 @@ std::string table_of_ops() {
 } // namespace
 
 TEST_CASE("docs/gpu.md says which op takes which elements on a CPU and on a GPU") {
-    const std::string path = TENON_TEST_DIR "/../docs/gpu.md", page = read_bytes(path);
+    const std::string path = project_file("docs/gpu.md"), page = read_bytes(path);
     const std::string begin = "<!-- ops: begin -->\n", end = "<!-- ops: end -->";
     const std::size_t from = page.find(begin), to = page.find(end);
     REQUIRE(from != std::string::npos);

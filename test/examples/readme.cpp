@@ -14,19 +14,19 @@
 #include "examples/support.hpp"
 
 TEST_CASE("the README's program is the one in examples/, and prints what the README says") {
-    const std::string readme = read_bytes(project + "README.md");
+    const std::string readme = read_bytes(project_file("README.md"));
     CHECK(holds(readme, "```cpp\n" + program("linear_regression.cpp") + "```"));
     CHECK(holds(readme, "```text\n" + printed([] { linear_regression(); }) + "```"));
 }
 
 TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong_shape.cpp holds the compiler to") {
-    const std::string readme = read_bytes(project + "README.md");
-    const std::string example = read_bytes(project + "examples/wrong_shape.cpp");
+    const std::string readme = read_bytes(project_file("README.md"));
+    const std::string example = read_bytes(project_file("examples/wrong_shape.cpp"));
     const std::string mistake = "auto wrong = matmul(x, w2);";
     CHECK(holds(example, "#ifdef TENON_EXPECT_ERROR\n    " + mistake + "\n#endif"));
     CHECK(holds(readme, mistake));
 
-    const std::string test = read_bytes(project + "test/compile_fail/nn_wrong_shape.cpp");
+    const std::string test = read_bytes(project_file("test/compile_fail/nn_wrong_shape.cpp"));
     const std::string before = "// error[gcc]: ";
     const std::size_t begin = test.find(before) + before.size();
     std::string words;
@@ -37,7 +37,7 @@ TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong
 }
 
 TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp, or of the file it names") {
-    const std::string page = read_bytes(project + "docs/adding-an-op.md"), example = program("custom_op.cpp");
+    const std::string page = read_bytes(project_file("docs/adding-an-op.md")), example = program("custom_op.cpp");
     const std::string opening = "```cpp";
     int of_example = 0, of_library = 0;
     for (std::size_t at = page.find(opening); at != std::string::npos; at = page.find(opening, at)) {
@@ -45,7 +45,7 @@ TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp, o
         const std::string file = page.substr(at + opening.size(), end - at - opening.size());
         at = page.find("```", end);
         const std::string block = page.substr(end + 1, at - end - 1);
-        CHECK_MESSAGE(holds(file.empty() ? example : read_bytes(project + file.substr(1)), block), block);
+        CHECK_MESSAGE(holds(file.empty() ? example : read_bytes(project_file(file.substr(1))), block), block);
         ++(file.empty() ? of_example : of_library);
         at += 3;
     }
@@ -57,11 +57,11 @@ TEST_CASE("examples/waiting_op.cpp prints what docs/adding-an-op.md says, and wh
     const tn::graph g;
     const tn::graph_scope in(g);
     const std::string output = printed([] { CHECK(waiting_op() == 0); });
-    CHECK_MESSAGE(holds(read_bytes(project + "docs/adding-an-op.md"), "```text\n" + output + "```"), output);
+    CHECK_MESSAGE(holds(read_bytes(project_file("docs/adding-an-op.md")), "```text\n" + output + "```"), output);
     std::string comment;
     for (std::size_t at = 0, end; (end = output.find('\n', at)) != std::string::npos; at = end + 1)
         comment += "//     " + output.substr(at, end - at) + "\n";
-    const std::string file = read_bytes(project + "examples/waiting_op.cpp");
+    const std::string file = read_bytes(project_file("examples/waiting_op.cpp"));
     const std::size_t cut = comment.find("readings in mailbox \"north\" [node"); // a line too long for a comment
     CHECK(holds(file, comment.substr(0, cut) + "readings in mailbox ...\n"));
     CHECK(holds(file, comment.substr(comment.find('\n', cut) + 1)));

@@ -29,7 +29,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
 inline std::vector<std::string> said_output(const std::string& name) {
     const std::string begin = "//     ";
     std::vector<std::string> said;
-    for (const std::string& line : lines_of(read_bytes(project + "examples/" + name))) {
+    for (const std::string& line : lines_of(read_bytes(project_file("examples/" + name)))) {
         if (!line.starts_with("//")) break;
         if (line.starts_with(begin)) said.push_back(line.substr(begin.size()));
     }

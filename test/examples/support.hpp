@@ -6,9 +6,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include "project_file.hpp"
 #include "temporary_folder.hpp"
-
-inline const std::string project = TENON_TEST_DIR "/../";
 
 inline bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -29,6 +28,6 @@ template <class F> std::string printed(F run) {
 
 // The text of a program without the comment lines it begins with.
 inline std::string program(const std::string& name) {
-    const std::string text = read_bytes(project + "examples/" + name);
+    const std::string text = read_bytes(project_file("examples/" + name));
     return text.substr(text.find("#include"));
 }

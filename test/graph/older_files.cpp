@@ -4,6 +4,7 @@
 
 #include <tenon/ops/text/strings.hpp>
 
+#include "project_file.hpp"
 #include "tests.hpp"
 
 // Graph files that earlier versions wrote are read, run, and written as today's are. test/graph/files has one for each change of the
@@ -12,7 +13,7 @@
 namespace {
 
 std::string older(const std::string& name) {
-    std::ifstream file(std::string(TENON_TEST_DIR) + "/graph/files/" + name, std::ios::binary);
+    std::ifstream file(project_file("test/graph/files/" + name), std::ios::binary);
     REQUIRE(file);
     std::ostringstream text;
     text << file.rdbuf();
@@ -208,7 +209,7 @@ TEST_CASE("a graph of a saver whose files were read name by name; its checkpoint
     CHECK(has(words_of(older("saver.json")), "restore_shard.names"));
     const read_twice read("saver.json");
     CHECK(!has(words_of(tn::to_json(read.once)), "restore_shard.names"));
-    const std::string folder = std::string(TENON_TEST_DIR) + "/graph/files/";
+    const std::string folder = project_file("test/graph/files/");
     const std::vector<float> weights{1.5f, -2.0f, 0.25f, 8.0f, 3.0f, -0.5f};
     const auto manifest = nlohmann::json::parse(older("checkpoint/model-12.json"));
     CHECK(manifest.at("version") == 1);

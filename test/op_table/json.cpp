@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "project_file.hpp"
 #include "tests.hpp"
 #include "running.hpp"
 
@@ -38,7 +39,7 @@ TEST_CASE("a node that was written and read is the same node, and gives the same
 
 TEST_CASE("every seed that fuzzing of the reader starts from is accepted") {
     int count = 0;
-    for (const auto& file : std::filesystem::directory_iterator(TENON_TEST_DIR "/fuzz/seeds/graph_json")) {
+    for (const auto& file : std::filesystem::directory_iterator(project_file("test/fuzz/seeds/graph_json"))) {
         INFO(file.path().filename().string());
         CHECK_NOTHROW(graph_from_json(read_bytes(file.path().string())));
         ++count;

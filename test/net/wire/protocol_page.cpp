@@ -3,6 +3,7 @@
 
 #include <net/wire/calls.hpp>
 
+#include "project_file.hpp"
 #include "tests.hpp"
 
 // docs/protocol.md says every call, note and reply, with its fields, as they are: who writes another client goes by it.
@@ -71,7 +72,7 @@ template <class T> std::string fields_as_text() {
 }
 
 std::string page() {
-    std::ifstream file(TENON_TEST_DIR "/../docs/protocol.md");
+    std::ifstream file(project_file("docs/protocol.md"));
     std::string text{std::istreambuf_iterator<char>(file), {}};
     // However its lines are broken.
     std::string flat;
