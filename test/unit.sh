@@ -12,12 +12,12 @@ cd "$2"
 shift 2
 {
     for file in "$@"; do
-        sed -nE 's/^#include ([<"][^>"]*[>"]).*/\1/p' "$file" | while read -r header; do
-            beside=${file%/*}/${header:1:-1}
-            if [[ $header == \"* && -f $beside ]]; then header="\"$folder/$beside\""; fi
-            echo "#include $header"
+        sed -nE 's/^(#include [<"][^>"]*[>"]).*/\1/p; /^#(if|el|endif)/p' "$file" | while read -r line; do
+            beside=${file%/*}/${line:10:-1}
+            if [[ $line == '#include "'* && -f $beside ]]; then line="#include \"$folder/$beside\""; fi
+            echo "$line"
         done
-    done | awk '!seen[$0]++'
+    done
     for i in $(seq $#); do
         printf 'namespace unit_file_%d {\n#include "%s"\n}\n' "$i" "$folder/${!i}"
     done

@@ -19,7 +19,7 @@ using tenon::detail::pending_state;
 using tenon::detail::run_request;
 
 // A server that is there says itself that a limit has passed, and what was waited for: it has so much more.
-constexpr double grace = 1; // seconds
+constexpr double seconds_longer = 1;
 
 // Whether a node's numbers depend on how often it has run (detail::random_source): it has a seed, and holds nothing that has one.
 bool counts_runs(const node& n) {
@@ -83,7 +83,7 @@ remote_session::waited_for remote_session::begin_step(const known_callable& whic
                                                       std::uint64_t* number) const {
     auto there = std::make_shared<awaited_answer>();
     const std::uint64_t n = call(
-        *server_, c, {in.deadline, seconds_of(grace)},
+        *server_, c, {in.deadline, seconds_of(seconds_longer)},
         [which, then = awaited_answer::taker(there, transport_)](answer a) {
             which->count_run(a);
             then(std::move(a));
@@ -101,7 +101,7 @@ void remote_session::wait(const awaited_answer& a, const step& in, const char* w
 
 // Of calls that do not wait for anybody else's steps.
 template <class C> typename C::reply remote_session::ask(const C& c, double seconds) const {
-    return net::ask(*server_, c, seconds > 0 ? transport_.now() + seconds_of(seconds + grace) : never, incarnation_);
+    return net::ask(*server_, c, seconds > 0 ? transport_.now() + seconds_of(seconds + seconds_longer) : never, incarnation_);
 }
 
 void remote_session::tell_placed(const std::vector<std::string>& lines) const {
@@ -316,7 +316,7 @@ public:
     // The server says whether it still could be.
     void stop() noexcept override {
         try {
-            session_->server_->cancel(call_, seconds_of(grace));
+            session_->server_->cancel(call_, seconds_of(seconds_longer));
         } catch (...) { // it ends by itself
         }
     }

@@ -12,9 +12,6 @@ namespace tenon::net {
 
 namespace {
 
-// Of groups that this process has not made yet.
-constexpr std::size_t most_early_bytes = std::size_t{64} << 20;
-
 class link_channel final : public collective_channel {
 public:
     struct end {

@@ -11,8 +11,7 @@ namespace tenon::net {
 
 namespace {
 
-// What comes before this process has come itself: a faulty peer could send it for ever.
-constexpr std::size_t most_early_bytes = std::size_t{64} << 20, most_early = 65536;
+constexpr std::size_t most_early = 65536; // of parts
 
 extents list_of(std::int64_t n) { return extents(n); }
 

@@ -17,6 +17,9 @@
 
 namespace tenon::net {
 
+/// What comes before this process has come itself: a faulty peer could send it for ever.
+inline constexpr std::size_t most_early_bytes = std::size_t{64} << 20;
+
 /// To the other members of a group. Thread-safe; nothing blocks, but flush().
 class collective_channel {
 public:

@@ -13,12 +13,6 @@ bool is_same(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::string_view without_blanks(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-    return text;
-}
-
 // Calls f(line with its end, name, value) for each header.
 template <class F> void each_header(std::string_view head, F&& f) {
     std::size_t at = head.find("\r\n");
@@ -35,6 +29,12 @@ template <class F> void each_header(std::string_view head, F&& f) {
 
 } // namespace
 
+std::string_view without_blanks(std::string_view text) noexcept {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    return text;
+}
+
 body_said body_of_head(std::string_view head, std::size_t most) {
     body_said said;
     bool has_length = false;
@@ -50,14 +50,14 @@ body_said body_of_head(std::string_view head, std::size_t most) {
             refuse("411 Length Required", "bodies in chunks are not read; send the body's Content-Length");
         if (is_same(name, "Expect") && is_same(value, "100-continue")) said.waits_to_be_told = true;
         if (!is_same(name, "Content-Length")) return;
-        std::size_t bytes = 0;
-        const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), bytes);
+        std::size_t length = 0;
+        const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), length);
         if (has_length || value.empty() || end != value.data() + value.size() || wrong == std::errc::invalid_argument)
             refuse("400 Bad Request", "one Content-Length is needed, a number of bytes");
-        else if ((wrong != std::errc() || bytes > most) && said.refused.empty())
+        else if ((wrong != std::errc() || length > most) && said.refused.empty())
             refuse("413 Payload Too Large",
                    "a body of " + std::string(value) + " bytes; " + std::to_string(most) + " are read at most");
-        else said.bytes = bytes;
+        else said.bytes = length;
         has_length = true;
     });
     if (!said.refused.empty()) said.bytes = 0;

@@ -20,5 +20,7 @@ struct body_said {
 body_said body_of_head(std::string_view head, std::size_t most);
 /// The same head without what it expects.
 std::string without_expectation(const std::string& head);
+/// A header's value without the blanks and tabulators around it.
+std::string_view without_blanks(std::string_view text) noexcept;
 
 } // namespace tenon::net

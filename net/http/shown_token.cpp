@@ -3,6 +3,8 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include <net/http/request_head.hpp>
+
 namespace tenon::net {
 
 namespace {
@@ -21,12 +23,6 @@ std::string in_hexadecimal(const std::array<unsigned char, 32>& d) {
         text += "0123456789abcdef"[c >> 4];
         text += "0123456789abcdef"[c & 15];
     }
-    return text;
-}
-
-std::string_view without_blanks(std::string_view text) noexcept {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
     return text;
 }
 

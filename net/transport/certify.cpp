@@ -31,18 +31,18 @@ void require(bool done, const char* what) {
     throw internal_error(std::string("certificates: OpenSSL cannot make ") + what + why);
 }
 
-template <class Write> std::string text_of(Write write) {
+template <class Write> std::string written(Write write) {
     const owned_memory to(BIO_new(BIO_s_mem()));
     require(to && write(to.get()) == 1, "a text");
     char* data = nullptr;
     const long size = BIO_get_mem_data(to.get(), &data);
     return {data, static_cast<std::size_t>(size)};
 }
-std::string text_of(X509* c) {
-    return text_of([&](BIO* to) { return PEM_write_bio_X509(to, c); });
+std::string pem_of(X509* c) {
+    return written([&](BIO* to) { return PEM_write_bio_X509(to, c); });
 }
-std::string text_of(EVP_PKEY* k) {
-    return text_of([&](BIO* to) { return PEM_write_bio_PrivateKey(to, k, nullptr, nullptr, 0, nullptr, nullptr); });
+std::string pem_of(EVP_PKEY* k) {
+    return written([&](BIO* to) { return PEM_write_bio_PrivateKey(to, k, nullptr, nullptr, 0, nullptr, nullptr); });
 }
 
 void add_extension(X509* to, X509* issuer, int which, const std::string& value) {
@@ -101,7 +101,7 @@ certificate_authority::certificate_authority(const std::string& name, int from_d
     add_extension(c, c, NID_key_usage, "critical,keyCertSign,cRLSign");
     add_extension(c, c, NID_subject_key_identifier, "hash");
     require(X509_sign(c, own_->key.get(), EVP_sha256()) > 0, "a signature");
-    text_ = text_of(c);
+    text_ = pem_of(c);
 }
 
 certificate_authority::~certificate_authority() = default;
@@ -122,7 +122,7 @@ certified_key certificate_authority::certify(const std::string& name, const std:
     add_extension(c.get(), by, NID_authority_key_identifier, "keyid");
     if (!names.empty()) add_extension(c.get(), by, NID_subject_alt_name, names);
     require(X509_sign(c.get(), own_->key.get(), EVP_sha256()) > 0, "a signature");
-    return {text_of(c.get()), text_of(key.get())};
+    return {pem_of(c.get()), pem_of(key.get())};
 }
 
 cluster_certificates make_cluster_certificates(const std::vector<std::string>& hosts, int days) {

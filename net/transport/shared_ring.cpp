@@ -53,25 +53,25 @@ shared_pages::~shared_pages() {
 
 file_descriptor shared_pages::take_file() noexcept { return std::move(file_); }
 
-void shared_pages::map(int file, std::size_t bytes) {
-    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+void shared_pages::map(int file, std::size_t size) {
+    void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
     if (at == MAP_FAILED) none("mmap");
-    memory_ = {static_cast<std::byte*>(at), bytes};
-    bytes_mapped += bytes;
+    memory_ = {static_cast<std::byte*>(at), size};
+    bytes_mapped += size;
 }
 
-shared_pages shared_pages::make(std::size_t bytes) {
+shared_pages shared_pages::make(std::size_t size) {
     shared_pages p;
     p.file_ = file_descriptor(::memfd_create("tenon", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     const int file = p.file_.get();
     if (file < 0) none("memfd_create");
     // Pages are there from the beginning: later there would be nobody to tell that there are none.
-    if (const int wrong = ::posix_fallocate(file, 0, static_cast<off_t>(bytes))) {
+    if (const int wrong = ::posix_fallocate(file, 0, static_cast<off_t>(size))) {
         errno = wrong;
         none("fallocate");
     }
     if (::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) none("F_ADD_SEALS");
-    p.map(file, bytes);
+    p.map(file, size);
     return p;
 }
 
@@ -87,11 +87,11 @@ shared_pages shared_pages::map(const file_descriptor& file, std::size_t most) {
     struct statfs on {};
     if (::fstat(file.get(), &is) != 0 || ::fstatfs(file.get(), &on) != 0 || on.f_type != TMPFS_MAGIC)
         throw refuse("is of another kind");
-    const auto bytes = static_cast<std::uint64_t>(is.st_size);
-    if (bytes <= ring_head_bytes || bytes > most)
-        throw refuse("has " + std::to_string(bytes) + " bytes, where at most " + std::to_string(most) + " are taken");
+    const auto size = static_cast<std::uint64_t>(is.st_size);
+    if (size <= ring_head_bytes || size > most)
+        throw refuse("has " + std::to_string(size) + " bytes, where at most " + std::to_string(most) + " are taken");
     shared_pages p;
-    p.map(file.get(), static_cast<std::size_t>(bytes));
+    p.map(file.get(), static_cast<std::size_t>(size));
     return p;
 }
 
@@ -118,12 +118,12 @@ std::size_t ring_writer::room() {
     return bytes_.size() - static_cast<std::size_t>(written_ - read_);
 }
 
-bool ring_writer::has_room(std::size_t bytes) {
-    bool is_there = room() >= bytes;
+bool ring_writer::has_room(std::size_t size) {
+    bool is_there = room() >= size;
     if (!is_there) {
         waits_ = true;
         std::atomic_ref(head_->waiting).store(1);
-        is_there = room() >= bytes; // what was given back before the reader could see who waits
+        is_there = room() >= size; // what was given back before the reader could see who waits
     }
     if (is_there && std::exchange(waits_, false)) std::atomic_ref(head_->waiting).store(0);
     return is_there;

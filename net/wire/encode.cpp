@@ -9,7 +9,7 @@ namespace tenon::net {
 namespace {
 
 // The lengths, then the characters.
-bytes packed(const any_array& strings) {
+bytes packed_strings(const any_array& strings) {
     const auto* const each = strings.data<std::string>();
     const auto count = static_cast<std::size_t>(strings.elements());
     bytes all(bytes_on_wire(strings));
@@ -38,7 +38,7 @@ message_encoder::message_encoder(message m, std::uint32_t stream, std::size_t mo
 
 void message_encoder::describe() {
     for (const any_array& a : message_.arrays)
-        if (a.element() == element_type::string) strings_.push_back(packed(a));
+        if (a.element() == element_type::string) strings_.push_back(packed_strings(a));
     std::size_t size = 0;
     for (const any_array& a : message_.arrays)
         size += 2 + 8 * static_cast<std::size_t>(a.rank()) + (a.element() == element_type::string ? 8 : 0);

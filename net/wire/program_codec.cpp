@@ -29,7 +29,7 @@ namespace tenon::net {
 
 namespace {
 
-constexpr std::uint8_t format = 1;
+constexpr std::uint8_t program_format = 1;
 
 // What parts have besides their nodes' own ops.
 bool is_of_cutting(const op_definition& op) {
@@ -44,7 +44,7 @@ public:
     packed run() {
         require_as_cut();
         collect();
-        to_.number(format);
+        to_.number(program_format);
         put_nodes();
         put_values();
         put_items();
@@ -177,8 +177,8 @@ public:
     decoder(packed& p, int devices) : from_(p.body, p.arrays, "part of a program"), devices_(devices) {}
 
     program_part run() {
-        if (const auto f = from_.number<std::uint8_t>(); f != format)
-            from_.fail("its format is " + std::to_string(f) + "; this program reads " + std::to_string(format));
+        if (const auto f = from_.number<std::uint8_t>(); f != program_format)
+            from_.fail("its format is " + std::to_string(f) + "; this program reads " + std::to_string(program_format));
         take_nodes();
         take_values();
         take_items();

@@ -63,6 +63,29 @@ element_type element_of(const operand& o, const setting& at) {
     return o.element == element_type::none ? at.element : o.element;
 }
 
+// The elements of operand `k` of a sample: each a step of its own apart from the others, in an order that looks like none.
+any_array value_of(const operand& o, std::size_t k, const setting& at) {
+    any_array a(element_of(o, at), numbers_of(o, at));
+    const std::int64_t n = a.elements();
+    std::int64_t stride = 1;
+    for (std::int64_t candidate = std::max<std::int64_t>(2, n * 5 / 8 + 1); candidate < n; ++candidate)
+        if (std::gcd(candidate, n) == 1) {
+            stride = candidate;
+            break;
+        }
+    for (std::int64_t i = 0; i < n; ++i) {
+        const double part =
+            (static_cast<double>((i * stride + static_cast<std::int64_t>(k)) % n) + 0.4) / static_cast<double>(n);
+        double v = o.low + (o.high - o.low) * part;
+        if (!o.values.empty()) v = o.values[static_cast<std::size_t>(i) % o.values.size()];
+        else if (is_integer(a.element())) v = std::round(2 * v);
+        if (a.element() == element_type::boolean && o.values.empty()) v = v > 0;
+        if (is_integer(a.element()) && !is_signed_integer(a.element())) v = std::fabs(v);
+        set_number(a, i, v);
+    }
+    return a;
+}
+
 } // namespace
 
 plain tabulate(const std::vector<std::int64_t>& sizes, const std::function<double(const index&)>& f) {
@@ -120,12 +143,11 @@ setting setting_of(const sample& s, element_type e) {
 built build(const entry& e, const sample& s, const setting& at, known how, const std::string& device) {
     built b;
     const graph_scope in(b.in);
-    const std::vector<any_array> values = values_for(s, at);
     int count = 0;
     for (std::size_t i = 0; i < s.operands.size(); ++i) {
         const operand& o = s.operands[i];
         if (o.held) {
-            b.operands.push_back(untyped::variable("v" + std::to_string(i), untyped::constant(values[i].copy())));
+            b.operands.push_back(untyped::variable("v" + std::to_string(i), untyped::constant(value_of(o, i, at))));
             continue;
         }
         extents sizes;
@@ -148,29 +170,7 @@ built build(const entry& e, const sample& s, const setting& at, known how, const
 
 std::vector<any_array> values_for(const sample& s, const setting& at) {
     std::vector<any_array> all;
-    for (std::size_t k = 0; k < s.operands.size(); ++k) {
-        const operand& o = s.operands[k];
-        any_array a(element_of(o, at), numbers_of(o, at));
-        const std::int64_t n = a.elements();
-        // Each a step of its own apart from the others, in an order that looks like none.
-        std::int64_t stride = 1;
-        for (std::int64_t candidate = std::max<std::int64_t>(2, n * 5 / 8 + 1); candidate < n; ++candidate)
-            if (std::gcd(candidate, n) == 1) {
-                stride = candidate;
-                break;
-            }
-        for (std::int64_t i = 0; i < n; ++i) {
-            const double part =
-                (static_cast<double>((i * stride + static_cast<std::int64_t>(k)) % n) + 0.4) / static_cast<double>(n);
-            double v = o.low + (o.high - o.low) * part;
-            if (!o.values.empty()) v = o.values[static_cast<std::size_t>(i) % o.values.size()];
-            else if (is_integer(a.element())) v = std::round(2 * v);
-            if (a.element() == element_type::boolean && o.values.empty()) v = v > 0;
-            if (is_integer(a.element()) && !is_signed_integer(a.element())) v = std::fabs(v);
-            set_number(a, i, v);
-        }
-        all.push_back(std::move(a));
-    }
+    for (std::size_t k = 0; k < s.operands.size(); ++k) all.push_back(value_of(s.operands[k], k, at));
     return all;
 }
 

@@ -87,6 +87,10 @@ struct operand {
 /// An operand of the element type that varies; of a fixed one; a variable.
 inline operand x(const std::string& sizes) { return {sizes, element_type::none, -2, 2, {}, false, false}; }
 inline operand x(const std::string& sizes, element_type e) { return {sizes, e, -2, 2, {}, false, false}; }
+/// Integers that say where elements are.
+inline operand places(const std::string& sizes, std::vector<double> values, element_type e = element_type::int32) {
+    return x(sizes, e).given(std::move(values));
+}
 inline operand held(const std::string& sizes) { return {sizes, element_type::none, -2, 2, {}, true, true}; }
 inline operand truth(const std::string& sizes) { return x(sizes, element_type::boolean).given({1, 0, 0, 1, 1, 0, 1}); }
 
@@ -146,6 +150,8 @@ inline constexpr element_types integers = element_types{}
                                               .with(element_type::uint32)
                                               .with(element_type::uint64);
 inline constexpr element_types numeric{floating.bits | integers.bits};
+inline constexpr element_types float_and_double =
+    element_types{}.with(element_type::float32).with(element_type::float64);
 inline constexpr element_types truths = element_types{}.with(element_type::boolean);
 
 /// Enters a family's entries.

@@ -16,9 +16,9 @@ using then_do = std::function<void(const started_step&)>;
 
 // `then`: it is started.
 template <std::size_t... Fed, std::size_t... Fetched, std::size_t... Run>
-std::vector<tn::any_array> call(tn::session& s, const reference::request& r, const then_do* then,
-                                std::index_sequence<Fed...>, std::index_sequence<Fetched...>,
-                                std::index_sequence<Run...>) {
+std::vector<tn::any_array> run_call(tn::session& s, const reference::request& r, const then_do* then,
+                                    std::index_sequence<Fed...>, std::index_sequence<Fetched...>,
+                                    std::index_sequence<Run...>) {
     // Further places are filled with what is there: a tensor that is fetched twice costs nothing.
     const auto nth = [](const auto& list, std::size_t i) { return list[i % list.size()]; };
     const auto step = s.callable(tn::feeds(any_float::unchecked(r.feeds[Fed].tensor)...),
@@ -38,11 +38,11 @@ template <std::size_t Fed>
 std::vector<tn::any_array> call_fed(tn::session& s, const reference::request& r, const then_do* then) {
     constexpr auto fed = std::make_index_sequence<Fed>();
     constexpr auto fetched = std::make_index_sequence<most_fetched>();
-    if (r.targets.empty()) return call(s, r, then, fed, fetched, std::index_sequence<>());
-    return call(s, r, then, fed, fetched, std::make_index_sequence<most_run>());
+    if (r.targets.empty()) return run_call(s, r, then, fed, fetched, std::index_sequence<>());
+    return run_call(s, r, then, fed, fetched, std::make_index_sequence<most_run>());
 }
 
-std::vector<tn::any_array> call(tn::session& s, const reference::request& r, const then_do* then) {
+std::vector<tn::any_array> run_call(tn::session& s, const reference::request& r, const then_do* then) {
     switch (r.feeds.size()) {
     case 0: return call_fed<0>(s, r, then);
     case 1: return call_fed<1>(s, r, then);
@@ -58,10 +58,10 @@ bool can_call(const reference::request& r) {
            r.targets.size() <= most_run;
 }
 
-std::vector<tn::any_array> call(tn::session& s, const reference::request& r) { return call(s, r, nullptr); }
+std::vector<tn::any_array> call(tn::session& s, const reference::request& r) { return run_call(s, r, nullptr); }
 
 std::vector<tn::any_array> start(tn::session& s, const reference::request& r, const then_do& then) {
-    return call(s, r, &then);
+    return run_call(s, r, &then);
 }
 
 } // namespace random_graphs

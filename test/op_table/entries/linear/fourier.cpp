@@ -9,7 +9,6 @@
 namespace op_table {
 namespace {
 
-const element_types float_and_double = element_types{}.with(element_type::float32).with(element_type::float64);
 const double turn = 2 * std::acos(-1.0);
 
 // What a number of n / 2 + 1 counts for in a sum over all n.

@@ -12,7 +12,6 @@
 namespace op_table {
 namespace {
 
-const element_types float_and_double = element_types{}.with(element_type::float32).with(element_type::float64);
 
 // Two matrices 3 x 3 that are positive definite; any two.
 const std::vector<double> definite = {4, 1, 0.5, 1, 5, -1, 0.5, -1, 3, 6, -1, 1, -1, 2, 0.25, 1, 0.25, 3};

@@ -31,8 +31,8 @@ arguments attention_of(const setting& at, const arguments& in, double scale,
             tabulate({at["b"], at["h"], at["n"]}, [&](const index& i) { return std::log(sum(i)); })};
 }
 
-const operand q = x("b=2 h=4 n=3 d=3"), k = x("b g=2 m=5 d"), v = x("b g m e=2");
-const operand lengths = x("b", element_type::int32).given({4, 2});
+const operand queries = x("b=2 h=4 n=3 d=3"), keys = x("b g=2 m=5 d"), values = x("b g m e=2");
+const operand key_lengths = x("b", element_type::int32).given({4, 2});
 
 // The inputs of the gradient: attention's outputs are two of them.
 std::function<std::vector<any_tensor>(const std::vector<any_tensor>&)> after(const attention_op::attributes& a) {
@@ -48,7 +48,7 @@ std::function<std::vector<any_tensor>(const std::vector<any_tensor>&)> after(con
 const add_entries attentions{
     {.op = "attention",
      .elements = floating,
-     .samples = {{.operands = {q, k, v},
+     .samples = {{.operands = {queries, keys, values},
                   .attributes = attention_op::attributes{},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return attention_of(at, in, 1 / std::sqrt(static_cast<double>(at["d"])),
@@ -56,7 +56,7 @@ const add_entries attentions{
                   },
                   .not_empty = "g"},
                  {.about = "causal, of sequences of several lengths",
-                  .operands = {q, k, v, lengths},
+                  .operands = {queries, keys, values, key_lengths},
                   .attributes = attention_op::attributes{true, 0.4},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return attention_of(at, in, 0.4, [&](std::int64_t b, std::int64_t i) {
@@ -71,12 +71,12 @@ const add_entries attentions{
      .tolerance = 20},
     {.op = "attention_gradient",
      .elements = floating,
-     .samples = {{.operands = {q, k, v, x("b h n e")},
+     .samples = {{.operands = {queries, keys, values, x("b h n e")},
                   .attributes = attention_op::attributes{},
                   .not_empty = "g",
                   .inputs = after({})},
                  {.about = "causal, of sequences of several lengths, one of which has none",
-                  .operands = {q, k, v, x("b h n e"), x("b", element_type::int64).given({0, 2})},
+                  .operands = {queries, keys, values, x("b h n e"), x("b", element_type::int64).given({0, 2})},
                   .attributes = attention_op::attributes{true, 0.4},
                   .not_empty = "g m",
                   .inputs = after({true, 0.4})}},

@@ -5,9 +5,6 @@
 namespace op_table {
 namespace {
 
-operand places(const std::string& sizes, std::vector<double> values, element_type e = element_type::int32) {
-    return x(sizes, e).given(std::move(values));
-}
 std::int64_t whole(double index) { return static_cast<std::int64_t>(index); }
 
 // Bools are not added up.

@@ -12,9 +12,6 @@ namespace {
 slice_op::attributes slicing(std::initializer_list<range> ranges) {
     return slice_op::attributes_of(ranges.begin(), static_cast<int>(ranges.size()));
 }
-operand places(const std::string& sizes, std::vector<double> values, element_type e = element_type::int32) {
-    return x(sizes, e).given(std::move(values));
-}
 
 const add_entries slices{
     {.op = "slice",

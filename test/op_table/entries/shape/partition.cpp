@@ -7,12 +7,12 @@
 namespace op_table {
 namespace {
 
-const std::string elsewhere = "ops/shape/partition.cpp";
+const std::string partition_tests = "ops/shape/partition.cpp";
 
 const add_entries partition{
-    {.op = "route_indices", .no_gradient = "indices", .cpu_only = true, .apart = elsewhere},
-    {.op = "route_rows", .elements = all_elements, .cpu_only = true, .apart = elsewhere},
-    {.op = "join_rows", .elements = all_elements, .cpu_only = true, .apart = elsewhere},
+    {.op = "route_indices", .no_gradient = "indices", .cpu_only = true, .apart = partition_tests},
+    {.op = "route_rows", .elements = all_elements, .cpu_only = true, .apart = partition_tests},
+    {.op = "join_rows", .elements = all_elements, .cpu_only = true, .apart = partition_tests},
 };
 
 } // namespace

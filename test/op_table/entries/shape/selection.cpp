@@ -7,17 +7,17 @@
 namespace op_table {
 namespace {
 
-const std::string elsewhere = "ops/shape/selection.cpp, ops/shape/selection_steps.cpp";
+const std::string selection_tests = "ops/shape/selection.cpp, ops/shape/selection_steps.cpp";
 
 const add_entries selection{
-    {.op = "boolean_mask", .elements = all_elements, .cpu_only = true, .apart = elsewhere},
-    {.op = "boolean_mask_gradient", .elements = numeric, .apart = elsewhere + ", cuda/ops/shape/selection.cpp"},
-    {.op = "nonzero", .no_gradient = "indices", .cpu_only = true, .apart = elsewhere},
+    {.op = "boolean_mask", .elements = all_elements, .cpu_only = true, .apart = selection_tests},
+    {.op = "boolean_mask_gradient", .elements = numeric, .apart = selection_tests + ", cuda/ops/shape/selection.cpp"},
+    {.op = "nonzero", .no_gradient = "indices", .cpu_only = true, .apart = selection_tests},
     {.op = "unique",
      .elements = all_elements,
      .no_gradient = "indices, and elements of which others may be equal",
      .cpu_only = true,
-     .apart = elsewhere},
+     .apart = selection_tests},
 };
 
 } // namespace
