@@ -7,7 +7,7 @@ using namespace made;
 
 namespace {
 
-constexpr int float_type = 1, int64_type = 7;
+constexpr int float_type = 1, int64_type = 7, string_type = 8, bool_type = 9;
 
 struct fed {
     std::string name;
@@ -171,6 +171,24 @@ TEST_CASE("different rows, in order or as they come, where the first of each is,
             (sorted ? tn::array<std::int64_t>{2, 0, 2, 1, 0, 0} : tn::array<std::int64_t>{0, 1, 0, 2, 1, 1}).untyped());
         CHECK(y[3] == (sorted ? tn::array<std::int64_t>{3, 1, 2} : tn::array<std::int64_t>{2, 3, 1}).untyped());
     }
+}
+
+TEST_CASE("texts are compared, joined, and numbered as they come") {
+    const std::string bytes =
+        model(node("Concat", {"x", "z"}, {"all"}, int_attribute("axis", 0)) +
+                  node("Unique", {"all"}, {"y", "first", "where", "count"}, int_attribute("sorted", 0)) +
+                  node("Equal", {"x", "z"}, {"same"}) + input(value("x", string_type, {"2"})) +
+                  input(value("z", string_type, {"2"})) + output(value("y", string_type, {"k"})) +
+                  output(value("first", int64_type, {"k"})) + output(value("where", int64_type, {"4"})) +
+                  output(value("count", int64_type, {"k"})) + output(value("same", bool_type, {"2"})),
+              19);
+    const tn::array<std::string> x{"b", "a"}, z{"b", "c"};
+    const auto y = run(bytes, given(fed{"x", x.untyped().share()}, fed{"z", z.untyped().share()}));
+    CHECK(y[0] == tn::array<std::string>{"b", "a", "c"}.untyped());
+    CHECK(y[1] == tn::array<std::int64_t>{0, 1, 3}.untyped());
+    CHECK(y[2] == tn::array<std::int64_t>{0, 1, 0, 2}.untyped());
+    CHECK(y[3] == tn::array<std::int64_t>{2, 1, 1}.untyped());
+    CHECK(y[4] == tn::array<bool>{true, false}.untyped());
 }
 
 TEST_CASE("places of the largest count all images' elements, and put them back") {

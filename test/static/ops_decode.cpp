@@ -41,6 +41,9 @@ static_assert(is<decltype(string_split(pairs, ",")), tensor<std::string, shape<b
 static_assert(is<decltype(string_split<words>(record)), tensor<std::string, shape<words>>>);
 static_assert(is<decltype(string_split<4>(lines)), tensor<std::string, shape<batch, 4>>>);
 static_assert(is<decltype(string_join(" ", record, lines)), tensor<std::string, shape<batch>>>);
+static_assert(is<decltype(string_equal(pairs, record)), tensor<bool, shape<batch, 2>>>);
+static_assert(is<decltype(stack<0>(record, record, record)), tensor<std::string, shape<3>>>);
+static_assert(is<decltype(transpose(pairs)), tensor<std::string, shape<2, batch>>>);
 static_assert(is<decltype(string_length(pairs)), tensor<std::int64_t, shape<batch, 2>>>);
 static_assert(is<decltype(to_number<float>(lines)), tensor<float, shape<batch>>>);
 static_assert(is<decltype(to_hash_bucket(record, 10)), tensor<std::int64_t, shape<>>>);

@@ -78,6 +78,8 @@ static_assert(std::is_same_v<decltype(tn::constant(1.0)), tensor<double, shape<>
 static_assert(std::is_same_v<decltype(tn::constant("text")), tensor<std::string, shape<>>>);
 static_assert(std::is_same_v<decltype(tn::constant({1, 2, 3})), tensor<int, shape<3>>>);
 static_assert(std::is_same_v<decltype(tn::constant({{1.0f, 2.0f}})), tensor<float, shape<1, 2>>>);
+static_assert(std::is_same_v<decltype(tn::constant({"a", "longer"})), tensor<std::string, shape<2>>>);
+static_assert(std::is_same_v<decltype(tn::constant({"one"})), tensor<std::string, shape<1>>>);
 static_assert(
     std::is_same_v<decltype(tn::constant(std::declval<array<float, shape<2, 5>>>())), tensor<float, shape<2, 5>>>);
 static_assert(std::is_same_v<decltype(tn::variable<float, shape<784, 300>>("w", tn::zeros())),

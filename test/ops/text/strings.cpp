@@ -133,6 +133,37 @@ TEST_CASE("string_join: texts of the same sizes, and scalars with each of them")
     CHECK(g.s.run(tn::string_join(", ", tn::constant("a"), tn::constant("b"))).item() == "a, b");
 }
 
+TEST_CASE("string_equal: the same bytes; the sizes of one are repeated to the other's") {
+    text_graph g;
+    const std::vector<bool> first{true, false, false, false};
+    CHECK(g.values(tn::string_equal(g.x, tn::constant("é")), {"é", "e", "", "é "}) == first);
+    CHECK(g.values(tn::string_equal(tn::constant(""), g.x), {"", std::string(1, '\0')}) == std::vector{true, false});
+    const auto beside = tn::constant({"a", "b"});
+    const auto table = tn::string_equal(tn::expand_dims<1>(g.x), beside); // [batch, 2]
+    static_assert(std::is_same_v<decltype(table), const tn::tensor<bool, tn::shape<batch, 2>>>);
+    CHECK(g.values(table, {"b", "a", "c"}) == std::vector{false, true, true, false, false, false});
+    CHECK(g.run(table, {}).extents() == tn::extents{0, 2});
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::string_equal(beside, table); }),
+                   "string_equal"));
+}
+
+TEST_CASE("texts are joined, parted, sliced and put in another order, short ones and long ones") {
+    text_graph g;
+    const std::string longer(100, 'x');
+    const std::vector<std::string> given{"a", longer, "", "d"};
+    const auto twice = tn::concat<0>(g.x, tn::string_upper(g.x));
+    CHECK(g.values(twice, {"a", longer}) == texts{"a", longer, "A", std::string(100, 'X')});
+    CHECK(g.values(tn::slice<tn::range{.step = -1}>(g.x), given) == texts{"d", "", longer, "a"});
+    const auto pairs = tn::stack<1>(g.x, tn::string_join("!", g.x, tn::constant("")));
+    CHECK(g.values(tn::transpose(pairs), {"a", "b"}) == texts{"a", "b", "a!", "b!"});
+    const auto [left, right] = tn::unstack<2, 1>(pairs);
+    CHECK(g.values(right, {"a", longer}) == texts{"a!", longer + "!"});
+    CHECK(g.values(left, given) == given);
+    CHECK(g.values(tn::tile<2>(g.x), {longer, "b"}) == texts{longer, "b", longer, "b"});
+    CHECK(g.values(tn::broadcast_like(tn::constant("k"), g.x), {"", longer}) == texts{"k", "k"});
+    CHECK(g.values(tn::reverse<0>(twice), {longer, "b"}) == texts{"B", std::string(100, 'X'), "b", longer});
+}
+
 TEST_CASE("string_split: as many pieces as the text with most has") {
     text_graph g;
     const auto by_spaces = tn::string_split(g.x);

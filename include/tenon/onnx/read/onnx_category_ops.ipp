@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -16,7 +15,6 @@
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/ops/shape/selection.hpp>
-#include <tenon/ops/text/strings.hpp>
 
 /// Texts and numbers that stand for others (ai.onnx.ml).
 
@@ -62,15 +60,9 @@ inline any_tensor place_among(const call& c, const any_array& keys, const any_te
             if (seen.emplace(k, i).second) first.push_back(i);
         }
     });
-    // Texts by 63 bits of their hashes. Numbered by where they occur first, what is equal to a key has its number.
-    const auto number_of_each = [&](const any_tensor& t) {
-        return t.element() != element_type::string
-                   ? t
-                   : untyped::to_hash_bucket(t, std::numeric_limits<std::int64_t>::max());
-    };
+    // Numbered by where they occur first, what is equal to a key has its number.
     const auto different = static_cast<std::int64_t>(first.size());
-    const any_tensor all = untyped::concat(
-        {number_of_each(untyped::constant(keys.share())), number_of_each(reshaped(x, {reshape_op::deduced}))}, 0);
+    const any_tensor all = untyped::concat({untyped::constant(keys.share()), reshaped(x, {reshape_op::deduced})}, 0);
     const any_tensor number = untyped::slice(untyped::unique(all, element_type::int64)[1], {range{.begin = count}});
     first.push_back(count);
     const any_tensor place =

@@ -87,6 +87,10 @@ inline void unique(const call& c) {
     const bool whole = c.attribute("axis") == nullptr;
     const any_tensor x = whole ? reshaped(given, {reshape_op::deduced}) : given;
     if (x.rank() == 0) c.wrong("its input has no dimensions");
+    const bool texts = x.element() == element_type::string; // which are numbered as they come
+    if (texts && c.integer("sorted", 1) != 0) c.refuse("texts in order");
+    if (texts && x.rank() > 1) c.refuse("rows of texts");
+    const any_tensor compared = texts ? untyped::unique(x, element_type::int64)[1] : x;
     const int axis = whole ? 0 : axis_in(c, c.integer("axis", 0), x.rank());
     std::int64_t width = 1;
     for (int d = 0; d < x.rank(); ++d)
@@ -94,7 +98,7 @@ inline void unique(const call& c) {
             width = within(c, width * number_of(c, x.extents()[d], "a size"), 1, 256,
                            "the number of elements that are compared");
     if (x.extents()[axis] == extent(0)) c.refuse("a tensor without elements");
-    const any_tensor rows = reshaped(untyped::moveaxis(x, axis, 0), {reshape_op::copied(0), width});
+    const any_tensor rows = reshaped(untyped::moveaxis(compared, axis, 0), {reshape_op::copied(0), width});
     any_tensor order = untyped::arange_like(rows, element_type::int64, 0);
     for (std::int64_t k = width; k-- > 0;) { // by the last column first, each time keeping the order before
         const any_tensor column = untyped::squeeze(part_along(rows, 1, k, k + 1), {1});

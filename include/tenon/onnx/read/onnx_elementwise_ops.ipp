@@ -17,6 +17,7 @@
 #include <tenon/ops/shape/bit_cast.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/text/strings.hpp>
 
 /// Operators of ONNX that compute each element by itself.
 
@@ -87,6 +88,10 @@ template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void fold(const
         for (std::size_t i = 1; i < x.size(); ++i) all = F(all, x[i]);
         return all;
     });
+}
+
+inline any_tensor equal_of(const any_tensor& a, const any_tensor& b) {
+    return a.element() == element_type::string ? untyped::string_equal(a, b) : untyped::equal(a, b);
 }
 
 // A conversion to bool asks whether a number is 0, also where it is a fraction.
@@ -329,7 +334,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Div", binary<untyped::divide>},
             {"Dropout", onnx::dropout},
             {"Elu", onnx::elu},
-            {"Equal", binary<untyped::equal>},
+            {"Equal", binary<equal_of>},
             {"Erf", unary<untyped::erf>},
             {"Exp", unary<untyped::exp>},
             {"Floor", unary<untyped::floor>},

@@ -96,6 +96,10 @@ inline void write_unique(writer& w, const node& n) {
     w.give(n, made[0], 0);
     w.give(n, a.index == element_type::int64 ? made[2] : cast_to(w, made[2], a.index), 1);
 }
+inline void write_string_equal(writer& w, const node& n) {
+    w.needs_opset(19);
+    w.give(n, w.add("Equal", {w.input(n, 0), w.input(n, 1)}));
+}
 inline void write_continue_axis(writer& w, const node& n) {
     const auto a = decode<continue_axis_op::attributes>(n.attributes);
     const int rank = n.input_type(0).extents.rank(), axis = detail::axis_of(a.axis, rank);
@@ -146,6 +150,7 @@ TENON_INLINE std::vector<write_entry> written_indices() {
             {"scatter_nd", write_scatter_nd},
             {"sort", write_sort},
             {"take_along_axis", write_take_along_axis},
+            {"string_equal", write_string_equal},
             {"unique", write_unique}};
 }
 

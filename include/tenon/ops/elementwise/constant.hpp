@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,31 +35,42 @@ template <Element T> tensor<T, shape<>> constant(const T& value) {
     return tensor<T, shape<>>::unchecked(
         tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
 }
-inline tensor<std::string, shape<>> constant(const char* text) { return constant(std::string(text)); }
+template <class T>
+    requires std::is_same_v<T, const char*> // no list of one
+        tensor<std::string, shape<>> constant(T text) {
+        return constant(std::string(text));
+    }
 inline ill_shaped constant(ill_shaped) { return {}; }
 
-/// A list in the graph: constant({1.f, 2.f}) is a tensor<float, shape<2>>.
-template <Element T, std::size_t N> tensor<T, shape<static_cast<int>(N)>> constant(const T (&values)[N]) {
-    any_array a(element_type_of<T>, extents{static_cast<std::int64_t>(N)});
-    T* to = static_cast<T*>(a.data());
-    for (const T& v : values) *to++ = v;
-    return tensor<T, shape<static_cast<int>(N)>>::unchecked(
-        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
-}
-/// A matrix in the graph: constant({{1.f, 2.f}, {3.f, 4.f}}) is a tensor<float, shape<2, 2>>.
-template <Element T, std::size_t N, std::size_t M>
-tensor<T, shape<static_cast<int>(N), static_cast<int>(M)>> constant(const T (&rows)[N][M]) {
-    any_array a(element_type_of<T>, extents{static_cast<std::int64_t>(N), static_cast<std::int64_t>(M)});
-    T* to = static_cast<T*>(a.data());
-    for (const auto& row : rows)
-        for (const T& v : row) *to++ = v;
-    return tensor<T, shape<static_cast<int>(N), static_cast<int>(M)>>::unchecked(
-        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
-}
 /// A host tensor in the graph.
 template <Element T, Shape S> tensor<T, canonical_t<S>> constant(array<T, S> value) {
     return tensor<T, canonical_t<S>>::unchecked(
         tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value).untyped())}, {}));
+}
+
+namespace detail {
+// What a list in braces is of: a literal is a text.
+template <class T> using listed_t = std::conditional_t<std::is_same_v<T, const char*>, std::string, T>;
+} // namespace detail
+
+/// A list in the graph: constant({1.f, 2.f}) is a tensor<float, shape<2>>, constant({"a", "b"}) one of texts.
+template <class T, std::size_t N>
+    requires Element<detail::listed_t<T>> tensor < detail::listed_t<T>, shape < static_cast<int>(N)
+>> constant(const T (&values)[N]) {
+    using E = detail::listed_t<T>;
+    any_array a(element_type_of<E>, extents{static_cast<std::int64_t>(N)});
+    std::copy(values, values + N, a.data<E>());
+    return constant(array<E, shape<static_cast<int>(N)>>(std::move(a)));
+}
+/// A matrix in the graph: constant({{1.f, 2.f}, {3.f, 4.f}}) is a tensor<float, shape<2, 2>>.
+template <class T, std::size_t N, std::size_t M>
+    requires Element<detail::listed_t<T>> tensor < detail::listed_t<T>, shape < static_cast<int>(N)
+, static_cast<int>(M) >> constant(const T (&rows)[N][M]) {
+    using E = detail::listed_t<T>;
+    any_array a(element_type_of<E>, extents{static_cast<std::int64_t>(N), static_cast<std::int64_t>(M)});
+    E* to = a.data<E>();
+    for (const auto& row : rows) to = std::copy(row, row + M, to);
+    return constant(array<E, shape<static_cast<int>(N), static_cast<int>(M)>>(std::move(a)));
 }
 /// A host tensor whose sizes are known at run time, as the shape S it must have.
 template <Shape S, Element T> tensor<T, canonical_t<S>> constant(array<T> value) {

@@ -28,7 +28,6 @@ struct concat_op {
     using attributes = axis_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const int axis = detail::axis_of(a.axis, in[0].extents.rank());
         if (axis < 0) return fault::axis_out_of_range;
         extents sizes = in[0].extents;
@@ -62,7 +61,6 @@ struct split_like_op {
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() < 2) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const int axis = detail::axis_of(a.axis, in[0].extents.rank());
         if (axis < 0) return fault::axis_out_of_range;
         // All of them are judged with the first, which every graph asks for: the time is linear in the parts.
@@ -98,7 +96,6 @@ struct split_op {
     static constexpr int outputs(const attributes& a, int) { return a.sizes.count > 0 ? a.sizes.count : a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const int axis = detail::axis_of(a.axis, in[0].extents.rank());
         if (axis < 0) return fault::axis_out_of_range;
         extents sizes = in[0].extents;
@@ -133,7 +130,6 @@ struct split_evenly_op {
     static constexpr int outputs(const attributes& a, int) { return a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const int axis = detail::axis_of(a.axis, in[0].extents.rank());
         if (axis < 0) return fault::axis_out_of_range;
         if (a.parts < 1) return fault::size_not_divisible;
@@ -154,7 +150,6 @@ struct stack_op {
     using attributes = axis_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const inferred one = equal_types(in);
         if (!one) return one;
         extents sizes = one.type.extents;
@@ -179,7 +174,6 @@ struct unstack_op {
     static constexpr int outputs(const attributes& a, int) { return a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         extents sizes = in[0].extents;
         const int axis = detail::axis_of(a.axis, sizes.rank());
         if (axis < 0) return fault::axis_out_of_range;

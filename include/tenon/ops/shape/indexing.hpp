@@ -85,7 +85,6 @@ struct slice_op {
         return a;
     }
     static constexpr inferred sliced(const attributes& a, const tensor_type& x) {
-        if (x.element == element_type::string) return fault::element_type_not_supported;
         if (a.begins.count != a.ends.count || a.begins.count != a.steps.count) return fault::slice_out_of_range;
         if (a.begins.count > x.extents.rank()) return fault::rank_too_low;
         extents result;
@@ -113,6 +112,7 @@ struct slice_gradient_op {
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
+        if (in[1].element == element_type::string) return fault::element_type_not_supported;
         const inferred r = slice_op::sliced(a, in[1]);
         if (!r) return r;
         const merged_extents m = equal_shapes(r.type.extents, in[0].extents);
@@ -132,7 +132,6 @@ struct reverse_op {
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const fault f = detail::axes_or_all(a.axes, in[0].extents.rank()).what;
         return f == fault::none ? inferred(in[0]) : inferred(f);
     }
@@ -183,7 +182,6 @@ struct tile_op {
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         if (a.counts.count != in[0].extents.rank()) return fault::ranks_differ;
         extents result = in[0].extents;
         for (int i = 0; i < a.counts.count; ++i) {

@@ -19,7 +19,6 @@ struct transpose_op {
     using attributes = squeeze_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const extents& x = in[0].extents;
         const index_list order = complete(a.axes, x.rank());
         if (order.count != x.rank() || detail::axes_of(order, x.rank()).what != fault::none)
@@ -48,7 +47,6 @@ struct broadcast_to_op {
     using attributes = reshape_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         if (a.declared.overfull()) return fault::too_many_dimensions;
         const extents& x = in[0].extents;
         if (x.rank() > a.sizes.count) return fault::rank_too_low;
@@ -92,7 +90,6 @@ struct broadcast_like_op {
     }
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
-        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const extents &x = in[0].extents, &like = in[1].extents;
         const detail::axis_set axes = detail::axes_of(a.axes, like.rank());
         if (axes.what != fault::none) return axes.what;

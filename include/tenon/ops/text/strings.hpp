@@ -8,7 +8,7 @@
 #include <tenon/graph/add_node.hpp>
 #include <tenon/graph/tensor.hpp>
 
-/// Texts as tensors' elements: taken apart, put together, read as numbers, counted. Elementwise over any sizes, but for
+/// Texts as tensors' elements: taken apart, put together, compared, read as numbers, counted. Elementwise over any sizes, but for
 /// string_split. No gradient flows. What an element should not be is an invalid_argument_error that names it by its index.
 ///
 ///     auto words = tn::string_split<tn::dyn>(lines, " ");         // string[batch] -> string[batch, ?]
@@ -158,6 +158,24 @@ struct string_join_op {
 };
 TENON_OP(strings, string_join);
 
+/// in: two lots of texts whose sizes broadcast. True where they are the same bytes.
+struct string_equal_op {
+    static constexpr const char* name = "string_equal";
+    static constexpr op_flags flags = op_flags::alike;
+    static constexpr element_types gpu_types = no_elements;
+    using attributes = no_attributes;
+    static constexpr inferred each(type_list in) {
+        if (in.size() != 2) return fault::expects_more_operands;
+        if (in[0].element != element_type::string || in[1].element != element_type::string)
+            return fault::element_type_not_supported;
+        const merged_extents m = broadcast(in[0].extents, in[1].extents);
+        return m.what == fault::none ? inferred(element_type::boolean, m.extents) : inferred(m.what);
+    }
+    static constexpr inferred infer(const attributes&, type_list in, int) { return each(in); }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(strings, string_equal);
+
 /// How texts are split.
 struct split_options {
     bool skip_empty = false;  ///< pieces without characters are left out
@@ -201,6 +219,7 @@ any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const 
 any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets);
 any_tensor to_number(const any_tensor& x, element_type element);
 any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts);
+any_tensor string_equal(const any_tensor& a, const any_tensor& b);
 /// `count`: what the types say of how many pieces there are: a name, or a number, which they are padded to and must not
 /// exceed; not given: nothing.
 any_tensor string_split(const any_tensor& x, const std::string& separator = {}, const split_options& o = {},
@@ -305,6 +324,13 @@ template <OperandOrIllShaped... X> auto string_join(const located<std::string>& 
         return detail::op_result_t<rule, detail::without_attributes, 0, void, detail::operand_of_t<X>...>::unchecked(
             untyped::string_join(separator.value, {detail::as_tensor(texts)...}));
 }
+/// True where a text of a and one of b are the same bytes: the sizes of one are repeated to those of the other, as in elementwise
+/// expressions.
+template <OperandOrIllShaped A, OperandOrIllShaped B>
+auto string_equal(const A& a, const B& b, called_from here = caller()) {
+    const making made(here);
+    return apply_op<string_equal_op, no_attributes{}>(a, b);
+}
 /// The pieces of each text between separators, behind x's sizes, Size of them: dyn or a named size, as many as the text with
 /// most has, or a number, which no text's may exceed. Shorter rows are padded. An empty separator: between spaces, tabs and line
 /// ends (ASCII), and no piece is empty. (An empty text has one piece, which is empty, of a separator that is not.)
@@ -339,6 +365,7 @@ TENON_KERNEL(regex_replace, detail::text_kernel<detail::replace_in_text>);
 TENON_KERNEL(to_hash_bucket, detail::text_kernel<detail::bucket_of_text>);
 TENON_KERNEL(to_number, detail::text_kernel<detail::number_of_text>);
 TENON_KERNEL(string_join, detail::string_join_kernel);
+TENON_KERNEL(string_equal, detail::string_equal_kernel);
 TENON_KERNEL(string_split, detail::immediate_kernel<detail::string_split_select>);
 
 } // namespace tenon

@@ -8,6 +8,7 @@
 #include <tenon/io/text/regex_replacer.hpp>
 #include <tenon/op/immediate_kernel.hpp>
 #include <tenon/ops/input/records_kernel.hpp>
+#include <tenon/ops/shape/copied_view.hpp>
 
 namespace tenon {
 
@@ -168,6 +169,30 @@ struct string_join_kernel final : kernel {
     std::vector<std::int64_t> steps;
 };
 
+class string_equal_kernel final : public kernel {
+public:
+    explicit string_equal_kernel(const kernel_setup& s) :
+        count_(s.outputs[0].extents.elements()),
+        a_(repeated_view(s.inputs[0].extents, s.outputs[0].extents)),
+        b_(repeated_view(s.inputs[1].extents, s.outputs[0].extents)) {}
+    void run(const kernel_run& r) override {
+        const std::string *const a = r.input<std::string>(0), *const b = r.input<std::string>(1);
+        for_each_record(r.pool, count_, nanoseconds,
+                        [&](std::int64_t i) { r.output<bool>(0)[i] = a[place(a_, i)] == b[place(b_, i)]; });
+    }
+    double cost() const override { return 50 + nanoseconds * static_cast<double>(count_); }
+
+private:
+    static constexpr double nanoseconds = 10;
+    static std::int64_t place(const copied_view& from, std::int64_t i) {
+        std::int64_t at = 0;
+        for (int d = from.rank; d-- > 0; i /= from.dims[d].size) at += i % from.dims[d].size * from.dims[d].from_step;
+        return at;
+    }
+    const std::int64_t count_;
+    const copied_view a_, b_;
+};
+
 struct string_split_select {
     explicit string_split_select(const kernel_setup& s) : how(decode<string_split_op::attributes>(s.attrs)) {}
     std::vector<any_array> operator()(const std::vector<any_array>& in) const {
@@ -253,6 +278,9 @@ TENON_INLINE any_tensor to_number(const any_tensor& x, element_type element) {
 }
 TENON_INLINE any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts) {
     return tenon::add<string_join_op>({separator}, texts);
+}
+TENON_INLINE any_tensor string_equal(const any_tensor& a, const any_tensor& b) {
+    return tenon::add<string_equal_op>({}, {a, b});
 }
 TENON_INLINE any_tensor string_split(const any_tensor& x, const std::string& separator, const split_options& o,
                                      const extents& count) {

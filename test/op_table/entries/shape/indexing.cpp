@@ -15,6 +15,7 @@ slice_op::attributes slicing(std::initializer_list<range> ranges) {
 
 const add_entries slices{
     {.op = "slice",
+     .elements = all_elements,
      .samples =
          {{.about = "some rows, columns backwards",
            .operands = {x("n=4 m=3")},
@@ -39,6 +40,7 @@ const add_entries slices{
                   },
                   .not_empty = "n"}}},
     {.op = "reverse",
+     .elements = all_elements,
      .samples =
          {{.operands = {x("n=2 m=3")},
            .attributes = reverse_op::attributes{index_list(-1)},
@@ -54,6 +56,7 @@ const add_entries slices{
                       })};
                   }}}},
     {.op = "tile",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=2 m=3")},
                   .attributes = tile_op::attributes{index_list(2, 3)},
                   .expected = [](const setting& at, const arguments& in) -> arguments {

@@ -54,6 +54,7 @@ const add_entries reshapes{
 
 const add_entries orders{
     {.op = "transpose",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=2 m=3")},
                   .attributes = squeeze_op::attributes{},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
@@ -70,6 +71,7 @@ const add_entries orders{
                   .operands = {x("n=2 m=3 k=4")},
                   .attributes = squeeze_op::attributes{index_list(1, -1, 0)}}}},
     {.op = "broadcast_to",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=3 1")},
                   .attributes =
                       reshape_op::attributes{index_list(2, reshape_op::copied(0), 4), extents{2, dynamic_extent, 4}},
@@ -77,6 +79,7 @@ const add_entries orders{
                       return {tabulate({2, at["n"], 4}, [&](const index& i) { return in[0](i[1], 0); })};
                   }}}},
     {.op = "broadcast_like",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=3"), x("n m=4").without_slope()},
                   .attributes = squeeze_op::attributes{index_list(1)},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
@@ -112,6 +115,7 @@ plain columns(const plain& of, std::int64_t from, std::int64_t count) {
 
 const add_entries assembly{
     {.op = "concat",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=3 a=2"), x("n b=3")},
                   .attributes = axis_attributes{1},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
@@ -120,6 +124,7 @@ const add_entries assembly{
                       })};
                   }}}},
     {.op = "split",
+     .elements = all_elements,
      .samples = {{.about = "into equal parts",
                   .operands = {x("n=2 m=4")},
                   .attributes = split_op::attributes{1, 2, {}},
@@ -134,6 +139,7 @@ const add_entries assembly{
                   },
                   .not_empty = "m"}}},
     {.op = "split_evenly",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=2 m=5")},
                   .attributes = split_evenly_op::attributes{1, 2},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
@@ -141,7 +147,7 @@ const add_entries assembly{
                       return {columns(in[0], 0, left), columns(in[0], left, at["m"] - left)};
                   }}}},
     {.op = "split_like",
-     .elements = fixed_size_elements,
+     .elements = all_elements,
      .samples = {{.operands = {x("n=2 5"), x("n 2").without_slope(), x("n 3").without_slope()},
                   .attributes = axis_attributes{1},
                   .expected = [](const setting&, const arguments& in) -> arguments {
@@ -155,6 +161,7 @@ const add_entries assembly{
                                        [&](const index& i) { return in[0].at(i) + in[1].at(i) + in[2].at(i); })};
                   }}}},
     {.op = "stack",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=3"), x("n")},
                   .attributes = axis_attributes{1},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
@@ -162,6 +169,7 @@ const add_entries assembly{
                                        [&](const index& i) { return in[static_cast<std::size_t>(i[1])](i[0]); })};
                   }}}},
     {.op = "unstack",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=3 m=2")},
                   .attributes = unstack_op::attributes{1, 2},
                   .expected = [](const setting& at, const arguments& in) -> arguments {

@@ -26,6 +26,7 @@ const add_entries functions{
     {.op = "to_hash_bucket", .elements = strings, .no_gradient = why, .cpu_only = true, .apart = texts},
     {.op = "to_number", .no_gradient = why, .cpu_only = true, .apart = texts},
     {.op = "string_join", .elements = strings, .no_gradient = why, .cpu_only = true, .apart = texts},
+    {.op = "string_equal", .elements = strings, .no_gradient = why, .cpu_only = true, .apart = texts},
     {.op = "string_split", .elements = strings, .no_gradient = why, .cpu_only = true, .apart = texts},
 };
 
