@@ -6,21 +6,13 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     using tenon::benchmark_report;
-    try {
-        const benchmark_report read =
-            benchmark_report::from_json(std::string(reinterpret_cast<const char*>(data), size));
-        const std::string written = read.to_json();
-        const benchmark_report again = benchmark_report::from_json(written);
-        if (again.to_json() != written) {
-            std::fprintf(stderr, "what was read is not what was written:\n%s\n", written.c_str());
-            std::abort();
-        }
+    fuzz::is_read<tenon::invalid_argument_error, tenon::data_loss_error>([&] {
+        const benchmark_report read = benchmark_report::from_json(in.text());
+        const benchmark_report again = benchmark_report::from_json(read.to_json());
+        fuzz::require_same(again.to_json(), read.to_json());
         (void)again.to_text();
         (void)tenon::compare(read, again);
-    } catch (const tenon::invalid_argument_error&) {
-    } catch (const tenon::data_loss_error&) {
-    }
-    return 0;
+    });
 }

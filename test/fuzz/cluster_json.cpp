@@ -6,19 +6,9 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     tenon::cluster read;
-    try {
-        read = tenon::cluster::from_json(std::string(reinterpret_cast<const char*>(data), size));
-    } catch (const tenon::invalid_argument_error&) {
-        return 0;
-    } catch (const tenon::data_loss_error&) {
-        return 0;
-    }
-    const std::string written = read.to_json();
-    if (!(tenon::cluster::from_json(written) == read)) {
-        std::fprintf(stderr, "a cluster that was read is not the one that was written: %s\n", written.c_str());
-        std::abort();
-    }
-    return 0;
+    if (fuzz::is_read<tenon::invalid_argument_error, tenon::data_loss_error>(
+            [&] { read = tenon::cluster::from_json(in.text()); }))
+        fuzz::require(tenon::cluster::from_json(read.to_json()) == read, "a cluster is not read as it was written");
 }

@@ -6,17 +6,10 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     using tenon::cost_measurements;
-    try {
-        const std::string text(reinterpret_cast<const char*>(data), size);
-        const std::string written = cost_measurements::from_json(text).to_json();
-        if (cost_measurements::from_json(written).to_json() != written) {
-            std::fprintf(stderr, "what was read is not what was written:\n%s\n", written.c_str());
-            std::abort();
-        }
-    } catch (const tenon::invalid_argument_error&) {
-    } catch (const tenon::data_loss_error&) {
-    }
-    return 0;
+    fuzz::is_read<tenon::invalid_argument_error, tenon::data_loss_error>([&] {
+        const std::string written = cost_measurements::from_json(in.text()).to_json();
+        fuzz::require_same(cost_measurements::from_json(written).to_json(), written);
+    });
 }

@@ -6,16 +6,10 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
-    try {
-        const tenon::device_name name = text;
-        const std::string written = to_string(name);
-        if (tenon::device_name(written) != name || (name.index >= 0 && name.type.empty())) {
-            std::fprintf(stderr, "a name that was read is not the one that was written: %s\n", written.c_str());
-            std::abort();
-        }
-    } catch (const tenon::invalid_argument_error&) { // as it should be
-    }
-    return 0;
+void try_input(const fuzz::input& in) {
+    fuzz::is_read<tenon::invalid_argument_error>([&] {
+        const tenon::device_name name = in.view();
+        fuzz::require(tenon::device_name(to_string(name)) == name, "a name is not read as it was written");
+        fuzz::require(name.index < 0 || !name.type.empty(), "a number of no type is a device");
+    });
 }

@@ -1,4 +1,4 @@
-// A small stand-in for libFuzzer: runs LLVMFuzzerTestOneInput on every seed and on a fixed number of
+// A small stand-in for libFuzzer: runs try_input on every seed and on a fixed number of
 // mutations of them, the same each time. An input that crashes or takes too long is written to a file.
 //
 //   PROGRAM [-runs=N] [-seed=N] [-timeout=SECONDS] [FILE or FOLDER]...
@@ -24,7 +24,7 @@
 #include <unistd.h>
 #endif
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 
@@ -251,7 +251,7 @@ void run_current(unsigned timeout) {
     const auto exact = std::make_unique_for_overwrite<std::uint8_t[]>(current.size());
     std::copy(current.begin(), current.end(), exact.get());
     watch(timeout);
-    LLVMFuzzerTestOneInput(exact.get(), current.size());
+    try_input({exact.get(), current.size()});
     watch(0);
 }
 

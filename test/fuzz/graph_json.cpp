@@ -129,26 +129,18 @@ private:
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string text(reinterpret_cast<const char*>(data), size);
+void try_input(const fuzz::input& in) {
     std::string written;
     tn::graph read;
-    try {
-        read = tn::graph_from_json(text);
-        written = tn::to_json(read);
-    } catch (const tn::invalid_argument_error&) {
-        return 0;
-    } catch (const tn::data_loss_error&) {
-        return 0;
-    }
+    if (!fuzz::is_read<tn::invalid_argument_error, tn::data_loss_error>([&] {
+            read = tn::graph_from_json(in.text());
+            written = tn::to_json(read);
+        }))
+        return;
     // What was accepted must be accepted again, and be the same.
-    if (tn::to_json(tn::graph_from_json(written)) != written) {
-        std::fprintf(stderr, "a graph that was read is not the one that was written:\n%s\n", written.c_str());
-        std::abort();
-    }
-    if (!is_small(read)) return 0;
+    fuzz::require_same(tn::to_json(tn::graph_from_json(written)), written);
+    if (!is_small(read)) return;
     runner r(read);
     r.run_everything();
     r.run_gradients();
-    return 0;
 }

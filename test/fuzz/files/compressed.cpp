@@ -3,11 +3,10 @@
 // covers: io/files/compressed io/files/zstd
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
 
 #include <io/sources.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 namespace {
 
@@ -34,34 +33,31 @@ outcome unpack(tenon::readable_file& file, std::size_t piece, std::size_t most) 
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0) return 0;
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0) return;
     constexpr tenon::compression kinds[] = {tenon::compression::automatic, tenon::compression::gzip,
                                             tenon::compression::zlib, tenon::compression::zstd};
-    const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+    const std::string bytes = in.text(1);
     const auto open = [&](bool pipe) {
         auto file = std::make_unique<test_file>(bytes);
         file->pipe = pipe;
         file->at_once = pipe ? 3 : bytes.size();
-        return tenon::unpacked(std::move(file), "it", kinds[data[0] % 4]);
+        return tenon::unpacked(std::move(file), "it", kinds[in[0] % 4]);
     };
-    try {
+    fuzz::is_read<tenon::unimplemented_error>([&] { // of a build without zlib
         const auto most = static_cast<std::size_t>(
-            tenon::detail::most_unpacked(static_cast<std::int64_t>(size), tenon::compression::zstd));
+            tenon::detail::most_unpacked(static_cast<std::int64_t>(in.size()), tenon::compression::zstd));
         const auto file = open(false);
         const outcome all = unpack(*file, 1 << 16, most);
         const outcome piped = unpack(*open(true), 17, most);
         // Of a stored block of zstd that is damaged, what came of it before is given; of one that came whole, nothing.
-        const bool same =
-            kinds[data[0] % 4] == tenon::compression::gzip || kinds[data[0] % 4] == tenon::compression::zlib
-                ? piped.bytes == all.bytes
-                : piped.bytes.starts_with(all.bytes);
+        const bool same = kinds[in[0] % 4] == tenon::compression::gzip || kinds[in[0] % 4] == tenon::compression::zlib
+                              ? piped.bytes == all.bytes
+                              : piped.bytes.starts_with(all.bytes);
         if (!same || piped.error != all.error) std::abort();
-        const std::size_t at = all.bytes.empty() ? 0 : data[0] % all.bytes.size();
+        const std::size_t at = all.bytes.empty() ? 0 : in[0] % all.bytes.size();
         file->seek(at);
         const outcome rest = unpack(*file, 1 << 10, most);
         if (rest.bytes != all.bytes.substr(at) || rest.error != all.error) std::abort();
-    } catch (const tenon::unimplemented_error&) { // a build without zlib
-    }
-    return 0;
+    });
 }

@@ -25,14 +25,14 @@ tenon::csv_row_decoder decoder(int how) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     static const std::vector<tenon::csv_row_decoder> decoders = [] {
         std::vector<tenon::csv_row_decoder> all;
         for (int how = 0; how < 32; ++how) all.push_back(decoder(how));
         return all;
     }();
-    if (size == 0) return 0;
-    const std::string_view record(reinterpret_cast<const char*>(data) + 1, size - 1);
+    if (in.size() == 0) return;
+    const std::string_view record = in.view(1);
     float run[3] = {};
     std::int64_t whole = 0;
     std::string texts[2];
@@ -43,11 +43,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     void* const numbers[] = {run, &whole};
     void* const mixed[] = {texts, &truth, &wide, &narrow, &byte};
     try {
-        const int how = data[0] & 31;
+        const int how = in[0] & 31;
         decoders[static_cast<std::size_t>(how)].decode(record, {"fuzz", 1}, how & 1 ? numbers : mixed, 0);
         if (texts[0].size() + texts[1].size() > record.size() + 2) std::abort();
     } catch (const tenon::invalid_argument_error& e) { // as it should be
         if (std::string_view(e.what()).size() > 1000) std::abort();
     }
-    return 0;
 }

@@ -27,16 +27,16 @@ bool same(const tn::any_array& column, std::int64_t r, const tn::any_array& fiel
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 1) return 0;
-    fuzz::the_files().bytes = {std::string(reinterpret_cast<const char*>(data) + 1, size - 1)};
+void try_input(const fuzz::input& in) {
+    if (in.size() < 1) return;
+    fuzz::the_files().bytes = {in.text(1)};
     tn::data::infer_options o;
-    o.read.quotes = (data[0] & 1) == 0;
-    o.read.delimiter = data[0] & 2 ? '\t' : ',';
-    o.read.skip_header_lines = data[0] & 4 ? 1 : 0;
-    if (data[0] & 8) o.read.na_values = {"-", "0"};
-    o.read.forgiving = (data[0] & 16) != 0;
-    if (data[0] & 32) o.names = (data[0] & 64) != 0;
+    o.read.quotes = (in[0] & 1) == 0;
+    o.read.delimiter = in[0] & 2 ? '\t' : ',';
+    o.read.skip_header_lines = in[0] & 4 ? 1 : 0;
+    if (in[0] & 8) o.read.na_values = {"-", "0"};
+    o.read.forgiving = (in[0] & 16) != 0;
+    if (in[0] & 32) o.names = (in[0] & 64) != 0;
     o.read.compressed = tn::compression::none;
     o.read.largest_line = 1000;
     try {
@@ -63,5 +63,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
     } catch (const tn::error&) { // no table
     }
-    return 0;
 }

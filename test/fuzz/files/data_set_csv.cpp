@@ -59,40 +59,34 @@ template <class... C> void check(const tn::data::csv_read_options& o, std::size_
     tn::data_run first(set.untyped());
     std::vector<tn::any_array> element;
     std::size_t taken = 0;
-    for (; taken < static_cast<std::size_t>(at); ++taken) {
-        try {
-            if (!first.next(element)) break;
-        } catch (const tn::error&) {
-        }
+    for (bool more = true; taken < static_cast<std::size_t>(at); ++taken) {
+        fuzz::is_read<tn::error>([&] { more = first.next(element); });
+        if (!more) break;
     }
     tn::data_run second(set.untyped());
-    try {
-        second.restore(first.save());
-    } catch (const tn::invalid_argument_error&) { // its first line is opened anew
-        return;
-    }
+    // Its first line is opened anew.
+    if (!fuzz::is_read<tn::invalid_argument_error>([&] { second.restore(first.save()); })) return;
     const std::vector<std::string> rest = rows_of(second, bytes + 8);
     if (rest != std::vector<std::string>(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end())) std::abort();
 }
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 2) return 0;
-    const std::string bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
-    const std::size_t cut = data[1] * bytes.size() / 255;
+void try_input(const fuzz::input& in) {
+    if (in.size() < 2) return;
+    const std::string bytes = in.text(2);
+    const std::size_t cut = in[1] * bytes.size() / 255;
     fuzz::the_files().bytes = {bytes.substr(0, cut), bytes.substr(cut)};
     tn::data::csv_read_options o;
-    o.quotes = (data[0] & 1) == 0;
-    o.delimiter = data[0] & 2 ? '\t' : ',';
-    o.skip_header_lines = data[0] & 4 ? 1 : 0;
-    if (data[0] & 8) o.na_values = {"NA"};
-    if (data[0] & 16) o.defaults = {"0", "7", "none"};
-    o.forgiving = (data[1] & 1) != 0;
-    o.comment = data[1] & 2 ? '#' : '\0';
+    o.quotes = (in[0] & 1) == 0;
+    o.delimiter = in[0] & 2 ? '\t' : ',';
+    o.skip_header_lines = in[0] & 4 ? 1 : 0;
+    if (in[0] & 8) o.na_values = {"NA"};
+    if (in[0] & 16) o.defaults = {"0", "7", "none"};
+    o.forgiving = (in[1] & 1) != 0;
+    o.comment = in[1] & 2 ? '#' : '\0';
     o.compressed = tn::compression::none;
     o.largest_line = 1000;
-    if (data[0] & 32) check<row>(o, bytes.size(), data[0] >> 6);
-    else check<float, std::int64_t, std::string>(o, bytes.size(), data[0] >> 6);
-    return 0;
+    if (in[0] & 32) check<row>(o, bytes.size(), in[0] >> 6);
+    else check<float, std::int64_t, std::string>(o, bytes.size(), in[0] >> 6);
 }

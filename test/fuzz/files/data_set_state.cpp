@@ -102,36 +102,23 @@ std::string changed(std::string state, std::string_view by) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 2) return 0;
-    const tn::untyped::data_set& set = sets()[data[0] % sets().size()];
-    const std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
+void try_input(const fuzz::input& in) {
+    if (in.size() < 2) return;
+    const tn::untyped::data_set& set = sets()[in[0] % sets().size()];
+    const std::string_view rest = in.view(2);
     std::vector<tn::any_array> element;
+    const auto some = [&](tn::data_run& run, int most) {
+        bool more = true; // also behind an element that fails
+        for (int i = 0; i < most && more; ++i) fuzz::is_read<tn::error>([&] { more = next(run, set, element); });
+    };
     std::string state(rest);
-    if (data[1] < 200) {
+    if (in[1] < 200) {
         tn::data_run run(set);
-        for (int i = 0; i < data[1] % 25; ++i) {
-            try {
-                if (!next(run, set, element)) break;
-            } catch (const tn::error&) { // an element of its
-            }
-        }
+        some(run, in[1] % 25);
         state = changed(run.save(), rest);
     }
     tn::data_run run(set);
-    try {
-        run.restore(state);
-    } catch (const tn::data_loss_error&) {
-        return 0;
-    } catch (const tn::invalid_argument_error&) {
-        return 0;
-    }
-    for (int i = 0; i < 60; ++i) {
-        try {
-            if (!next(run, set, element)) break;
-        } catch (const tn::error&) {
-        }
-    }
+    if (!fuzz::is_read<tn::data_loss_error, tn::invalid_argument_error>([&] { run.restore(state); })) return;
+    some(run, 60);
     (void)run.save();
-    return 0;
 }

@@ -33,38 +33,33 @@ struct program {
     }
 };
 
-void require(bool holds) {
-    if (!holds) std::abort();
-}
-
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     static program p;
-    const std::string bytes(reinterpret_cast<const char*>(data), size);
+    const std::string bytes = in.text();
     tn::example e;
     bool parsed = false;
     try {
         e = tn::example::parse(bytes);
         parsed = true;
         const std::string again = e.serialize();
-        require(tn::example::parse(again).serialize() == again);
+        fuzz::require(tn::example::parse(again).serialize() == again);
     } catch (const tn::error&) { // as it should be
-        require(!parsed);
+        fuzz::require(!parsed);
     }
     try {
         const std::vector<tn::any_array> got = p.run(bytes);
-        if (!parsed) return 0; // another feature may be damaged
+        if (!parsed) return; // another feature may be damaged
         const auto a = e.features.find("a"), c = e.features.find("c");
         const bool integers = a != e.features.end() && a->second.kind() == tn::feature_kind::int64s;
-        require(got[0].elements() == (integers ? static_cast<std::int64_t>(a->second.int64s().size()) : 0));
+        fuzz::require(got[0].elements() == (integers ? static_cast<std::int64_t>(a->second.int64s().size()) : 0));
         for (std::int64_t i = 0; i < got[0].elements(); ++i)
-            require(got[0].data<std::int64_t>()[i] == a->second.int64s()[static_cast<std::size_t>(i)]);
+            fuzz::require(got[0].data<std::int64_t>()[i] == a->second.int64s()[static_cast<std::size_t>(i)]);
         const bool texts = c != e.features.end() && c->second.kind() == tn::feature_kind::bytes;
-        require(got[1].elements() == (texts ? static_cast<std::int64_t>(c->second.bytes().size()) : 0));
+        fuzz::require(got[1].elements() == (texts ? static_cast<std::int64_t>(c->second.bytes().size()) : 0));
         for (std::int64_t i = 0; i < got[1].elements(); ++i)
-            require(got[1].data<std::string>()[i] == c->second.bytes()[static_cast<std::size_t>(i)]);
+            fuzz::require(got[1].data<std::string>()[i] == c->second.bytes()[static_cast<std::size_t>(i)]);
     } catch (const tn::error&) { // damaged, or of other kinds
     }
-    return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     using tenon::element_type;
     static const tenon::json_row_decoder decoder("json", {{"id", element_type::int32, {}, {}},
                                                           {"scores", element_type::float32, {2, 3}, "0.5"},
@@ -24,10 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bool good = false;
     tenon::any_array list, pairs;
     void* const out[] = {&id, scores, &nothing, texts, texts + 1, &good, &list, &pairs};
-    try {
-        const std::string line(reinterpret_cast<const char*>(data), size);
+    fuzz::is_read<tenon::invalid_argument_error>([&] {
+        const std::string line = in.text();
         decoder.decode(line, {"fuzz", 1}, out, 0);
-        if (nothing != 0 || texts[0].size() > size + 6) std::abort();
+        if (nothing != 0 || texts[0].size() > in.size() + 6) std::abort();
         // Lines of a usual kind are read by a reader of their own, which takes nothing that the library's parser does not.
         const nlohmann::json tree = nlohmann::json::parse(line, nullptr, false);
         if (!tree.is_object()) std::abort();
@@ -40,7 +40,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 if ((*l)[i] != list.data<std::int32_t>()[i]) std::abort();
         } else if (list.elements() != 0) std::abort();
         if (pairs.rank() != 2 || pairs.extents()[1].size != 2) std::abort();
-    } catch (const tenon::invalid_argument_error&) { // as it should be
-    }
-    return 0;
+    });
 }

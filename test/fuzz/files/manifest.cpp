@@ -10,22 +10,16 @@
 namespace {
 
 template <class Read, class Write> void read_twice(const std::string& text, Read read, Write write) {
-    try {
+    fuzz::is_read<tenon::data_loss_error, tenon::unimplemented_error>([&] {
         const auto first = read(text);
-        const std::string written = write(first);
-        if (!(read(written) == first)) {
-            std::fprintf(stderr, "what was read is not what was written: %s\n", written.c_str());
-            std::abort();
-        }
-    } catch (const tenon::data_loss_error&) {
-    } catch (const tenon::unimplemented_error&) {
-    }
+        fuzz::require(read(write(first)) == first, "what was read is not what was written");
+    });
 }
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string text(reinterpret_cast<const char*>(data), size);
+void try_input(const fuzz::input& in) {
+    const std::string text = in.text();
     read_twice(
         text, [](const std::string& t) { return tenon::checkpoint_manifest::from_json(t, "m"); },
         [](const tenon::checkpoint_manifest& m) { return m.to_json(); });
@@ -33,5 +27,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         text, [](const std::string& t) { return tenon::detail::kept_of_json(t, "m"); },
         [](const std::vector<tenon::detail::kept_checkpoint>& k) { return tenon::detail::json_of_kept(k); });
     (void)tenon::detail::checkpoint_file_of(text, "model");
-    return 0;
 }

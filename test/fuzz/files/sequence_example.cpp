@@ -5,12 +5,10 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    try {
-        const auto e = tenon::sequence_example::parse({reinterpret_cast<const char*>(data), size});
+void try_input(const fuzz::input& in) {
+    fuzz::is_read<tenon::error>([&] {
+        const auto e = tenon::sequence_example::parse(in.view());
         const std::string again = e.serialize();
         if (tenon::sequence_example::parse(again).serialize() != again) std::abort();
-    } catch (const tenon::error&) { // as it should be
-    }
-    return 0;
+    });
 }

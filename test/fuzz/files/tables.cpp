@@ -74,18 +74,18 @@ seen go_through(tn::data_run& run, std::int64_t n) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 1) return 0;
-    fuzz::the_files().bytes = {std::string(reinterpret_cast<const char*>(data) + 1, size - 1)};
+void try_input(const fuzz::input& in) {
+    if (in.size() < 1) return;
+    fuzz::the_files().bytes = {in.text(1)};
     tn::data::table_read_options o;
-    if (data[0] & 2) o.defaults = {"1", std::nullopt, "none", "-2"};
-    o.decoded_rows = data[0] & 4 ? 2 : 100;
-    const bool parquet = data[0] & 1;
+    if (in[0] & 2) o.defaults = {"1", std::nullopt, "none", "-2"};
+    o.decoded_rows = in[0] & 4 ? 2 : 100;
+    const bool parquet = in[0] & 1;
     // Of structs, lists of structs, and maps.
     const auto nested = tn::data::columns<std::int32_t, float, tn::component<std::string, tn::shape<2>>,
                                           tn::component<std::int32_t, tn::shape<2>>>("s.a", "s.t.b", "l.c", "m.value");
     const auto set =
-        data[0] & 8
+        in[0] & 8
             ? (parquet ? tn::data::parquet("fuzz://0", nested, o) : tn::data::arrow_file("fuzz://0", nested, o))
                   .untyped()
             : (parquet ? tn::data::parquet<row>("fuzz://0", o) : tn::data::arrow_file<row>("fuzz://0", o)).untyped();
@@ -98,23 +98,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     tn::data_run first(set);
     std::vector<tn::any_array> element;
     std::size_t given = 0;
-    for (std::size_t k = 0; k < all.rows.size() / 2 + all.errors / 2; ++k) {
-        try {
-            given += first.next(element);
-        } catch (const tn::error&) {
-        }
-    }
+    for (std::size_t k = 0; k < all.rows.size() / 2 + all.errors / 2; ++k)
+        fuzz::is_read<tn::error>([&] { given += first.next(element); });
     tn::data_run second(set);
-    try {
-        second.restore(first.save());
-    } catch (const tn::error&) { // what stands before the place cannot be read again
-        if (all.errors == 0) std::abort();
-        return 0;
+    if (!fuzz::is_read<tn::error>([&] { second.restore(first.save()); })) {
+        if (all.errors == 0) std::abort(); // what stands before the place cannot be read again
+        return;
     }
     const seen rest = go_through(second, 0);
     if (all.whole && rest.whole && all.errors == 0 &&
         !std::equal(rest.rows.begin(), rest.rows.end(), all.rows.begin() + static_cast<std::ptrdiff_t>(given),
                     all.rows.end()))
         std::abort();
-    return 0;
 }

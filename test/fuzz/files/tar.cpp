@@ -6,8 +6,8 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    tenon::tar_reader r(tenon::detail::file_of_bytes(data, size), "input",
+void try_input(const fuzz::input& in) {
+    tenon::tar_reader r(tenon::detail::file_of_bytes(in.view().data(), in.size()), "input",
                         {.compressed = tenon::compression::none, .largest_file = 1 << 12});
     std::size_t all = 0;
     for (tenon::tar_entry e;;) {
@@ -17,6 +17,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         } catch (const tenon::error&) { // as it should be; what follows is read, where it can be
         }
     }
-    if (all > size) std::abort();
-    return 0;
+    if (all > in.size()) std::abort();
 }

@@ -19,7 +19,7 @@ packed content_of(const message& m) {
 // `read` gives what `write` takes.
 template <class Read, class Write> void there_and_back(message& m, Read&& read, Write&& write) {
     message written;
-    if (!fuzz::is_read([&] {
+    if (!fuzz::is_taken([&] {
             const auto value = read(m);
             written = write(value);
         }))
@@ -31,14 +31,14 @@ template <class Read, class Write> void there_and_back(message& m, Read&& read, 
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0) return 0;
-    packed input = fuzz::packed_of(data + 1, size - 1);
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0) return;
+    packed input = fuzz::packed_of(in.bytes(1));
     message m;
     m.body = std::move(input.body);
     m.arrays = std::move(input.arrays);
-    const bool reply = data[0] >= 128;
-    (void)with_verb(static_cast<verb>(data[0] % 128), [&]<class C>() {
+    const bool reply = in[0] >= 128;
+    (void)with_verb(static_cast<verb>(in[0] % 128), [&]<class C>() {
         if constexpr (Call<C>)
             if (reply)
                 return there_and_back(
@@ -46,10 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                     [](const typename C::reply& r) { return reply_to<C>(r); });
         if constexpr (std::is_same_v<C, step_values>) {
             const message head{m.type, m.verb, 0, 0, 0, m.body, {}};
-            (void)fuzz::is_read([&] { (void)awaited_by(head); });
+            (void)fuzz::is_taken([&] { (void)awaited_by(head); });
         }
         there_and_back(
             m, [](message& from) { return read<C>(from); }, [](const C& c) { return message_of(c); });
     });
-    return 0;
 }

@@ -37,30 +37,24 @@ message_limits modest() {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0) return 0;
-    const std::size_t piece = data[0] % 64 == 0 ? ~std::size_t{0} : data[0] % 64, most = 1 + data[0] / 64 * 100;
-    bytes all(size - 1);
-    if (size > 1) std::memcpy(all.data(), data + 1, size - 1);
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0) return;
+    const std::size_t piece = in[0] % 64 == 0 ? ~std::size_t{0} : in[0] % 64, most = 1 + in[0] / 64 * 100;
+    bytes all(in.bytes(1).begin(), in.bytes(1).end());
     mend_checksums(all);
     collector c;
     c.most = modest();
     c.beside = all;
     message_decoder d;
-    try {
+    fuzz::is_read<tn::data_loss_error, tn::resource_exhausted_error>([&] {
         for (std::span<const std::byte> left = all; !left.empty();) {
             const auto now = left.first(std::min(piece, left.size()));
             d.push(now, c);
             left = left.subspan(now.size());
         }
-    } catch (const tn::data_loss_error&) {
-    } catch (const tn::resource_exhausted_error&) {
-    }
+    });
     for (const message& m : c.messages) {
         const std::vector<message> again = decoded(frames_of(m.share(), 3, most));
-        if (again.size() == 1 && equal(again[0], m)) continue;
-        std::fprintf(stderr, "a message that was read is not the one that was written\n");
-        std::abort();
+        fuzz::require(again.size() == 1 && equal(again[0], m), "a message is not read as it was written");
     }
-    return 0;
 }

@@ -7,20 +7,20 @@
 #include <net/wire/graph_codec.hpp>
 #include <tenon/tenon.hpp>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     using namespace tenon;
     using namespace tenon::net;
-    net::packed input = fuzz::packed_of(data, size);
+    net::packed input = fuzz::packed_of(in.bytes());
     const graph g;
-    if (size % 2) { // so that numbers of nodes that are there can be met
-        const graph_scope in(g);
+    if (in.size() % 2) { // so that numbers of nodes that are there can be met
+        const graph_scope scope(g);
         (void)placeholder<float, shape<2>>("there");
     }
     const std::int64_t before = g.size();
     graph_mark none, all;
-    if (!fuzz::is_read([&] { append_nodes(g, input, {.nodes = 1 << 16}); })) {
+    if (!fuzz::is_taken([&] { append_nodes(g, input, {.nodes = 1 << 16}); })) {
         if (g.size() != before || !g.collections().empty()) fuzz::stop("a graph was changed by what was refused");
-        return 0;
+        return;
     }
     const net::packed written = encode_nodes(g, none, all);
     net::packed copy = written.share();
@@ -28,5 +28,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     append_nodes(again, copy);
     if (!fuzz::same(written, encode_nodes(again, none, all)))
         fuzz::stop("a graph that was read is not the one that was written");
-    return 0;
 }

@@ -9,8 +9,8 @@
 
 using namespace tenon::net;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string text(reinterpret_cast<const char*>(data), size);
+void try_input(const fuzz::input& in) {
+    const std::string text = in.text();
     environment variables;
     std::string name;
     for (std::size_t at = 0; at < text.size();) {
@@ -27,15 +27,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             variables.set(name, *before + "\n" + line);
         }
     }
-    try {
+    fuzz::is_read<tenon::invalid_argument_error>([&] {
         const cluster_source s = resolve_cluster({}, variables);
         const bool beside = s.job.empty() || s.job == "evaluator";
-        if (s.explanation.empty() || (!s.rendezvous && !beside && !s.is_task()) ||
-            (s.rendezvous && (s.rendezvous->rank < 0 || s.rendezvous->rank >= s.rendezvous->size))) {
-            std::fprintf(stderr, "a place that is none: %s\n", s.described().c_str());
-            std::abort();
-        }
-    } catch (const tenon::invalid_argument_error&) {
-    }
-    return 0;
+        fuzz::require(!s.explanation.empty() && (s.rendezvous || beside || s.is_task()), "a place that is none");
+        fuzz::require(!s.rendezvous || (s.rendezvous->rank >= 0 && s.rendezvous->rank < s.rendezvous->size),
+                      "a place of a rendezvous that is none");
+    });
 }

@@ -2,8 +2,6 @@
 // written and read again, and is the same.
 // covers: net/link/handshake
 
-#include <span>
-
 #include <net/link/handshake.hpp>
 
 #include "fuzz/fuzzing.hpp"
@@ -12,34 +10,27 @@ namespace {
 
 using namespace tenon::net;
 
-void check(bool same, const char* what) {
-    if (same) return;
-    std::fprintf(stderr, "a %s that was read is not the one that was written\n", what);
-    std::abort();
-}
-
-template <class Read> void again(Read read, std::span<const std::byte> from, const char* what) {
-    const auto found = read(from);
-    const bytes written = write(found);
-    check(write(read(written)) == written, what);
+template <class Read> void again(Read read, std::span<const std::byte> from) {
+    const bytes written = write(read(from));
+    fuzz::require(write(read(written)) == written, "what was read is not what was written");
 }
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0) return 0;
-    const std::span from(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
-    try {
-        switch (data[0] % 6) {
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0) return;
+    const std::span<const std::byte> from = in.bytes(1);
+    fuzz::is_read<tenon::data_loss_error>([&] {
+        switch (in[0] % 6) {
         case 0: {
             const hello h = read_hello(from);
-            if (h.oldest <= newest_link_version && h.newest >= oldest_link_version) again(read_hello, from, "hello");
+            if (h.oldest <= newest_link_version && h.newest >= oldest_link_version) again(read_hello, from);
             break;
         }
-        case 1: again(read_challenge, from, "challenge"); break;
-        case 2: again(read_proof, from, "proof"); break;
-        case 3: again(read_ready, from, "ready"); break;
-        case 4: again(read_goodbye, from, "goodbye"); break;
+        case 1: again(read_challenge, from); break;
+        case 2: again(read_proof, from); break;
+        case 3: again(read_ready, from); break;
+        case 4: again(read_goodbye, from); break;
         case 5: {
             bytes body(from.begin(), from.end());
             const time_point now{std::chrono::hours(1)};
@@ -47,10 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             const time_point deadline = take_time_left(body, now, late);
             bytes next = body;
             add_time_left(next, deadline, now);
-            check(take_time_left(next, now, none) == deadline && next == body, "deadline");
+            fuzz::require(take_time_left(next, now, none) == deadline && next == body, "a deadline is another one");
         }
         }
-    } catch (const tenon::data_loss_error&) {
-    }
-    return 0;
+    });
 }

@@ -15,11 +15,6 @@ namespace {
 using namespace tenon::net;
 using namespace std::chrono_literals;
 
-[[noreturn]] void wrong(const char* what) {
-    std::fprintf(stderr, "%s\n", what);
-    std::abort();
-}
-
 /// Whoever is at the other end of what is tested: says what the input says.
 struct speaker : connection_user {
     void received(message m) override { last = std::move(m); }
@@ -30,12 +25,12 @@ struct speaker : connection_user {
 
 struct handler final : service_handler {
     void linked(link_number, const link_peer&) override {
-        if (++links > 1) wrong("there is a second link");
+        if (++links > 1) fuzz::stop("there is a second link");
     }
     void called(link_number, std::uint8_t verb, bytes body, std::vector<tenon::any_array>, time_point,
                 replier&& answer) override {
-        if (links != 1) wrong("a call comes without a link");
-        if (answer.request() <= last) wrong("a call comes twice, or out of order");
+        if (links != 1) fuzz::stop("a call comes without a link");
+        if (answer.request() <= last) fuzz::stop("a call comes twice, or out of order");
         last = answer.request();
         if (verb % 2) answer.reply(std::move(body));
         else waiting.push_back(std::move(answer));
@@ -43,7 +38,7 @@ struct handler final : service_handler {
     void cancelled(link_number, std::uint64_t request) override {
         for (const auto& w : waiting)
             if (w.request() == request) return;
-        wrong("a call is cancelled that does not wait");
+        fuzz::stop("a call is cancelled that does not wait");
     }
     void peer_lost(link_number, const std::string&) override { links = 100; }
     int links = 0;
@@ -100,17 +95,14 @@ void to_service(simulated_network& net, bool shakes_hands, byte_reader& r) {
         p.body = write(proof());
         s->to->send(std::move(p));
         net.work_for(1ms);
-        if (h.links != 1) wrong("a handshake as it should be makes no link");
+        if (h.links != 1) fuzz::stop("a handshake as it should be makes no link");
     }
-    try {
-        say(net, *s, r);
-    } catch (const tenon::data_loss_error&) { // the input has ended
-    }
+    fuzz::is_read<tenon::data_loss_error>([&] { say(net, *s, r); }); // until the input has ended
     h.waiting.clear();
     net.work_for(20s);
-    if (h.links != 0 && h.links != 100) wrong("a link lives past its lease");
-    if (net.connections() != 0) wrong("a connection lives past its lease");
-    if (server->count().links != 0) wrong("a service keeps a dead link");
+    if (h.links != 0 && h.links != 100) fuzz::stop("a link lives past its lease");
+    if (net.connections() != 0) fuzz::stop("a connection lives past its lease");
+    if (server->count().links != 0) fuzz::stop("a service keeps a dead link");
 }
 
 void to_peer(simulated_network& net, bool shakes_hands, byte_reader& r) {
@@ -142,26 +134,22 @@ void to_peer(simulated_network& net, bool shakes_hands, byte_reader& r) {
         last.body = write(y);
         s->to->send(std::move(last));
         net.work_for(1ms);
-        if (p->state() != peer_state::ready) wrong("a handshake as it should be makes no link");
+        if (p->state() != peer_state::ready) fuzz::stop("a handshake as it should be makes no link");
     }
-    try {
-        say(net, *s, r);
-    } catch (const tenon::data_loss_error&) {
-    }
+    fuzz::is_read<tenon::data_loss_error>([&] { say(net, *s, r); });
     net.work_for(11s);
-    if (ended != 4) wrong("a call has not ended, or twice");
+    if (ended != 4) fuzz::stop("a call has not ended, or twice");
     p->close();
     net.work_for(20s);
 }
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0 || size > 4096) return 0;
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0 || in.size() > 4096) return;
     simulated_network net(1);
-    byte_reader r({reinterpret_cast<const std::byte*>(data) + 1, size - 1}, "input");
-    const bool shakes_hands = data[0] & 1;
-    if (data[0] & 2) to_peer(net, shakes_hands, r);
+    byte_reader r(in.bytes(1), "input");
+    const bool shakes_hands = in[0] & 1;
+    if (in[0] & 2) to_peer(net, shakes_hands, r);
     else to_service(net, shakes_hands, r);
-    return 0;
 }

@@ -9,17 +9,13 @@
 
 using namespace tenon::net;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const named_value list{"LIST", std::string(reinterpret_cast<const char*>(data), size)};
-    try {
+void try_input(const fuzz::input& in) {
+    const named_value list{"LIST", in.text()};
+    fuzz::is_read<tenon::invalid_argument_error>([&] {
         const auto names = expand_node_list(list);
         std::string plain;
         for (const std::string& name : names) plain += (plain.empty() ? "" : ",") + name;
-        if (names.empty() || names.size() > most_nodes || expand_node_list({"LIST", plain}) != names) {
-            std::fprintf(stderr, "the names of a list are not a list of them: %s\n", list.text().c_str());
-            std::abort();
-        }
-    } catch (const tenon::invalid_argument_error&) {
-    }
-    return 0;
+        fuzz::require(!names.empty() && names.size() <= most_nodes && expand_node_list({"LIST", plain}) == names,
+                      "the names of a list are not a list of them");
+    });
 }

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include <net/wire/values.hpp>
 #include <tenon/core/error.hpp>
+
+#include "fuzz/fuzzing.hpp"
 
 /// A body and arrays as an input of a fuzz target: the body's length in 4 bytes, the body, and of each array its type and bytes.
 
@@ -30,16 +28,15 @@ inline std::string text_of(const packed& p) {
 }
 
 /// What is cut short is filled up with zeros: any input is something.
-inline packed packed_of(const std::uint8_t* data, std::size_t size) {
+inline packed packed_of(std::span<const std::byte> all) {
     constexpr std::size_t most_arrays = 16;
-    const std::span<const std::byte> all(reinterpret_cast<const std::byte*>(data), size);
-    if (size < 4) return {bytes(all.begin(), all.end()), {}};
+    if (all.size() < 4) return {bytes(all.begin(), all.end()), {}};
     std::uint32_t length = 0;
-    std::memcpy(&length, data, sizeof length);
-    const auto body = all.subspan(4, std::min<std::size_t>(length, size - 4));
+    std::memcpy(&length, all.data(), sizeof length);
+    const auto body = all.subspan(4, std::min<std::size_t>(length, all.size() - 4));
     packed p{bytes(body.begin(), body.end()), {}};
     tenon::net::value_reader from(all.subspan(4 + body.size()), {}, "arrays");
-    try {
+    is_read<tenon::error>([&] {
         while (from.left() > 0 && p.arrays.size() < most_arrays) {
             const tenon::tensor_type type = take_type(from);
             if (!type.extents.is_static() || type.element == tenon::element_type::none ||
@@ -50,15 +47,10 @@ inline packed packed_of(const std::uint8_t* data, std::size_t size) {
             if (!raw.empty()) std::memcpy(a.data(), raw.data(), raw.size());
             p.arrays.push_back(std::move(a));
         }
-    } catch (const tenon::error&) {
-    }
+    });
     return p;
 }
 
-[[noreturn]] inline void stop(const char* why) {
-    std::fprintf(stderr, "%s\n", why);
-    std::abort();
-}
 inline bool same(const packed& a, const packed& b) {
     bool all = a.body == b.body && a.arrays.size() == b.arrays.size();
     for (std::size_t i = 0; all && i < a.arrays.size(); ++i)
@@ -68,17 +60,10 @@ inline bool same(const packed& a, const packed& b) {
     return all;
 }
 
-/// Reads with f: false where it is refused, with one of the errors that what comes from outside may meet.
-template <class F> bool is_read(F&& f) {
-    try {
-        f();
-        return true;
-    } catch (const tenon::data_loss_error&) {
-    } catch (const tenon::invalid_argument_error&) {
-    } catch (const tenon::resource_exhausted_error&) {
-    } catch (const tenon::aborted_error&) {
-    }
-    return false;
+/// Reads with f: false where it is refused, with one of the errors that what another process says may meet.
+template <class F> bool is_taken(F&& f) {
+    return is_read<tenon::data_loss_error, tenon::invalid_argument_error, tenon::resource_exhausted_error,
+                   tenon::aborted_error>(f);
 }
 
 } // namespace fuzz

@@ -46,14 +46,13 @@ void plan(program_part& part) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    packed input = fuzz::packed_of(data, size);
+void try_input(const fuzz::input& in) {
+    packed input = fuzz::packed_of(in.bytes());
     program_part part;
-    if (!fuzz::is_read([&] { part = decode_program(input, devices); })) return 0;
+    if (!fuzz::is_taken([&] { part = decode_program(input, devices); })) return;
     packed written = encode_program(part.program);
     const program_hash hash = hash_of(written);
     const program_part again = decode_program(written, devices);
     if (hash_of(encode_program(again.program)) != hash) fuzz::stop("a part that was read is written otherwise");
     if (is_small(part.program)) plan(part);
-    return 0;
 }

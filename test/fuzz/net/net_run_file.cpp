@@ -6,20 +6,13 @@
 
 #include "fuzz/fuzzing.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     tenon::net::run_file read;
-    try {
-        read = tenon::net::read_run_file(std::string(reinterpret_cast<const char*>(data), size));
-    } catch (const tenon::invalid_argument_error&) {
-        return 0;
-    } catch (const tenon::data_loss_error&) {
-        return 0;
-    }
+    if (!fuzz::is_read<tenon::invalid_argument_error, tenon::data_loss_error>(
+            [&] { read = tenon::net::read_run_file(in.text()); }))
+        return;
     const tenon::net::run_file again = tenon::net::read_run_file(to_json(read));
-    if (again.run != read.run || again.token != read.token || again.process != read.process ||
-        !(again.tasks == read.tasks)) {
-        std::fprintf(stderr, "a run that was read is not the one that was written\n");
-        std::abort();
-    }
-    return 0;
+    fuzz::require(again.run == read.run && again.token == read.token && again.process == read.process &&
+                      again.tasks == read.tasks,
+                  "a run is not read as it was written");
 }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
-
 #include <net/transport/handover.hpp>
 #include <net/transport/shared_ring.hpp>
 #include <tenon/core/error.hpp>
@@ -16,13 +14,8 @@ namespace {
 
 using namespace tenon::net;
 
-[[noreturn]] void wrong(const char* what) {
-    std::fprintf(stderr, "%s\n", what);
-    std::abort();
-}
-
-struct input {
-    std::span<const std::uint8_t> left;
+struct numbers {
+    std::span<const std::byte> left;
     std::uint64_t number(std::size_t bytes) {
         std::uint64_t n = 0;
         const std::size_t count = std::min(bytes, left.size());
@@ -32,7 +25,7 @@ struct input {
     }
 };
 
-void rings(input in) {
+void rings(numbers in) {
     const auto capacity = static_cast<std::size_t>(1 + in.number(2) % 4096);
     struct alignas(64) line {
         std::byte of[64];
@@ -53,44 +46,36 @@ void rings(input in) {
         else if (what % 6 == 2) head.waiting = static_cast<std::uint32_t>(in.number(4));
         else if (what % 6 == 3) (void)r.release();
         else if (what % 6 == 4 && writer_is_well) {
-            try {
-                if (!w.has_room(n)) continue;
-                if (n > capacity) wrong("there is more room than the ring has");
+            writer_is_well = fuzz::is_read<tenon::data_loss_error>([&] { // else its connection ends
+                if (!w.has_room(n)) return;
+                fuzz::require(n <= capacity, "there is more room than the ring has");
                 w.write(std::span(some).first(n));
                 w.publish();
                 written += n;
-                if (head.written != written) wrong("the writer has lost count");
-            } catch (const tenon::data_loss_error&) {
-                writer_is_well = false; // its connection ends
-            }
+                fuzz::require(head.written == written, "the writer has lost count");
+            });
         } else if (what % 6 == 5 && reader_is_well) {
-            try {
+            reader_is_well = fuzz::is_read<tenon::data_loss_error>([&] {
                 r.read(std::span(some).first(n));
                 read += n;
                 (void)r.release();
-                if (head.read != read) wrong("the reader has lost count");
-            } catch (const tenon::data_loss_error&) {
-                reader_is_well = false;
-            }
+                fuzz::require(head.read == read, "the reader has lost count");
+            });
         }
     }
 }
 
-void offers(std::span<const std::uint8_t> from) {
-    const auto all = std::as_bytes(from);
-    try {
+void offers(std::span<const std::byte> all) {
+    fuzz::is_read<tenon::data_loss_error>([&] {
         const bytes again = write(read_handover_offer(all));
-        if (!std::equal(again.begin(), again.end(), all.begin(), all.end())) wrong("an offer is not as it was read");
-    } catch (const tenon::data_loss_error&) {
-    }
+        fuzz::require(std::equal(again.begin(), again.end(), all.begin(), all.end()), "an offer is not as it was read");
+    });
 }
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0) return 0;
-    const auto rest = std::span(data, size).subspan(1);
-    if (data[0] % 8 == 0) offers(rest);
-    else rings({rest});
-    return 0;
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0) return;
+    if (in[0] % 8 == 0) offers(in.bytes(1));
+    else rings({in.bytes(1)});
 }

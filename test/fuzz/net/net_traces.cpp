@@ -7,12 +7,12 @@
 #include <tenon/io/json/json_parse.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_input(const fuzz::input& in) {
     using namespace tenon::net;
-    packed input = fuzz::packed_of(data, size);
+    packed input = fuzz::packed_of(in.bytes());
     message m;
     m.body = std::move(input.body);
-    (void)fuzz::is_read([&] {
+    (void)fuzz::is_taken([&] {
         const run_part::reply r = read_reply<run_part>(m);
         tenon::trace t({.most_events = 1000, .most_text_bytes = 10'000});
         std::int64_t at = 0;
@@ -23,5 +23,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         again.add(t.record(0, at), "a master", 2, 0, at);
         if (again.size() != t.size()) fuzz::stop("a trace that is passed on is another one");
     });
-    return 0;
 }

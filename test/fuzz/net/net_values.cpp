@@ -13,7 +13,7 @@ using namespace tenon::net;
 template <class Take> void try_it(const packed& input, Take&& take) {
     packed p = input.share();
     packed written, again;
-    if (!fuzz::is_read([&] {
+    if (!fuzz::is_taken([&] {
             value_reader from(p.body, p.arrays, "input");
             const auto value = take(from);
             value_writer to;
@@ -33,15 +33,14 @@ template <class Take> void try_it(const packed& input, Take&& take) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size == 0) return 0;
-    const packed input = fuzz::packed_of(data + 1, size - 1);
-    switch (data[0] % 5) {
+void try_input(const fuzz::input& in) {
+    if (in.size() == 0) return;
+    const packed input = fuzz::packed_of(in.bytes(1));
+    switch (in[0] % 5) {
     case 0: try_it(input, [](value_reader& r) { return take_attributes(r); }); break;
     case 1: try_it(input, [](value_reader& r) { return take_array(r); }); break;
     case 2: try_it(input, [](value_reader& r) { return take_types(r); }); break;
     case 3: try_it(input, [](value_reader& r) { return take_failure(r); }); break;
     case 4: try_it(input, [](value_reader& r) { return take_device(r); }); break;
     }
-    return 0;
 }
