@@ -3,17 +3,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/batching.hpp>
-#include <tenon/data/steps/buffering.hpp>
-#include <tenon/data/steps/carrying/cache.hpp>
-#include <tenon/data/steps/carrying/group_by_window.hpp>
-#include <tenon/data/steps/carrying/scan.hpp>
-#include <tenon/data/steps/carrying/select.hpp>
-#include <tenon/data/steps/carrying/take_while.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
-#include <tenon/data/steps/nested.hpp>
-#include <tenon/data/steps/order.hpp>
-#include <tenon/data/steps/transform.hpp>
+#include <tenon/data/steps/steps.hpp>
 #include <tenon/data/untyped_data_set.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/control/control.hpp>
@@ -284,3 +275,16 @@ TENON_INLINE data_set sample(const std::vector<data_set>& all, std::vector<doubl
 
 } // namespace untyped
 } // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/data/steps/batching.ipp>
+#include <tenon/data/steps/buffering.ipp>
+#include <tenon/data/steps/carrying/cache.ipp>
+#include <tenon/data/steps/carrying/group_by_window.ipp>
+#include <tenon/data/steps/carrying/scan.ipp>
+#include <tenon/data/steps/carrying/select.ipp>
+#include <tenon/data/steps/carrying/take_while.ipp>
+#include <tenon/data/steps/nested.ipp>
+#include <tenon/data/steps/order.ipp>
+#include <tenon/data/steps/transform.ipp>
+#endif

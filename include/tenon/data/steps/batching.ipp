@@ -4,11 +4,10 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/batching.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
-#include <tenon/data/steps/order.hpp>
 #include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/rows.hpp>
+#include <tenon/data/steps/steps.hpp>
 #include <tenon/io/stream/stacked.hpp>
 
 namespace tenon::detail {

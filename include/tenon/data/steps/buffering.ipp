@@ -12,10 +12,10 @@
 
 #include <tenon/concurrency/failure.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/buffering.hpp>
 #include <tenon/data/steps/element_queue.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/measured.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/buffering.hpp>
 #include <tenon/data/steps/element_queue.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/measured.hpp>
-#include <tenon/data/steps/nested.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/order.hpp>
 #include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/sources.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 

@@ -13,7 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/measured.hpp>
-#include <tenon/data/steps/transform.hpp>
+#include <tenon/data/steps/steps.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/random/random_run.hpp>
 #include <tenon/runtime/session/session.hpp>

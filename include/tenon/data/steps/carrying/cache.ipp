@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/carrying/cache.hpp>
 #include <tenon/data/steps/file_walk.hpp>
+#include <tenon/data/steps/steps.hpp>
 #include <tenon/io/records/record_source.hpp>
 #include <tenon/io/records/record_writer.hpp>
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/carrying/group_by_window.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 

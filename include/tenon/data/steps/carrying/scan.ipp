@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/steps/carrying/scan.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <tenon/data/steps/carrying/select.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include <tenon/data/steps/carrying/take_while.hpp>
+#include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
 
