@@ -237,7 +237,7 @@ TEST_CASE("a state is of the same file, and is refused where that has changed") 
     const std::string state = it.save();
     tn::write_parquet(path, flats(1, 41), {.group_rows = 16});
     auto on = rows.iterate();
-    CHECK(contains(message_of<tn::data_loss_error>([&] { on.restore(state); }), "is not the file that it was"));
+    CHECK_ERROR(tn::data_loss_error, "is not the file that it was", on.restore(state));
     auto damaged = rows.iterate();
     CHECK_THROWS_AS(damaged.restore(state.substr(0, state.size() - 3)), tn::data_loss_error);
 }
@@ -266,9 +266,8 @@ TEST_CASE("a null is an error that names row and column, or what the default say
     CHECK(rest->data()[1] == -9);
     CHECK_FALSE(it.next());
 
-    CHECK(contains(message_of<tn::invalid_argument_error>(
-                       [&] { tn::data::parquet<int32_t>(path, {.columns = {"a"}, .defaults = {"many"}}); }),
-                   "parquet: the default of component 0, \"many\", is no int32"));
+    CHECK_ERROR(tn::invalid_argument_error, "parquet: the default of component 0, \"many\", is no int32",
+                tn::data::parquet<int32_t>(path, {.columns = {"a"}, .defaults = {"many"}}));
 }
 
 TEST_CASE("a value that does not fit is an error that names row, column and value") {
@@ -306,14 +305,10 @@ TEST_CASE("columns that are not there, or of other types, are named with what is
         told_by(tn::data::parquet<tn::component<float, tn::shape<2, 4>>>(folder / "good", {.columns = {"scores"}}),
                 [](const auto&) { return std::string(); });
     CHECK(contains(wrong_size[0], "and the component float[2, 4]: its lists hold 3, not 4"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([] {
-                       tn::data::parquet<int32_t>("x", {.columns = {"a", "b"}});
-                   }),
-                   "parquet: 2 columns for 1 components; give one for each, or none"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([] {
-                       tn::data::parquet<one_more>("x", {.columns = {"a", "b"}});
-                   }),
-                   "the struct's fields() name the columns"));
+    CHECK_ERROR(tn::invalid_argument_error, "parquet: 2 columns for 1 components; give one for each, or none",
+                tn::data::parquet<int32_t>("x", {.columns = {"a", "b"}}));
+    CHECK_ERROR(tn::invalid_argument_error, "the struct's fields() name the columns",
+                tn::data::parquet<one_more>("x", {.columns = {"a", "b"}}));
 }
 
 TEST_CASE("without types, components are the columns as the first file has them") {
@@ -336,9 +331,8 @@ TEST_CASE("without types, components are the columns as the first file has them"
     }
     CHECK_FALSE(run.next(element));
     CHECK(tn::untyped::parquet({path}).components().size() == 5);
-    CHECK(
-        contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::parquet({path}, {.columns = {"floors"}}); }),
-                 "there is no column called \"floors\""));
+    CHECK_ERROR(tn::invalid_argument_error, "there is no column called \"floors\"",
+                tn::untyped::parquet({path}, {.columns = {"floors"}}));
     CHECK_THROWS_AS(tn::untyped::arrow_file({}), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::arrow_file({path}), tn::data_loss_error);
 }
@@ -406,15 +400,13 @@ TEST_CASE("what cannot be written is an error that says what to do, and leaves n
     const temporary_folder folder;
     const std::string path = folder / "t";
     const auto bytes = tn::data::range(1).map_host([](int64_t) { return std::string("\xff\xfe"); });
-    CHECK(
-        contains(message_of<tn::invalid_argument_error>([&] { tn::write_parquet(path, bytes, {.columns = {"b"}}); }),
-                 "write_parquet: '" + path + "': a text is no UTF-8: name its column in table_write_options::binary"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
-                       tn::write_parquet(path, bytes, {.columns = {"a", "b"}});
-                   }),
-                   "2 columns for 1 components"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::write_parquet(path, bytes, {.binary = {"c"}}); }),
-                   "there is no column called \"c\""));
+    CHECK_ERROR(tn::invalid_argument_error,
+                "write_parquet: '" + path + "': a text is no UTF-8: name its column in table_write_options::binary",
+                tn::write_parquet(path, bytes, {.columns = {"b"}}));
+    CHECK_ERROR(tn::invalid_argument_error, "2 columns for 1 components",
+                tn::write_parquet(path, bytes, {.columns = {"a", "b"}}));
+    CHECK_ERROR(tn::invalid_argument_error, "there is no column called \"c\"",
+                tn::write_parquet(path, bytes, {.binary = {"c"}}));
     CHECK(folder.file_count() == 0);
     tn::write_parquet(path, bytes, {.columns = {"b"}, .binary = {"b"}});
     CHECK(all_of_set(tn::data::parquet<std::string>(path)) == texts{"\xff\xfe"});

@@ -97,8 +97,7 @@ TEST_CASE("who asks for what is not there is told what is") {
 }
 
 TEST_CASE("JSON that is no cluster is refused") {
-    CHECK(contains(message_of<tn::data_loss_error>([] { tn::cluster::from_json("{\"ps\": "); }),
-                   "cluster JSON: it is no JSON at byte"));
+    CHECK_ERROR(tn::data_loss_error, "cluster JSON: it is no JSON at byte", tn::cluster::from_json("{\"ps\": "));
     CHECK(json_mistake("[]") == "cluster JSON: a cluster must be an object of jobs, not a list");
     CHECK(json_mistake("{}") == "cluster JSON: there are no jobs");
     CHECK(json_mistake(R"({"cluster": {}})") == "cluster JSON: there are no jobs");

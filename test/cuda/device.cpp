@@ -107,8 +107,7 @@ TEST_CASE("where the driver has no more memory the step says so, and the next on
     const auto few = tn::on("/gpu:0", [&] { return tn::add_n(y, y); });
     tn::session s(g);
     emulator::fail("cudaMallocFromPoolAsync", cudaErrorMemoryAllocation);
-    CHECK(contains(message_of<tn::resource_exhausted_error>([&] { (void)s.run(tn::feed(y, filled(1)), few); }),
-                   "/device:GPU:0"));
+    CHECK_ERROR(tn::resource_exhausted_error, "/device:GPU:0", s.run(tn::feed(y, filled(1)), few));
     emulator::reset();
     CHECK(s.run(tn::feed(y, filled(2)), few)(0) == 4);
 }
@@ -206,8 +205,7 @@ TEST_CASE("an illegal address in a program's own kernel: where errors are hunted
             CHECK(contains(text, hunted ? "culprit (test_stumble)" : "CUDA_LAUNCH_BLOCKING=1 has the node named"));
             // What is planned after that is told of the card, and not that its own text is wrong.
             const auto of_text = tn::on("/gpu:0", [&] { return tn::add<text_op>({}, {x}); });
-            CHECK(contains(message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), of_text); }),
-                           "start it again"));
+            CHECK_ERROR(tn::internal_error, "start it again", s.run(tn::feed(x, filled(1)), of_text));
         }
         CHECK_FALSE(emulator::violations().empty());
     }

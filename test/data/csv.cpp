@@ -113,7 +113,7 @@ TEST_CASE("csv, forgiving: blank lines, comments, lone carriage returns and spac
     write_bytes(path, "# one\r\n\r1,2\rx,2\n");
     auto it = tn::data::csv<int, int>(path, {.forgiving = true}).iterate();
     CHECK(std::get<1>(*it.next()) == 2);
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { it.next(); }), "a.csv:4: column 1"));
+    CHECK_ERROR(tn::invalid_argument_error, "a.csv:4: column 1", it.next());
     // Another comment, or none.
     write_bytes(path, "#1,2\n;3,4\n");
     CHECK(rows_of(path, {.forgiving = true, .comment = ';'}) == texts{"#1|2"});
@@ -129,12 +129,12 @@ TEST_CASE("csv, forgiving: blank lines, comments, lone carriage returns and spac
     CHECK(rows_of(path, {.skip_header_lines = 9, .forgiving = true}) == texts{});
     auto skipped = tn::data::csv<std::string, int>(path, {.skip_header_lines = 1, .forgiving = true}).iterate();
     CHECK(std::get<1>(*skipped.next()) == 1);
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { skipped.next(); }), "a.csv:6: column 2"));
+    CHECK_ERROR(tn::invalid_argument_error, "a.csv:6: column 2", skipped.next());
     CHECK(rows_of(path, {.skip_header_lines = 2}) == texts{"name|val", "!", "a|1", "b|x"});
     // A line of names that is none is named too.
     write_bytes(path, "\n# c\na,\"b\" x\n");
     auto broken = tn::data::csv<pair_of_texts>(path, {.forgiving = true}).iterate();
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { broken.next(); }), "a.csv:3: column 2"));
+    CHECK_ERROR(tn::invalid_argument_error, "a.csv:3: column 2", broken.next());
     // All of it is refused, or a row, where nobody asked for it.
     write_bytes(path, "# c,\n\n1, \"2\"\n3,4\n");
     CHECK(rows_of(path, {.defaults = {"", ""}}) == texts{"# c|", "!", "!", "3|4"});
@@ -200,8 +200,8 @@ TEST_CASE("csv: UTF-16 and UTF-32 are refused in words, and the next file follow
                                                  8)}) {
         write_bytes(folder / "wide.csv", bytes);
         auto it = tn::data::csv<int, int>(folder / "wide.csv").iterate();
-        CHECK(contains(message_of<tn::invalid_argument_error>([&] { it.next(); }),
-                       "the file is UTF-32, not UTF-8; convert it: iconv -f UTF-32 -t UTF-8"));
+        CHECK_ERROR(tn::invalid_argument_error, "the file is UTF-32, not UTF-8; convert it: iconv -f UTF-32 -t UTF-8",
+                    it.next());
     }
     for (const std::string& bytes : {"\xFF\xFE" + wide("1,2\n", false), "\xFE\xFF" + wide("1,2\n", true),
                                      wide("1,2\n3,4\n", false), wide("1,2\n3,4\n", true)}) {
@@ -210,7 +210,7 @@ TEST_CASE("csv: UTF-16 and UTF-32 are refused in words, and the next file follow
         write_bytes(path, bytes);
         for (const bool forgiving : {false, true}) {
             auto it = tn::data::csv<int, int>({path, folder / "good.csv"}, {.forgiving = forgiving}).iterate();
-            CHECK(contains(message_of<tn::invalid_argument_error>([&] { it.next(); }), "the file is UTF-16"));
+            CHECK_ERROR(tn::invalid_argument_error, "the file is UTF-16", it.next());
             CHECK(std::get<1>(*it.next()) == 2);
             CHECK(!it.next());
         }

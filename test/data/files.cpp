@@ -120,7 +120,7 @@ TEST_CASE("a state of rows of NumPy and IDX files is refused where the file has 
     tn::write_npy(npy, tn::array<float>{{1, 2, 3}, {4, 5, 6}});
     std::filesystem::last_write_time(npy, moment);
     auto wider = tn::data::npy<float, pair>(npy).iterate();
-    CHECK(contains(message_of<tn::data_loss_error>([&] { wider.restore(wide.save()); }), "something else"));
+    CHECK_ERROR(tn::data_loss_error, "something else", wider.restore(wide.save()));
     // Where nothing had been taken, there is nothing to hold it against.
     write(npy, 0, 6);
     const std::string state_of_none = rows().iterate().save();
@@ -174,7 +174,7 @@ TEST_CASE("a NumPy file in a graph: what has changed since a checkpoint was save
     run(false);
     run(true);
     tn::write_npy(path, tn::array<float>{100, 101, 102});
-    CHECK(contains(message_of<tn::data_loss_error>([&] { run(true); }), "a.npy' is not the file that it was"));
+    CHECK_ERROR(tn::data_loss_error, "a.npy' is not the file that it was", run(true));
 }
 
 TEST_CASE("a batch of far more rows than there are takes memory for those that come") {

@@ -35,8 +35,8 @@ TEST_CASE_FIXTURE(in_graph,
     CHECK(message_of<tn::invalid_argument_error>([&] { (void)spline(x, y); }) ==
           "spline_of_test: there must be a weight for each knot: float[4] x double[3], axis 0 (inputs x y)");
     const auto odd = tn::placeholder<float, tn::shape<3>>("odd");
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)spline(odd, odd); }),
-                   "spline_of_test: knots come in pairs: float[3] x float[3]"));
+    CHECK_ERROR(tn::invalid_argument_error, "spline_of_test: knots come in pairs: float[3] x float[3]",
+                spline(odd, odd));
     CHECK(spline(x, x).type() == tn::tensor_type{tn::element_type::float32, {4}});
 }
 

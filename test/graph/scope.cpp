@@ -123,13 +123,13 @@ TEST_CASE_FIXTURE(in_graph, "a placement function that answers nonsense is named
     CHECK(contains(text, "the placement function, asked for x (placeholder), answers no device's name: device name "
                          "\"/job:ps/gpuu:0\": a part is none of"));
     const auto null = tn::on([](const tn::placed_op&) -> const char* { return nullptr; });
-    CHECK(contains(message_of<tn::invalid_argument_error>([] { input("x"); }), "answers a null pointer"));
+    CHECK_ERROR(tn::invalid_argument_error, "answers a null pointer", input("x"));
     CHECK(g.size() == 0);
 }
 
 TEST_CASE_FIXTURE(in_graph, "a placement function that makes nodes in its own scope is refused, not asked for ever") {
     const auto scope = tn::on([](const tn::placed_op&) { return to_string(made()); });
-    CHECK(contains(message_of<tn::invalid_argument_error>([] { input("x"); }), "a placement function makes a node"));
+    CHECK_ERROR(tn::invalid_argument_error, "a placement function makes a node", input("x"));
     CHECK(g.size() == 0);
 }
 
@@ -200,8 +200,8 @@ TEST_CASE_FIXTURE(in_graph, "devices and colocated nodes are written as JSON and
     CHECK(read.find("y")->colocated == std::vector<tn::node*>{read.find("x")});
     std::string wrong = text;
     wrong.replace(wrong.find("/job:ps/device:GPU:*"), 20, "/job:ps/gpuu:0");
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::graph_from_json(wrong); }),
-                   "node \"y\" (identity): device name \"/job:ps/gpuu:0\": a part is none of"));
+    CHECK_ERROR(tn::invalid_argument_error, "node \"y\" (identity): device name \"/job:ps/gpuu:0\": a part is none of",
+                tn::graph_from_json(wrong));
 }
 
 TEST_CASE_FIXTURE(

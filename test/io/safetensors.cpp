@@ -72,10 +72,9 @@ TEST_CASE("names, types and metadata are known without reading elements") {
     CHECK(file.find("layer \"1\"/w\n") == &file.tensors()[1]);
     CHECK(file.find("c") == nullptr);
     CHECK(file.metadata() == tn::safetensors_metadata{{"k", "v\u00e9"}, {"", ""}});
-    CHECK(
-        contains(message_of<tn::not_found_error>([&] { file.load("c"); }), "has no tensor 'c'; it has 2: 'b', 'layer"));
-    CHECK_THROWS_WITH_AS(file.load<float>("b"), doctest::Contains(": 'b' is "), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(file.load<float>("b"), doctest::Contains("asked for as float"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::not_found_error, "has no tensor 'c'; it has 2: 'b', 'layer", file.load("c"));
+    CHECK_ERROR(tn::invalid_argument_error, ": 'b' is ", file.load<float>("b"));
+    CHECK_ERROR(tn::invalid_argument_error, "asked for as float", file.load<float>("b"));
 }
 
 TEST_CASE("a loaded array keeps the mapped file alive, and writing to it leaves the file alone") {
@@ -113,8 +112,8 @@ TEST_CASE("a truncated file is data_loss_error, wherever it ends") {
     CHECK(open_bytes(good).tensors().size() == 1);
     for (std::size_t n = 0; n < good.size(); ++n) CHECK_THROWS_AS(open_bytes(good.substr(0, n)), tn::data_loss_error);
     CHECK_THROWS_AS(open_bytes(good + "8"), tn::data_loss_error);
-    CHECK(contains(message_of<tn::data_loss_error>([&] { open_bytes(good.substr(0, good.size() - 1)); }),
-                   "promises 8 bytes of elements, but there are 7"));
+    CHECK_ERROR(tn::data_loss_error, "promises 8 bytes of elements, but there are 7",
+                open_bytes(good.substr(0, good.size() - 1)));
     const temporary_folder folder;
     write_bytes(folder / "empty", "");
     CHECK_THROWS_AS(tn::read_safetensors(folder / "empty"), tn::data_loss_error);
@@ -200,10 +199,7 @@ TEST_CASE("what the format cannot hold is not written, and nothing stays behind"
     CHECK(contains(try_with("__metadata__", x), "the format's own"));
     CHECK(contains(try_with("\xFF", x), "not UTF-8"));
     CHECK(contains(try_with("x", x, {{"k", "\xC0"}}), "not UTF-8"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
-                       tn::write_safetensors(folder / "a", {{"x", x}, {"x", x}});
-                   }),
-                   "given twice"));
+    CHECK_ERROR(tn::invalid_argument_error, "given twice", tn::write_safetensors(folder / "a", {{"x", x}, {"x", x}}));
     CHECK_THROWS_AS(tn::write_safetensors(folder / "no/folder", {{"x", x}}), tn::not_found_error);
     CHECK(folder.file_count() == 0);
     CHECK_THROWS_AS(tn::read_safetensors(folder / "nowhere"), tn::not_found_error);

@@ -167,13 +167,12 @@ TEST_CASE("members of other types, or none, are refused in the words of the comp
     const tn::any_tensor a = tn::placeholder<float, tn::shape<5, 4>>("a"),
                          b = tn::placeholder<float, tn::shape<5, 3>>("b"),
                          c = tn::placeholder<std::int32_t, tn::shape<5, 4>>("c");
-    CHECK_THROWS_WITH_AS((void)tn::nn::ensemble(std::vector<tn::any_tensor>{a, b}),
-                         doctest::Contains("ensemble: sizes differ: [5, 4] x [5, 3]"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "ensemble: sizes differ: [5, 4] x [5, 3]",
+                tn::nn::ensemble(std::vector<tn::any_tensor>{a, b}));
     CHECK_THROWS_AS((void)tn::nn::ensemble(std::vector<tn::any_tensor>{a, c}), tn::invalid_argument_error);
     CHECK_THROWS_AS((void)tn::nn::ensemble(std::vector<tn::any_tensor>{c, c}), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS((void)tn::nn::ensemble(std::vector<tn::any_tensor>{}), doctest::Contains("no members"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "no members", tn::nn::ensemble(std::vector<tn::any_tensor>{}));
     const tn::any_tensor open = tn::placeholder<float, tn::shape<batch, tn::dyn>>("open");
-    CHECK_THROWS_WITH_AS((void)tn::nn::ensemble(std::vector<tn::any_tensor>{open, open}).voted(),
-                         doctest::Contains("how many classes"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "how many classes",
+                tn::nn::ensemble(std::vector<tn::any_tensor>{open, open}).voted());
 }

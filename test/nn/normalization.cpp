@@ -163,8 +163,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a momentum that is none is refused") {
-    CHECK_THROWS_WITH_AS(nn::batch_norm({.momentum = 1}), doctest::Contains("batch_norm: the momentum is 1"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "batch_norm: the momentum is 1", nn::batch_norm({.momentum = 1}));
 }
 
 TEST_CASE("embedding gives the rows that integers name, of a table that is trained row by row") {

@@ -34,15 +34,15 @@ TEST_CASE("numbers in operators and in formulas are exact too") {
     CHECK(value<std::int64_t>(u::floor_divide(odd, one<std::int64_t>(1))) == odd);
     CHECK(value<std::int64_t>(u::select(one(true), odd, x)) == odd);
     CHECK(value<std::int64_t>(u::fma(one<std::int64_t>(1), odd, 1)) == odd + 1);
-    CHECK(contains(refusal([] { one<std::uint8_t>(1) + 300; }), "300 cannot be an element of type uint8"));
+    CHECK_ERROR(invalid_argument_error, "300 cannot be an element of type uint8", one<std::uint8_t>(1) + 300);
     CHECK(contains(refusal([] { 0.5 * one<std::int32_t>(1); }), "0.5 cannot be an element of type int32"));
-    CHECK(contains(refusal([] { one<std::int32_t>(1) & 0.5; }), "0.5 cannot be an element of type int32"));
-    CHECK(contains(refusal([] { u::clip(one<std::uint8_t>(1), -1, 3); }), "-1 cannot be an element of type uint8"));
-    CHECK(contains(refusal([&] { x + one(1.0f); }), "int64[1] x float[1]"));
-    CHECK(contains(refusal([&] { u::placeholder(element_type::int64, 2) + u::placeholder(element_type::int64, 3); }),
-                   "[2] x [3]"));
-    CHECK(contains(refusal([] { u::fma(1, 2, 3); }), "fma: one of the operands must be a tensor"));
-    CHECK(contains(refusal([] { u::select(one(true), 1, 2); }), "select: one of the operands must be a tensor"));
+    CHECK_ERROR(invalid_argument_error, "0.5 cannot be an element of type int32", one<std::int32_t>(1) & 0.5);
+    CHECK_ERROR(invalid_argument_error, "-1 cannot be an element of type uint8", u::clip(one<std::uint8_t>(1), -1, 3));
+    CHECK_ERROR(invalid_argument_error, "int64[1] x float[1]", x + one(1.0f));
+    CHECK_ERROR(invalid_argument_error, "[2] x [3]",
+                u::placeholder(element_type::int64, 2) + u::placeholder(element_type::int64, 3));
+    CHECK_ERROR(invalid_argument_error, "fma: one of the operands must be a tensor", u::fma(1, 2, 3));
+    CHECK_ERROR(invalid_argument_error, "select: one of the operands must be a tensor", u::select(one(true), 1, 2));
 }
 
 TEST_CASE("a tensor is no condition") {
@@ -55,34 +55,35 @@ TEST_CASE("sizes, axes and counts of untyped functions that cannot be are refuse
     const graph_scope scope{graph()};
     const any_tensor x = u::placeholder(element_type::float32, {2, 3});
     constexpr element_type f = element_type::float32, n = element_type::int8;
-    CHECK(contains(refusal([&] { u::flatten(x, -1); }), "flatten: the first dimension to be joined is one of 0 to 7"));
-    CHECK(contains(refusal([&] { u::flatten(x, 3); }), "reshape: "));
-    CHECK(contains(refusal([&] { u::swapaxes(x, 0, 2); }), "transpose: "));
-    CHECK(contains(refusal([&] { u::moveaxis(x, 2, 0); }), "transpose: "));
-    CHECK(contains(refusal([&] { u::roll(x, 1, 2); }), "concat: axis is out of range: [2, 3], axis 2"));
-    CHECK(contains(refusal([&] { u::repeat(x, 0); }), "repeat: the count is at least 1, not 0"));
-    CHECK(contains(refusal([&] { u::repeat(x, 2, -3); }), "concat: axis is out of range"));
-    CHECK(contains(refusal([&] { u::sum(x, std::vector<int>(9, 0)); }), "this one has 9"));
-    CHECK(contains(refusal([&] { u::global_average_pool(x); }), "global_average_pool: "));
-    CHECK(contains(refusal([&] { u::sigmoid_cross_entropy(x, u::transpose(x)); }), "sigmoid_cross_entropy: "));
-    CHECK(contains(refusal([&] {
-                       u::placeholder_with_default(x, extents{2, 4});
-                   }),
-                   "float[2, 3] and does not have the sizes [2, 4]"));
-    CHECK(contains(refusal([&] { u::full(f, {2, extent{}}, 1); }), "full: the sizes must be numbers"));
-    CHECK(contains(refusal([&] { u::full(n, 2, 128); }), "full: 128 cannot be an element of type int8"));
-    CHECK(contains(refusal([&] { u::zeros(element_type::string, 2); }), "full: string is no type of numbers"));
-    CHECK(contains(refusal([&] { u::eye(f, -1); }), "eye: the sizes must be numbers"));
-    CHECK(contains(refusal([&] { u::eye(f, std::int64_t{1} << 40, std::int64_t{1} << 40); }), "2^62 bytes"));
-    CHECK(contains(refusal([&] { u::arange(n, 3, 126); }), "arange: 126 and 2 steps of 1 is no number of type int8"));
-    CHECK(contains(refusal([&] { u::arange(n, 3, 0, 0.5); }), "arange: step: 0.5 cannot be an element of type int64"));
-    CHECK(contains(refusal([&] { u::linspace(n, 3, 0, 1); }), "linspace: one or more numbers of a floating type"));
-    CHECK(contains(refusal([&] { u::linspace(f, 0, 0, 1); }), "linspace: one or more numbers of a floating type"));
-    CHECK(contains(refusal([&] { u::random_integers_like(x, 3, 3); }), "random_integers: "));
-    CHECK(contains(refusal([&] { u::assign_add(x, 1); }), "assign_add: placeholder is no variable but a placeholder"));
-    CHECK(contains(refusal([&] { u::scatter_add(x, u::arange(element_type::int32, 2), 1); }), "is no variable"));
-    CHECK(contains(refusal([&] { u::variable("v", {f, {extent{}}}, zeros()); }), "variable: "));
-    CHECK(contains(refusal([&] { u::assert_true(x, "why"); }), "assert: "));
+    CHECK_ERROR(invalid_argument_error, "flatten: the first dimension to be joined is one of 0 to 7",
+                u::flatten(x, -1));
+    CHECK_ERROR(invalid_argument_error, "reshape: ", u::flatten(x, 3));
+    CHECK_ERROR(invalid_argument_error, "transpose: ", u::swapaxes(x, 0, 2));
+    CHECK_ERROR(invalid_argument_error, "transpose: ", u::moveaxis(x, 2, 0));
+    CHECK_ERROR(invalid_argument_error, "concat: axis is out of range: [2, 3], axis 2", u::roll(x, 1, 2));
+    CHECK_ERROR(invalid_argument_error, "repeat: the count is at least 1, not 0", u::repeat(x, 0));
+    CHECK_ERROR(invalid_argument_error, "concat: axis is out of range", u::repeat(x, 2, -3));
+    CHECK_ERROR(invalid_argument_error, "this one has 9", u::sum(x, std::vector<int>(9, 0)));
+    CHECK_ERROR(invalid_argument_error, "global_average_pool: ", u::global_average_pool(x));
+    CHECK_ERROR(invalid_argument_error, "sigmoid_cross_entropy: ", u::sigmoid_cross_entropy(x, u::transpose(x)));
+    CHECK_ERROR(invalid_argument_error, "float[2, 3] and does not have the sizes [2, 4]",
+                u::placeholder_with_default(x, extents{2, 4}));
+    CHECK_ERROR(invalid_argument_error, "full: the sizes must be numbers", u::full(f, {2, extent{}}, 1));
+    CHECK_ERROR(invalid_argument_error, "full: 128 cannot be an element of type int8", u::full(n, 2, 128));
+    CHECK_ERROR(invalid_argument_error, "full: string is no type of numbers", u::zeros(element_type::string, 2));
+    CHECK_ERROR(invalid_argument_error, "eye: the sizes must be numbers", u::eye(f, -1));
+    CHECK_ERROR(invalid_argument_error, "2^62 bytes", u::eye(f, std::int64_t{1} << 40, std::int64_t{1} << 40));
+    CHECK_ERROR(invalid_argument_error, "arange: 126 and 2 steps of 1 is no number of type int8", u::arange(n, 3, 126));
+    CHECK_ERROR(invalid_argument_error, "arange: step: 0.5 cannot be an element of type int64",
+                u::arange(n, 3, 0, 0.5));
+    CHECK_ERROR(invalid_argument_error, "linspace: one or more numbers of a floating type", u::linspace(n, 3, 0, 1));
+    CHECK_ERROR(invalid_argument_error, "linspace: one or more numbers of a floating type", u::linspace(f, 0, 0, 1));
+    CHECK_ERROR(invalid_argument_error, "random_integers: ", u::random_integers_like(x, 3, 3));
+    CHECK_ERROR(invalid_argument_error, "assign_add: placeholder is no variable but a placeholder",
+                u::assign_add(x, 1));
+    CHECK_ERROR(invalid_argument_error, "is no variable", u::scatter_add(x, u::arange(element_type::int32, 2), 1));
+    CHECK_ERROR(invalid_argument_error, "variable: ", u::variable("v", {f, {extent{}}}, zeros()));
+    CHECK_ERROR(invalid_argument_error, "assert: ", u::assert_true(x, "why"));
 }
 
 TEST_CASE("an untyped variable begins, is updated and scattered to as a typed one, by tensors and by numbers") {

@@ -13,8 +13,7 @@ TEST_CASE("where all files are allowed a path is what it is") {
 
 TEST_CASE("where none are allowed none is, and the error says what to do") {
     const tn::file_access none = tn::file_access::none();
-    CHECK_THROWS_WITH_AS((void)none.resolve("read_file", "x"), doctest::Contains("server_options::files"),
-                         tn::permission_denied_error);
+    CHECK_ERROR(tn::permission_denied_error, "server_options::files", none.resolve("read_file", "x"));
     CHECK_THROWS_AS((void)none.resolve_folder("list_files", "."), tn::permission_denied_error);
 }
 
@@ -33,8 +32,7 @@ TEST_CASE("below a folder: relative paths begin there, and none leads out of it"
                                    "/etc/passwd", outer / "allowed-too/x", "/nowhere/x"};
     for (const std::string& out : outside) {
         INFO(out);
-        CHECK_THROWS_WITH_AS((void)below.resolve("read_file", out), doctest::Contains("alone"),
-                             tn::permission_denied_error);
+        CHECK_ERROR(tn::permission_denied_error, "alone", below.resolve("read_file", out));
         CHECK_THROWS_AS((void)below.resolve("write_file", out, true), tn::permission_denied_error);
     }
     CHECK_THROWS_AS((void)below.resolve_folder("list_files", ".."), tn::permission_denied_error);

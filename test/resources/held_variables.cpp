@@ -181,9 +181,10 @@ TEST_CASE("without memory beside a reader's value an update is refused by name, 
     const auto reads = readers({v.get()}), updates = updaters({v.get()});
     held_variables reader(reads), updater(updates);
     REQUIRE(reader.read(never) == nullptr);
-    CHECK(contains(message_of<tn::resource_exhausted_error>([&] { (void)updater.begin_updates(never); }),
-                   "no memory for the new value of variable \"total\", int64[], beside the one that another step "
-                   "reads: /device:GPU:1: it is full"));
+    CHECK_ERROR(tn::resource_exhausted_error,
+                "no memory for the new value of variable \"total\", int64[], beside the one that another step "
+                "reads: /device:GPU:1: it is full",
+                updater.begin_updates(never));
     CHECK(at(reader.before(0)) == 4);
     reader.end();
     assign({v.get()}, 5);

@@ -330,10 +330,8 @@ TEST_CASE("what replicas have in common counts as memory of who has the ledger m
     {
         const tn::step_ledger l("train", {1, 1, parts});
         CHECK(client->bytes() == parts.size() + 5);
-        CHECK(contains(message_of<tn::resource_exhausted_error>([&] {
-                           tn::step_ledger("other", {1, 1, parts});
-                       }),
-                       "step ledger \"other\": what its replicas have in common: "));
+        CHECK_ERROR(tn::resource_exhausted_error, "step ledger \"other\": what its replicas have in common: ",
+                    tn::step_ledger("other", {1, 1, parts}));
         CHECK(client->bytes() == parts.size() + 5);
     }
     CHECK(client->bytes() == 0);

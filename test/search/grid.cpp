@@ -53,8 +53,7 @@ TEST_CASE("where() leaves points out, and says where none is left") {
     const auto some = g.where([](const settings& s) { return s.hidden == 100 || s.rate < 0.05f; });
     CHECK(texts(some) ==
           std::vector<std::string>{"rate=0.1, hidden=100", "rate=0.03, hidden=50", "rate=0.03, hidden=100"});
-    CHECK_THROWS_WITH_AS((void)g.where([](const settings&) { return false; }), doctest::Contains("kept none"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "kept none", g.where([](const settings&) { return false; }));
 }
 
 TEST_CASE("settings by name have values of several kinds, and asking for another kind or name is an error") {
@@ -116,15 +115,13 @@ TEST_CASE("random points lie in their ranges, are the same for the same seed, an
 TEST_CASE("what makes no grid is said by name") {
     using tn::invalid_argument_error;
     const tn::grid ranges(tn::axis("rate", &settings::rate, tn::between(0.1, 0.2)));
-    CHECK_THROWS_WITH_AS((void)ranges.size(), doctest::Contains("\"rate\" is a range"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS((void)ranges.sample(0, 1), doctest::Contains("0 points"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::axis("rate", &settings::rate, std::vector<float>{}),
-                         doctest::Contains("\"rate\" has no values"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::axis("", &settings::rate, {1.0f}), doctest::Contains("no name"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::axis("rate", &settings::rate, tn::between(2, 1)), doctest::Contains("between 2 and 1"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::axis("rate", &settings::rate, tn::between_logs(0, 1)), doctest::Contains("greater than 0"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::grid(tn::axis("n", &settings::hidden, {1}), tn::axis("n", &settings::rate, {1.0f})),
-                         doctest::Contains("\"n\" is given twice"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "\"rate\" is a range", ranges.size());
+    CHECK_ERROR(invalid_argument_error, "0 points", ranges.sample(0, 1));
+    CHECK_ERROR(invalid_argument_error, "\"rate\" has no values",
+                tn::axis("rate", &settings::rate, std::vector<float>{}));
+    CHECK_ERROR(invalid_argument_error, "no name", tn::axis("", &settings::rate, {1.0f}));
+    CHECK_ERROR(invalid_argument_error, "between 2 and 1", tn::axis("rate", &settings::rate, tn::between(2, 1)));
+    CHECK_ERROR(invalid_argument_error, "greater than 0", tn::axis("rate", &settings::rate, tn::between_logs(0, 1)));
+    CHECK_ERROR(invalid_argument_error, "\"n\" is given twice",
+                tn::grid(tn::axis("n", &settings::hidden, {1}), tn::axis("n", &settings::rate, {1.0f})));
 }

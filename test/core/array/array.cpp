@@ -63,14 +63,11 @@ TEST_CASE("a pair of literals is two strings, not an iterator range") {
 }
 
 TEST_CASE("a ragged list and a value out of range are invalid_argument_error") {
-    CHECK(contains(message_of<tn::invalid_argument_error>([] { array<float>{{1, 2}, {3}}; }), "ragged"));
+    CHECK_ERROR(tn::invalid_argument_error, "ragged", array<float>{{1, 2}, {3}});
     CHECK_THROWS_AS((array<float>{{1, 2}, 3}), tn::invalid_argument_error);
     CHECK_THROWS_AS((array<float>{1, {2, 3}}), tn::invalid_argument_error);
     CHECK_THROWS_AS((array<float>{{{1}}, {{2, 3}}}), tn::invalid_argument_error);
-    CHECK(contains(message_of<tn::invalid_argument_error>([] {
-                       array<std::uint8_t>{1, 300};
-                   }),
-                   "300 is not a value of uint8"));
+    CHECK_ERROR(tn::invalid_argument_error, "300 is not a value of uint8", array<std::uint8_t>{1, 300});
 }
 
 TEST_CASE("memory is aligned to 64 bytes, whatever its size") {
@@ -84,7 +81,7 @@ TEST_CASE("memory is aligned to 64 bytes, whatever its size") {
 
 TEST_CASE("sizes that cannot be are refused before memory is asked for") {
     const std::int64_t big = std::int64_t{1} << 40;
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { array<float>(extents{big, big}); }), "2^62"));
+    CHECK_ERROR(tn::invalid_argument_error, "2^62", array<float>(extents{big, big}));
     CHECK_THROWS_AS(array<float>(extents{3, tn::dynamic_extent}), tn::invalid_argument_error);
     CHECK(array<float>(extents{big, 0, big}).size() == 0);
     extents nine;
@@ -98,7 +95,7 @@ TEST_CASE("sizes that cannot be are refused before memory is asked for") {
 
 TEST_CASE("access outside is out_of_range_error and names index and sizes") {
     array<float> a{{1, 2, 3}, {4, 5, 6}};
-    CHECK(contains(message_of<tn::out_of_range_error>([&] { a(1, 3); }), "(1, 3) in float[2, 3]"));
+    CHECK_ERROR(tn::out_of_range_error, "(1, 3) in float[2, 3]", a(1, 3));
     CHECK_THROWS_AS(a(-1, 0), tn::out_of_range_error);
     CHECK_THROWS_AS(a(1), tn::out_of_range_error);
     CHECK_THROWS_AS(a(0, 0, 0), tn::out_of_range_error);
@@ -259,10 +256,8 @@ TEST_CASE("a tensor that does not fit a shape is refused, and both are named") {
     CHECK(contains(try_with(array<float>(extents{5, 4})), "float[5, 4] does not fit float[batch, 3]"));
     CHECK(contains(try_with(array<double>(extents{5, 3})), "the elements are double, not float"));
     CHECK(contains(try_with(array<float>(extents{5, 3, 1})), "the rank is 3, not 2"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([] {
-                       array<float>(extents{2, 3}).as<shape<batch, batch>>();
-                   }),
-                   "batch is both 2 and 3"));
+    CHECK_ERROR(tn::invalid_argument_error, "batch is both 2 and 3",
+                array<float>(extents{2, 3}).as<shape<batch, batch>>());
     CHECK_THROWS_AS(array<float>(any_array(array<double>{1})), tn::invalid_argument_error);
 }
 
@@ -353,10 +348,10 @@ TEST_CASE("an array that was moved from holds nothing, and messages say so") {
     CHECK(a.size() == 0); // NOLINT: what this is about
     CHECK(a.rank() == 0);
     CHECK(to_string(a.type()) == "nothing (empty, or moved from)");
-    CHECK(contains(message_of<tn::out_of_range_error>([&] { (void)a(0); }), "moved from"));
-    CHECK(contains(message_of<tn::out_of_range_error>([&] { (void)a.row(0); }), "moved from"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)a.reshape({2}); }), "moved from"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)a.as<tn::shape<2>>(); }), "moved from"));
+    CHECK_ERROR(tn::out_of_range_error, "moved from", a(0));
+    CHECK_ERROR(tn::out_of_range_error, "moved from", a.row(0));
+    CHECK_ERROR(tn::invalid_argument_error, "moved from", a.reshape({2}));
+    CHECK_ERROR(tn::invalid_argument_error, "moved from", a.as<tn::shape<2>>());
     a = b.copy();
     CHECK(a(1) == 2);
 }

@@ -1,4 +1,4 @@
-#include <doctest/doctest.h>
+#include "messages.hpp"
 
 #include <array>
 #include <limits>
@@ -138,18 +138,13 @@ TEST_CASE("axes are made of a list of integers") {
 TEST_CASE("a list that is too long, and what is no size, are invalid_argument_errors that say so") {
     using tn::invalid_argument_error;
     const std::vector<int> nine(9, 1);
-    CHECK_THROWS_WITH_AS((void)extents(nine),
-                         doctest::Contains("at most 8 numbers, as a tensor has dimensions; this one has 9"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS((void)tn::index_list(nine), doctest::Contains("this one has 9"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "at most 8 numbers, as a tensor has dimensions; this one has 9", extents(nine));
+    CHECK_ERROR(invalid_argument_error, "this one has 9", tn::index_list(nine));
     CHECK(extents(std::vector<int>(8, 1)).rank() == 8);
-    CHECK_THROWS_WITH_AS((void)extents(std::vector<int>{2, -2}),
-                         doctest::Contains("-2 is given, but a size is 0 or more"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "-2 is given, but a size is 0 or more", extents(std::vector<int>{2, -2}));
     const std::vector<std::uint64_t> large{~std::uint64_t{0}};
-    CHECK_THROWS_WITH_AS((void)extents(large), doctest::Contains("18446744073709551615 is given"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS((void)tn::index_list(large), doctest::Contains("18446744073709551615 is given"),
-                         invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "18446744073709551615 is given", extents(large));
+    CHECK_ERROR(invalid_argument_error, "18446744073709551615 is given", tn::index_list(large));
 }
 
 TEST_CASE("a shared name of a size is held while anybody has it; it ends at a zero byte, as whoever reads it sees it") {

@@ -7,6 +7,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "messages.hpp"
 #include "emulator/control.hpp"
 #include "environment.hpp"
 #include "left_behind.hpp"
@@ -176,8 +177,7 @@ TEST_CASE("a card that is lost in a recorded step fails it, also where another o
         for (int i = 0; i < 4; ++i) program.step(1);
         CHECK(program.told().replayed == 3);
         emulator::lose_card(lost, 2);
-        CHECK_THROWS_WITH_AS(program.step(1), doctest::Contains(("GPU " + std::to_string(lost)).c_str()),
-                             tn::internal_error);
+        CHECK_ERROR(tn::internal_error, "GPU " + std::to_string(lost), program.step(1));
         emulator::reset();
     }
 }

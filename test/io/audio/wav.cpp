@@ -85,7 +85,6 @@ TEST_CASE("what is no WAV file, or cut off, says so") {
     CHECK(contains(said(wav(2, 1, 8000, 4, "x")), "its samples are of format 2 with 4 bits; PCM (1) of"));
     CHECK(said(wav(1, 2, 0, 16, "1234")) == "read_wav: 'x': its sample rate is 0");
     CHECK(contains(said(wav(1, 2, 44100, 16, "123456")), "6 bytes are no whole frames of 4"));
-    CHECK(contains(message_of<tn::invalid_argument_error>(
-                       [] { tn::write_wav("x", tn::any_array::zeros(tn::element_type::int16, {3}), 8000); }),
-                   "samples are float[frames, channels] or float[frames], not int16[3]"));
+    CHECK_ERROR(tn::invalid_argument_error, "samples are float[frames, channels] or float[frames], not int16[3]",
+                tn::write_wav("x", tn::any_array::zeros(tn::element_type::int16, {3}), 8000));
 }

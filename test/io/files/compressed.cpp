@@ -133,7 +133,7 @@ TEST_CASE("a file is packed by the name that it gets, and appears whole or not a
 }
 #else
 TEST_CASE("without zlib what is packed is refused with what to do") {
-    CHECK(contains(message_of<tn::unimplemented_error>([] { unpack("\x1f\x8b\x08 and more"s); }), "has no zlib"));
+    CHECK_ERROR(tn::unimplemented_error, "has no zlib", unpack("\x1f\x8b\x08 and more"s));
     CHECK_THROWS_AS(tn::packed(nullptr, "a.gz"), tn::unimplemented_error);
 }
 #endif

@@ -393,10 +393,8 @@ TEST_CASE("several arrays are written as one .npz file, stored or compressed, an
     CHECK(message_of<tn::invalid_argument_error>([&] {
               tn::write_npz(folder / "b.npz", {{"w", w.untyped()}, {"w", w.untyped()}});
           }) == "write_npz: '" + (folder / "b.npz") + "': the name \"w\" is given twice");
-    CHECK(contains(message_of<tn::unimplemented_error>([&] {
-                       tn::write_npz(folder / "b.npz", {{"s", tn::any_array(tn::element_type::string, {1})}});
-                   }),
-                   "\"s\": string[1] cannot be an .npy file"));
+    CHECK_ERROR(tn::unimplemented_error, "\"s\": string[1] cannot be an .npy file",
+                tn::write_npz(folder / "b.npz", {{"s", tn::any_array(tn::element_type::string, {1})}}));
     CHECK(folder.file_count() == 1);
 }
 
@@ -414,7 +412,6 @@ TEST_CASE("an .npy file is mapped: its elements lie in the file's own memory") {
           "map_npy: '" + (folder / "cut.npy") + "': double[2, 3] needs 48 bytes; there are 47");
     bytes.replace(bytes.find("<f8"), 3, ">f8");
     write_bytes(folder / "swapped.npy", bytes);
-    CHECK(contains(message_of<tn::unimplemented_error>([&] { tn::map_npy(folder / "swapped.npy"); }),
-                   "of the other byte order"));
-    CHECK(contains(message_of<tn::not_found_error>([&] { tn::map_npy(folder / "nothing.npy"); }), "nothing.npy"));
+    CHECK_ERROR(tn::unimplemented_error, "of the other byte order", tn::map_npy(folder / "swapped.npy"));
+    CHECK_ERROR(tn::not_found_error, "nothing.npy", tn::map_npy(folder / "nothing.npy"));
 }

@@ -191,10 +191,8 @@ TEST_CASE("random texts: rows, numbers and places are those of a reader of one c
 
 TEST_CASE("a place behind the end of a file that became shorter is out_of_range_error") {
     const auto source = source_of("a\nb\n", lines, 2);
-    CHECK(contains(message_of<tn::out_of_range_error>([&] {
-                       source->go_to({5, 3, 3});
-                   }),
-                   "read: 'it' is shorter than 5 bytes, where record 4 was"));
+    CHECK_ERROR(tn::out_of_range_error, "read: 'it' is shorter than 5 bytes, where record 4 was",
+                source->go_to({5, 3, 3}));
     source->go_to({4, 2, 2});
     CHECK(all_of(*source).empty());
     source->go_to({0, 0, 0});

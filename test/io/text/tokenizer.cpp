@@ -16,8 +16,7 @@ TEST_CASE("a vocabulary numbers words by how often they occur; others are its fi
     v.save(folder / "words");
     CHECK(tn::vocabulary::load(folder / "words").encode("sat zebra") == ids{4, 0});
     write_bytes(folder / "twice", "a\nb\na\n");
-    CHECK(contains(message_of<tn::data_loss_error>([&] { tn::vocabulary::load(folder / "twice"); }),
-                   "the word \"a\" is given twice"));
+    CHECK_ERROR(tn::data_loss_error, "the word \"a\" is given twice", tn::vocabulary::load(folder / "twice"));
     CHECK(message_of<tn::out_of_range_error>([&] { (void)v.word(7); }) ==
           "vocabulary: there is no word 7; there are 7");
 }

@@ -252,9 +252,7 @@ TEST_CASE("a port that is taken is named with who asked for it; signals stay as 
     ::sigaction(SIGPIPE, nullptr, &after);
     CHECK((before.sa_handler == after.sa_handler));
     const std::string port = first.address().substr(first.address().rfind(':') + 1);
-    CHECK_THROWS_WITH_AS(
-        http_server(facts, {.where = port, .said_by = "TENON_HTTP"}),
-        doctest::Contains(
-            ("TENON_HTTP=\"" + port + "\": cannot listen on 127.0.0.1:" + port + ": address already in use").c_str()),
-        tn::unavailable_error);
+    CHECK_ERROR(tn::unavailable_error,
+                "TENON_HTTP=\"" + port + "\": cannot listen on 127.0.0.1:" + port + ": address already in use",
+                http_server(facts, {.where = port, .said_by = "TENON_HTTP"}));
 }

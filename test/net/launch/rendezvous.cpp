@@ -134,8 +134,8 @@ TEST_CASE("rendezvous: a second process of a rank waits for the first to go, and
     CHECK(m.result(1).tasks.address("worker", 0) == "h1:2222");
     m.parts.clear();
     m.network.work_until([&] { return second->done(); }, m.network.now() + 60s);
-    CHECK(contains(message_of<late>([&] { second->result(); }),
-                   "rank 0 refuses: rank 1 is here already, and serves on h1:2222; each needs a rank of its own"));
+    CHECK_ERROR(late, "rank 0 refuses: rank 1 is here already, and serves on h1:2222; each needs a rank of its own",
+                second->result());
 }
 
 TEST_CASE("rendezvous: who is lost when all have met comes again to the place that it had, on the host that it had") {
@@ -316,10 +316,8 @@ TEST_CASE("rendezvous: a file is this user's alone, and is read whole or not at 
         CHECK(contains(read_rendezvous_file(path, read), "it is not what rank 0 writes"));
     }
     CHECK(contains(read_rendezvous_file(folder.path().string(), read), "it is no file"));
-    CHECK(contains(message_of<tn::unavailable_error>([&] {
-                       write_rendezvous_file(folder / "no/where", {"h0:1", "word"});
-                   }),
-                   "rank 0 cannot write its address into"));
+    CHECK_ERROR(tn::unavailable_error, "rank 0 cannot write its address into",
+                write_rendezvous_file(folder / "no/where", {"h0:1", "word"}));
 }
 
 TEST_CASE("rendezvous: two ranks on a host need ports of their own") {

@@ -80,8 +80,7 @@ TEST_CASE("run files: a folder that others can enter is refused") {
     const own_folder place;
     fs::create_directory(place.path() / "tenon");
     fs::permissions(place.path() / "tenon", fs::perms::others_exec, fs::perm_options::add);
-    CHECK(contains(message_of<tn::permission_denied_error>([] { (void)folder_of_runs(); }),
-                   "is no folder of this user alone"));
+    CHECK_ERROR(tn::permission_denied_error, "is no folder of this user alone", folder_of_runs());
     CHECK_FALSE(find_run("127.0.0.1:4001"));
 
     // And so is XDG_RUNTIME_DIR itself: another place is taken.

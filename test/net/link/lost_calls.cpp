@@ -1,4 +1,5 @@
 
+#include "messages.hpp"
 #include "two.hpp"
 
 using namespace net_test;
@@ -221,8 +222,7 @@ TEST_CASE("calls: a restart of the caller ends its old links at once, and an ear
     CHECK(w.handler.count("lost 1 /job:worker/task:1") == 1);
     CHECK(w.handler.count("linked 2") == 1);
     CHECK_THROWS_AS(older->ask(echo_service::echo, text("third"), {}, w.in(5s)), tn::error);
-    CHECK_THROWS_WITH_AS(older->ask(echo_service::echo, text("third"), {}, w.in(5s)),
-                         doctest::Contains("another process has taken the place of this /job:worker/task:1"),
-                         tn::aborted_error);
+    CHECK_ERROR(tn::aborted_error, "another process has taken the place of this /job:worker/task:1",
+                older->ask(echo_service::echo, text("third"), {}, w.in(5s)));
     CHECK(w.handler.count("called third") == 0);
 }

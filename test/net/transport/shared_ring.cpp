@@ -117,25 +117,22 @@ TEST_CASE("shared ring: a count that cannot be is damage, for either side") {
         w.write(b);
         w.publish();
         head.read = lie;
-        CHECK_THROWS_WITH_AS((void)w.has_room(1), doctest::Contains("the reader says that it is at byte"),
-                             tn::data_loss_error);
+        CHECK_ERROR(tn::data_loss_error, "the reader says that it is at byte", w.has_room(1));
         if (lie > 1024) {
             head.written = lie;
-            CHECK_THROWS_WITH_AS(r.read(b), doctest::Contains("the writer says that it is at byte"),
-                                 tn::data_loss_error);
+            CHECK_ERROR(tn::data_loss_error, "the writer says that it is at byte", r.read(b));
         }
     }
     std::fill(std::begin(memory), std::end(memory), std::byte{0});
     ring_reader r(memory);
     std::byte b[3];
-    CHECK_THROWS_WITH_AS(r.read(b), doctest::Contains("3 bytes are announced, where 0 have been written"),
-                         tn::data_loss_error);
+    CHECK_ERROR(tn::data_loss_error, "3 bytes are announced, where 0 have been written", r.read(b));
 }
 
 TEST_CASE("shared pages: a file that could shrink, is none of memory, or too large is refused") {
     constexpr std::size_t most = std::size_t{1} << 20;
     const auto refused = [&](const file_descriptor& f, const char* words) {
-        CHECK_THROWS_WITH_AS((void)shared_pages::map(f, most), doctest::Contains(words), tn::failed_precondition_error);
+        CHECK_ERROR(tn::failed_precondition_error, words, shared_pages::map(f, most));
     };
     refused(memory_file(8192, F_SEAL_GROW), "could become less");
     refused(memory_file(most + 4096, F_SEAL_SHRINK), "has 1052672 bytes, where at most 1048576 are taken");
@@ -164,7 +161,7 @@ TEST_CASE("handover: memory goes to who has the secret, and to nobody else") {
     }
     {
         giving_end gives;
-        CHECK_THROWS_WITH_AS(gives.give(file), doctest::Contains("has not come"), tn::unavailable_error);
+        CHECK_ERROR(tn::unavailable_error, "has not come", gives.give(file));
         handover_offer guessed = gives.offer();
         guessed.secret[31] ^= std::byte{1};
         taking_end stranger(guessed);
@@ -181,8 +178,7 @@ TEST_CASE("handover: memory goes to who has the secret, and to nobody else") {
         CHECK(a.offer().secret != b.offer().secret);
         handover_offer elsewhere = a.offer();
         elsewhere.name = {};
-        CHECK_THROWS_WITH_AS(taking_end{elsewhere}, doctest::Contains("is not to be found here"),
-                             tn::unavailable_error);
+        CHECK_ERROR(tn::unavailable_error, "is not to be found here", taking_end{elsewhere});
         bytes cut = write(a.offer());
         cut.pop_back();
         CHECK_THROWS_AS((void)read_handover_offer(cut), tn::data_loss_error);

@@ -87,8 +87,7 @@ TEST_CASE("SEMANTICS 27: who extends a graph that another client has extended is
     packed p = nodes_of(g), again = nodes_of(g);
     append_nodes(copy, p);
     const std::string before = tn::to_json(copy);
-    CHECK_THROWS_WITH_AS(append_nodes(copy, again), doctest::Contains("another client has extended it"),
-                         tn::aborted_error);
+    CHECK_ERROR(tn::aborted_error, "another client has extended it", append_nodes(copy, again));
     CHECK(tn::to_json(copy) == before);
 }
 
@@ -115,10 +114,10 @@ TEST_CASE("graph codec: an op that this program does not know names itself") {
                                 reinterpret_cast<const std::byte*>(known) + std::strlen(known));
     REQUIRE(at != p.body.end());
     *at = std::byte{'q'};
-    CHECK_THROWS_WITH_AS(append_nodes(copy, p),
-                         doctest::Contains("(qlaceholder): op \"qlaceholder\" is not known to this program; similar "
-                                           "ones: placeholder"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error,
+                "(qlaceholder): op \"qlaceholder\" is not known to this program; similar "
+                "ones: placeholder",
+                append_nodes(copy, p));
     CHECK(copy.size() == 0);
 }
 
@@ -137,8 +136,7 @@ TEST_CASE("graph codec: limits on nodes, bytes and names") {
         const tn::graph_scope in(named);
         (void)tn::placeholder<float, tn::shape<>>(std::string(5000, 'n'));
     }
-    CHECK_THROWS_WITH_AS(nodes_of(named), doctest::Contains("names of at most 4096 can be sent"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "names of at most 4096 can be sent", nodes_of(named));
 }
 
 TEST_CASE("graph codec: what is wrong changes nothing, wherever it is") {

@@ -95,9 +95,7 @@ TEST_CASE("twins of formulas: integers and half, and what the rule refuses") {
     check_twin("relu6", relu6(n), untyped::relu6(any_tensor(n)));
     const auto h = constant({half(1.0F), half(-2.0F)});
     check_twin("nan_to_num", nan_to_num(h / 0), untyped::nan_to_num(any_tensor(h / 0)));
-    CHECK_THROWS_WITH_AS(untyped::gelu(any_tensor(n)),
-                         doctest::Contains("gelu: element type must be float, double, half or bfloat16: int32[4]"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::lerp(1, 2, 3), doctest::Contains("lerp: one of the operands must be a tensor"),
-                         invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "gelu: element type must be float, double, half or bfloat16: int32[4]",
+                untyped::gelu(any_tensor(n)));
+    CHECK_ERROR(invalid_argument_error, "lerp: one of the operands must be a tensor", untyped::lerp(1, 2, 3));
 }

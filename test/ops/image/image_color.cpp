@@ -141,11 +141,9 @@ TEST_CASE("what is no amount is refused") {
     CHECK_THROWS_AS(tn::random_contrast(x, 2, 1), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::random_saturation(x, 0, INFINITY), tn::invalid_argument_error);
     const tn::any_tensor bytes = tn::untyped::placeholder(tn::element_type::uint8, {2, 2, 2, 3});
-    CHECK_THROWS_WITH_AS(tn::untyped::adjust_hue(bytes, 0.1), doctest::Contains("adjust_hue: element type must be"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "adjust_hue: element type must be", tn::untyped::adjust_hue(bytes, 0.1));
     const tn::any_tensor gray = tn::untyped::placeholder(tn::element_type::float32, {2, 2, 2, 1});
-    CHECK_THROWS_WITH_AS(tn::untyped::rgb_to_hsv(gray), doctest::Contains("numbers of channels differ"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "numbers of channels differ", tn::untyped::rgb_to_hsv(gray));
 }
 
 TEST_CASE("SEMANTICS 21: random colours are the same for the same seed on any number of threads") {

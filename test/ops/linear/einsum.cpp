@@ -255,6 +255,6 @@ TEST_CASE("einsum: what does not fit is said with the letter and the sizes") {
     three.fill(1);
     four.fill(1);
     const auto both = einsum<"ij,ij->ij">(d, e); // 1 is not repeated
-    CHECK_THROWS_WITH_AS(s.run(feed(d, three), feed(e, four), both),
-                         doctest::Contains("j has two sizes: float[3, 1] x float[3, 4]"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "j has two sizes: float[3, 1] x float[3, 4]",
+                s.run(feed(d, three), feed(e, four), both));
 }

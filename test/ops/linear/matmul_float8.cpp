@@ -205,11 +205,10 @@ TEST_CASE("matmul_float8 says which operands it takes") {
     const tn::graph_scope scope{tn::graph()};
     const auto of = [](tn::element_type e, const extents& sizes) { return tn::untyped::placeholder(e, sizes); };
     using enum tn::element_type;
-    CHECK_THROWS_WITH_AS(tn::untyped::matmul_float8(of(float64, extents(2, 3)), of(float64, extents(3, 4))),
-                         doctest::Contains("matmul_float8: elements are float, half or bfloat16"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::untyped::matmul_float8(of(float32, extents(2, 3)), of(float32, extents(3))),
-                         doctest::Contains("rank is too low"), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::untyped::matmul_float8(of(float32, extents(2, 3)), of(float32, extents(4, 3))),
-                         doctest::Contains("inner dimensions differ"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "matmul_float8: elements are float, half or bfloat16",
+                tn::untyped::matmul_float8(of(float64, extents(2, 3)), of(float64, extents(3, 4))));
+    CHECK_ERROR(tn::invalid_argument_error, "rank is too low",
+                tn::untyped::matmul_float8(of(float32, extents(2, 3)), of(float32, extents(3))));
+    CHECK_ERROR(tn::invalid_argument_error, "inner dimensions differ",
+                tn::untyped::matmul_float8(of(float32, extents(2, 3)), of(float32, extents(4, 3))));
 }

@@ -114,19 +114,15 @@ TEST_CASE("linear algebra: types of results") {
     static_assert(std::is_same_v<decltype(singular_values(open)), tensor<double, shape<dyn>>>);
     static_assert(std::is_same_v<decltype(eigh(a)), std::tuple<tensor<float, shape<batch, 3>>, three>>);
 
-    CHECK_THROWS_WITH_AS(untyped::cholesky(h),
-                         doctest::Contains("cholesky: the matrices are not square: double[batch, 5, 3]"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(
-        untyped::solve(a, untyped::placeholder(element_type::float32, {4, 2})),
-        doctest::Contains("solve: right sides have not as many rows as the matrices: float[batch, 3, 3] x float[4, 2]"),
-        invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::determinant(line),
-                         doctest::Contains("determinant: there are not the two dimensions of a matrix: float[3]"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::qr(untyped::placeholder(element_type::int32, {4, 2})),
-                         doctest::Contains("qr: elements must be float or double: int32[4, 2]"),
-                         invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "cholesky: the matrices are not square: double[batch, 5, 3]",
+                untyped::cholesky(h));
+    CHECK_ERROR(invalid_argument_error,
+                "solve: right sides have not as many rows as the matrices: float[batch, 3, 3] x float[4, 2]",
+                untyped::solve(a, untyped::placeholder(element_type::float32, {4, 2})));
+    CHECK_ERROR(invalid_argument_error, "determinant: there are not the two dimensions of a matrix: float[3]",
+                untyped::determinant(line));
+    CHECK_ERROR(invalid_argument_error, "qr: elements must be float or double: int32[4, 2]",
+                untyped::qr(untyped::placeholder(element_type::int32, {4, 2})));
 }
 
 TEST_CASE("linear algebra: a matrix for which there is no result is named") {

@@ -186,15 +186,16 @@ TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to wha
     CHECK_FALSE(s.run(closed).item());
     s.run(close);
     CHECK(s.run(closed).item());
-    CHECK(contains(message_of<tn::cancelled_error>([&] { q.fill(s, {5}); }), "queue \"jobs\" is closed."));
-    CHECK(contains(message_of<tn::end_of_data_error>([&] { s.run(three); }),
-                   "queue \"jobs\" is closed and has insufficient elements (requested 3, current size 2)"));
+    CHECK_ERROR(tn::cancelled_error, "queue \"jobs\" is closed.", q.fill(s, {5}));
+    CHECK_ERROR(tn::end_of_data_error,
+                "queue \"jobs\" is closed and has insufficient elements (requested 3, current size 2)", s.run(three));
     CHECK(q.count(s) == 2); // what it took was put back
     CHECK(numbers_in(s.run(up_to_five)) == list{3, 4});
-    CHECK(contains(message_of<tn::end_of_data_error>([&] { s.run(up_to_five); }),
-                   "queue \"jobs\" is closed and has insufficient elements (requested 5, current size 0)"));
+    CHECK_ERROR(tn::end_of_data_error,
+                "queue \"jobs\" is closed and has insufficient elements (requested 5, current size 0)",
+                s.run(up_to_five));
     CHECK_THROWS_AS(q.take(s), tn::end_of_data_error);
-    CHECK(contains(message_of<tn::aborted_error>([&] { s.run(close); }), "queue \"jobs\" is closed already."));
+    CHECK_ERROR(tn::aborted_error, "queue \"jobs\" is closed already.", s.run(close));
 }
 
 TEST_CASE("SEMANTICS 32: closing tells those who wait") {
@@ -298,7 +299,7 @@ TEST_CASE("elements of different sizes make no batch of a queue that does not pa
     const auto put = q.enqueue(some);
     s.run(tn::feed(some, {1, 2}), put);
     s.run(tn::feed(some, {1, 2, 3}), put);
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(q.dequeue_many<2>()); }), "use a padding queue"));
+    CHECK_ERROR(tn::invalid_argument_error, "use a padding queue", s.run(q.dequeue_many<2>()));
     const auto next = q.dequeue();
     CHECK(s.run(next + next).extents() == tn::extents{2});
     CHECK(s.run(sum(next)).item() == 6);

@@ -32,31 +32,24 @@ any_array counting(const extents& e) {
 
 TEST_CASE("sizes whose sum or product overflows are refused in the words that the compiler says") {
     const graph_scope scope{graph()};
-    CHECK(
-        contains(refusal([] {
-                     u::concat({bytes({big + 1}), bytes({big})}, 0);
-                 }),
-                 "concat: the result would take more than 2^62 bytes: [2305843009213693953] x [2305843009213693952]"));
-    CHECK(contains(refusal([] {
-                       u::split_sizes(bytes({4}), {2 * big, 2 * big, 2 * big, 2 * big - 4, 8});
-                   }),
-                   "split: the result would take more than 2^62 bytes: [4]"));
-    CHECK(contains(refusal([] {
-                       u::split_like(
-                           bytes({4}),
-                           {bytes({2 * big}), bytes({2 * big}), bytes({2 * big}), bytes({2 * big}), bytes({4})}, 0);
-                   }),
-                   "split_like: the result would take more than 2^62 bytes"));
-    CHECK(contains(refusal([] { u::tile(bytes({8}), {big}); }), "tile: the result would take more than 2^62 bytes"));
-    CHECK(contains(refusal([] { u::pad(bytes({8}), {{2 * big, 2 * big}}); }), "pad: the result would take"));
-    CHECK(contains(refusal([] { u::broadcast_to(bytes({1}), {2 * big, 4}); }), "broadcast_to: the result would take"));
-    CHECK(contains(refusal([] { u::stack({bytes({big + 1}), bytes({big + 1})}); }), "stack: the result would take"));
-    CHECK(contains(refusal([] { bytes({2 * big, 0, 4}); }), "placeholder: the result would take more than 2^62 bytes"));
-    CHECK(contains(refusal([] {
-                       u::conv2d(u::placeholder(element_type::float32, {std::int64_t{1} << 31, 1, 1, 1}),
-                                 u::placeholder(element_type::float32, {1, 1, 1, 1 << 30}));
-                   }),
-                   "conv2d: the result would take"));
+    CHECK_ERROR(invalid_argument_error,
+                "concat: the result would take more than 2^62 bytes: [2305843009213693953] x [2305843009213693952]",
+                u::concat({bytes({big + 1}), bytes({big})}, 0));
+    CHECK_ERROR(invalid_argument_error, "split: the result would take more than 2^62 bytes: [4]",
+                u::split_sizes(bytes({4}), {2 * big, 2 * big, 2 * big, 2 * big - 4, 8}));
+    CHECK_ERROR(invalid_argument_error, "split_like: the result would take more than 2^62 bytes",
+                u::split_like(bytes({4}),
+                              {bytes({2 * big}), bytes({2 * big}), bytes({2 * big}), bytes({2 * big}), bytes({4})}, 0));
+    CHECK_ERROR(invalid_argument_error, "tile: the result would take more than 2^62 bytes", u::tile(bytes({8}), {big}));
+    CHECK_ERROR(invalid_argument_error, "pad: the result would take", u::pad(bytes({8}), {{2 * big, 2 * big}}));
+    CHECK_ERROR(invalid_argument_error, "broadcast_to: the result would take",
+                u::broadcast_to(bytes({1}), {2 * big, 4}));
+    CHECK_ERROR(invalid_argument_error, "stack: the result would take", u::stack({bytes({big + 1}), bytes({big + 1})}));
+    CHECK_ERROR(invalid_argument_error, "placeholder: the result would take more than 2^62 bytes",
+                bytes({2 * big, 0, 4}));
+    CHECK_ERROR(invalid_argument_error, "conv2d: the result would take",
+                u::conv2d(u::placeholder(element_type::float32, {std::int64_t{1} << 31, 1, 1, 1}),
+                          u::placeholder(element_type::float32, {1, 1, 1, 1 << 30})));
 }
 
 TEST_CASE("sizes of a file that overflow are refused") {
@@ -67,12 +60,10 @@ TEST_CASE("sizes of a file that overflow are refused") {
                sizes + "}}], \"collections\": {}}";
     };
     CHECK(graph_from_json(split("[1, 3]")).size() == 2);
-    CHECK(contains(refusal([&] {
-                       graph_from_json(split("[4611686018427387904,4611686018427387904,4611686018427387904,"
-                                             "4611684918915760128,8,1099511627772]"));
-                   }),
-                   "split: the result would take more than 2^62 bytes"));
-    CHECK(contains(refusal([&] { graph_from_json(split("[0,0,0,0,0,0,0,4,0]")); }), "at most 8"));
+    CHECK_ERROR(invalid_argument_error, "split: the result would take more than 2^62 bytes",
+                graph_from_json(split("[4611686018427387904,4611686018427387904,4611686018427387904,"
+                                      "4611684918915760128,8,1099511627772]")));
+    CHECK_ERROR(invalid_argument_error, "at most 8", graph_from_json(split("[0,0,0,0,0,0,0,4,0]")));
 }
 
 TEST_CASE("a ninth dimension, axis or count is refused, and the limit is named") {
@@ -81,24 +72,23 @@ TEST_CASE("a ninth dimension, axis or count is refused, and the limit is named")
     extents nine;
     for (int i = 0; i < 9; ++i) nine.push_back(i == 0 ? 2 : 1);
     index_list list(1, 2, 3, 4, 5, 6, 7, 8);
-    CHECK(contains(refusal([&] { list.push_back(9); }), "has at most 8 numbers"));
+    CHECK_ERROR(invalid_argument_error, "has at most 8 numbers", list.push_back(9));
     CHECK(list.count == 8);
     const std::string words = "a tensor has at most 8 dimensions: ";
-    CHECK(contains(refusal([&] { u::reshape(x, nine); }), "reshape: " + words + "[2] x [2, 1, 1, 1, 1, 1, 1, 1, ...]"));
-    CHECK(contains(refusal([&] { u::broadcast_to(x, nine); }), "broadcast_to: " + words));
-    CHECK(contains(refusal([&] { bytes(nine); }), "placeholder: " + words));
-    CHECK(contains(refusal([&] { any_array(element_type::float32, nine); }), "more than 8 dimensions"));
+    CHECK_ERROR(invalid_argument_error, "reshape: " + words + "[2] x [2, 1, 1, 1, 1, 1, 1, 1, ...]",
+                u::reshape(x, nine));
+    CHECK_ERROR(invalid_argument_error, "broadcast_to: " + words, u::broadcast_to(x, nine));
+    CHECK_ERROR(invalid_argument_error, "placeholder: " + words, bytes(nine));
+    CHECK_ERROR(invalid_argument_error, "more than 8 dimensions", any_array(element_type::float32, nine));
     const any_tensor eight = bytes({1, 1, 1, 1, 1, 1, 1, 1});
-    CHECK(contains(refusal([&] { u::expand_dims(eight, {0}); }), "expand_dims: " + words));
-    CHECK(contains(refusal([&] { u::stack({eight, eight}); }), "stack: " + words));
-    CHECK(contains(refusal([&] { u::one_hot(u::placeholder(element_type::int32, eight.extents()), 3); }),
-                   "one_hot: " + words));
-    CHECK(contains(refusal([] {
-                       graph_from_json(R"({"format": "tenon graph", "version": 1, "seed": 0, "nodes": [
+    CHECK_ERROR(invalid_argument_error, "expand_dims: " + words, u::expand_dims(eight, {0}));
+    CHECK_ERROR(invalid_argument_error, "stack: " + words, u::stack({eight, eight}));
+    CHECK_ERROR(invalid_argument_error, "one_hot: " + words,
+                u::one_hot(u::placeholder(element_type::int32, eight.extents()), 3));
+    CHECK_ERROR(invalid_argument_error, "more than 8 sizes",
+                graph_from_json(R"({"format": "tenon graph", "version": 1, "seed": 0, "nodes": [
             {"name":"x","op":"placeholder","attributes":{"element":{"element":"uint8"},
-             "shape":{"shape":[1,1,1,1,1,1,1,1,1]}}}], "collections": {}})");
-                   }),
-                   "more than 8 sizes"));
+             "shape":{"shape":[1,1,1,1,1,1,1,1,1]}}}], "collections": {}})"));
 }
 
 TEST_CASE("a slice's step may be as large as 64 bits: one element is taken, and its gradient goes there") {
@@ -191,11 +181,11 @@ TEST_CASE("pools of images without rows, channels or a batch") {
     check({1, 4, 4, 0}, {.window = 2}, {1, 2, 2, 0});
     const any_tensor x = test::unknown_placeholder(counting({1, 1, 1, 1}));
     const any_array empty(element_type::float32, {1, 0, 4, 1});
-    CHECK(contains(refusal([&] { test::run(u::max_pool2d(x, {.window = 2}), x, empty); }),
-                   "max_pool2d: window is larger than the padded input"));
+    CHECK_ERROR(invalid_argument_error, "max_pool2d: window is larger than the padded input",
+                test::run(u::max_pool2d(x, {.window = 2}), x, empty));
     // A window would see nothing but padding.
-    CHECK(contains(refusal([&] { test::run(u::average_pool2d(x, {.window = 3, .padding = tenon::pad(2)}), x, empty); }),
-                   "average_pool2d: an image has no rows or no columns"));
+    CHECK_ERROR(invalid_argument_error, "average_pool2d: an image has no rows or no columns",
+                test::run(u::average_pool2d(x, {.window = 3, .padding = tenon::pad(2)}), x, empty));
 }
 
 TEST_CASE("numbers beside tensors of integers are exact") {
@@ -218,19 +208,18 @@ TEST_CASE("numbers beside tensors of integers are exact") {
 
 TEST_CASE("numbers beside tensors that do not hold them are refused") {
     const graph_scope scope{graph()};
-    CHECK(contains(refusal([] { u::add(one<std::uint8_t>(1), 300); }), "300 cannot be an element of type uint8"));
-    CHECK(contains(refusal([] { u::subtract(-1, one<std::uint8_t>(1)); }), "-1 cannot be an element of type uint8"));
-    CHECK(contains(refusal([] { u::multiply(one<std::int32_t>(10), 0.5); }), "0.5 cannot be an element of type int32"));
-    CHECK(
-        contains(refusal([] { u::add(one<std::int32_t>(10), 3e9); }), "3000000000 cannot be an element of type int32"));
-    CHECK(contains(refusal([] { u::logical_or(one(true), 2); }), "2 cannot be an element of type bool"));
-    CHECK(contains(refusal([] {
-                       u::pad(one<std::uint8_t>(1), {{0, 1}}, 300);
-                   }),
-                   "pad: elements of this type cannot hold the number: uint8[1], 300"));
-    CHECK(contains(refusal([] { u::pad(one<std::int32_t>(1), {{0, 1}}, 0.5); }), "int32[1], 0.5"));
+    CHECK_ERROR(invalid_argument_error, "300 cannot be an element of type uint8", u::add(one<std::uint8_t>(1), 300));
+    CHECK_ERROR(invalid_argument_error, "-1 cannot be an element of type uint8", u::subtract(-1, one<std::uint8_t>(1)));
+    CHECK_ERROR(invalid_argument_error, "0.5 cannot be an element of type int32",
+                u::multiply(one<std::int32_t>(10), 0.5));
+    CHECK_ERROR(invalid_argument_error, "3000000000 cannot be an element of type int32",
+                u::add(one<std::int32_t>(10), 3e9));
+    CHECK_ERROR(invalid_argument_error, "2 cannot be an element of type bool", u::logical_or(one(true), 2));
+    CHECK_ERROR(invalid_argument_error, "pad: elements of this type cannot hold the number: uint8[1], 300",
+                u::pad(one<std::uint8_t>(1), {{0, 1}}, 300));
+    CHECK_ERROR(invalid_argument_error, "int32[1], 0.5", u::pad(one<std::int32_t>(1), {{0, 1}}, 0.5));
     const auto x = placeholder<std::int32_t, shape<2>>("x");
-    CHECK(contains(refusal([&] { (void)tenon::pad<margin{1, 1}>(x, 0.5); }), "int32[2], 0.5"));
+    CHECK_ERROR(invalid_argument_error, "int32[2], 0.5", tenon::pad<margin{1, 1}>(x, 0.5));
 }
 
 TEST_CASE("arange of integers is exact, or refused") {
@@ -241,9 +230,9 @@ TEST_CASE("arange of integers is exact, or refused") {
     CHECK(s.run(arange<std::uint64_t, 2>(std::numeric_limits<std::uint64_t>::max(), -1))(1) ==
           std::numeric_limits<std::uint64_t>::max() - 1);
     CHECK(s.run(arange<std::int8_t, 3>(126, -127))(2) == -128);
-    CHECK(contains(refusal([] { arange<std::int8_t, 3>(126); }),
-                   "arange: 126 and 2 steps of 1 is no number of type int8"));
-    CHECK(contains(refusal([] { arange<std::int32_t, 3>(0, 0.5); }), "arange: step: 0.5 cannot be an element"));
+    CHECK_ERROR(invalid_argument_error, "arange: 126 and 2 steps of 1 is no number of type int8",
+                arange<std::int8_t, 3>(126));
+    CHECK_ERROR(invalid_argument_error, "arange: step: 0.5 cannot be an element", arange<std::int32_t, 3>(0, 0.5));
 }
 
 TEST_CASE("numbers are the same in a file and back") {
@@ -273,8 +262,8 @@ TEST_CASE("numbers are the same in a file and back") {
     };
     CHECK(value<std::int64_t>(graph_from_json(literal("int64", "9007199254740993")).tensor("y")) == odd);
     CHECK(value<std::int32_t>(graph_from_json(literal("int32", "3.0")).tensor("y")) == 3);
-    CHECK(
-        contains(refusal([&] { graph_from_json(literal("uint8", "300")); }), "a literal of type uint8 cannot be 300"));
-    CHECK(
-        contains(refusal([&] { graph_from_json(literal("int32", "0.5")); }), "a literal of type int32 cannot be 0.5"));
+    CHECK_ERROR(invalid_argument_error, "a literal of type uint8 cannot be 300",
+                graph_from_json(literal("uint8", "300")));
+    CHECK_ERROR(invalid_argument_error, "a literal of type int32 cannot be 0.5",
+                graph_from_json(literal("int32", "0.5")));
 }

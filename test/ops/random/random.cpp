@@ -150,19 +150,19 @@ TEST_CASE("no gradient flows through random tensors") {
 
 TEST_CASE("bounds and deviations that make no sense are refused where they are written") {
     const tn::graph_scope scope{tn::graph()};
-    CHECK(contains(message_of<tn::invalid_argument_error>([] { tn::random_uniform<float>(1, 1); }), "holds no number"));
+    CHECK_ERROR(tn::invalid_argument_error, "holds no number", tn::random_uniform<float>(1, 1));
     CHECK_THROWS_AS(tn::random_uniform<double>(0, HUGE_VAL), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::random_normal<float>(0, -1), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::truncated_normal<float>(0, std::nan("")), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::random_integers<std::int32_t>(5, 5), tn::invalid_argument_error);
-    CHECK(contains(message_of<tn::invalid_argument_error>([] { tn::random_integers<std::uint8_t>(0, 257); }), "uint8"));
+    CHECK_ERROR(tn::invalid_argument_error, "uint8", tn::random_integers<std::uint8_t>(0, 257));
     CHECK_NOTHROW(tn::random_integers<std::uint8_t>(0, 256));
     CHECK_NOTHROW(tn::random_integers<std::int8_t>(-128, 128));
     CHECK_THROWS_AS(tn::random_integers<std::int8_t>(-129, 0), tn::invalid_argument_error);
     // Two doubles that are one float:
     const auto t = tn::random_uniform<float>(1, 1 + 1e-12);
     tn::session s(tn::graph::current());
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(t); }), "no number of type float"));
+    CHECK_ERROR(tn::invalid_argument_error, "no number of type float", s.run(t));
     CHECK_THROWS_AS(s.run(tn::random_uniform<tn::half>(1, 1.0001)), tn::invalid_argument_error);
     CHECK_THROWS_AS(s.run(tn::random_uniform<tn::bfloat16>(1, 1.001)), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::random_uniform(tn::element_type::float32, {tn::dynamic_extent}, 0, 1),

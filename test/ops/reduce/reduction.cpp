@@ -339,9 +339,8 @@ TEST_CASE("reductions: an empty axis has no least or largest element") {
     const auto x = placeholder<float, shape<dyn, 3>>("x");
     session s;
     const any_array none(element_type::float32, extents(0, 3));
-    CHECK_THROWS_WITH_AS(s.run(max<0>(x), feed(x, none)),
-                         doctest::Contains("max: an empty axis has no least or largest element: [0, 3]"),
-                         invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "max: an empty axis has no least or largest element: [0, 3]",
+                s.run(max<0>(x), feed(x, none)));
     CHECK(s.run(sum<0>(x), feed(x, none)) == array<float, shape<3>>{0, 0, 0});
     CHECK(s.run(max<1>(x), feed(x, none)).size() == 0);
 }
@@ -350,12 +349,10 @@ TEST_CASE("reductions: axes and element types are checked") {
     const graph_scope scope{graph()};
     const any_tensor x = untyped::placeholder(element_type::float32, extents(2, 3));
     const any_tensor flags = untyped::placeholder(element_type::boolean, extents(2, 3));
-    CHECK_THROWS_WITH_AS(untyped::sum(x, {2}), doctest::Contains("sum: axis is out of range: [2, 3]"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::sum(x, {1, -1}), doctest::Contains("axis is given twice"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::sum(flags), doctest::Contains("element type must be a number: bool[2, 3]"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::any(x), doctest::Contains("element type must be bool"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "sum: axis is out of range: [2, 3]", untyped::sum(x, {2}));
+    CHECK_ERROR(invalid_argument_error, "axis is given twice", untyped::sum(x, {1, -1}));
+    CHECK_ERROR(invalid_argument_error, "element type must be a number: bool[2, 3]", untyped::sum(flags));
+    CHECK_ERROR(invalid_argument_error, "element type must be bool", untyped::any(x));
     CHECK_THROWS_AS(untyped::mean(untyped::placeholder(element_type::int32, extents(2))), invalid_argument_error);
 }
 

@@ -86,11 +86,9 @@ template <class T> constexpr double rounding = sizeof(T) == 2 ? 1e-2 : sizeof(T)
 TEST_CASE("scans refuse an axis that is not there, and elements that they are not of") {
     const graph_scope scope{graph()};
     const auto x = constant({1, 2, 3, 4});
-    CHECK_THROWS_WITH_AS(untyped::cumsum(x, 1), doctest::Contains("cumsum: axis is out of range: [4]"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::cumlogsumexp(x, 0),
-                         doctest::Contains("cumlogsumexp: element type must be float, double, half or bfloat16"),
-                         invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "cumsum: axis is out of range: [4]", untyped::cumsum(x, 1));
+    CHECK_ERROR(invalid_argument_error, "cumlogsumexp: element type must be float, double, half or bfloat16",
+                untyped::cumlogsumexp(x, 0));
 }
 
 TEST_CASE_TEMPLATE("scans: along any axis, with any options, as a loop gives", T, float, double, half, std::int8_t,

@@ -82,7 +82,7 @@ TEST_CASE("operands that do not fit are refused with the rule's words") {
     const any_tensor six = tn::untyped::placeholder(tn::element_type::float32, {6}),
                      five = tn::untyped::placeholder(tn::element_type::float32, {5});
     CHECK_NOTHROW(tn::untyped::layer_norm(x, six, six));
-    CHECK_THROWS_WITH_AS(tn::untyped::layer_norm(x, six, five),
-                         doctest::Contains("layer_norm: sizes differ: [4, 6] x [6] x [5]"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "layer_norm: sizes differ: [4, 6] x [6] x [5]",
+                tn::untyped::layer_norm(x, six, five));
     CHECK_THROWS_AS(tn::untyped::layer_norm(x, x, six), tn::invalid_argument_error);
 }

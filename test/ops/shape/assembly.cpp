@@ -84,15 +84,15 @@ TEST_CASE("concat, split, unstack: sizes that only the run knows are checked the
     const auto x = placeholder<float, shape<dyn, 3>>("x");
     const auto y = placeholder<float, shape<2, dyn>>("y");
     session s;
-    CHECK_THROWS_WITH_AS(s.run(concat<1>(x, y), feed(x, random_array<float>(extents(4, 3))),
-                               feed(y, random_array<float>(extents(2, 3)))),
-                         doctest::Contains("concat: sizes differ: [4, 3] x [2, 3]"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(s.run(split<3>(x)[0], feed(x, random_array<float>(extents(4, 3)))),
-                         doctest::Contains("split: size is not divisible: [4, 3]"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(s.run(std::get<0>(split_sizes<0, 2, 3>(x)), feed(x, random_array<float>(extents(4, 3)))),
-                         doctest::Contains("split: sizes of the parts do not add up: [4, 3]"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(s.run(unstack<3>(x)[0], feed(x, random_array<float>(extents(4, 3)))),
-                         doctest::Contains("unstack: sizes differ: [4, 3]"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "concat: sizes differ: [4, 3] x [2, 3]",
+                s.run(concat<1>(x, y), feed(x, random_array<float>(extents(4, 3))),
+                      feed(y, random_array<float>(extents(2, 3)))));
+    CHECK_ERROR(invalid_argument_error, "split: size is not divisible: [4, 3]",
+                s.run(split<3>(x)[0], feed(x, random_array<float>(extents(4, 3)))));
+    CHECK_ERROR(invalid_argument_error, "split: sizes of the parts do not add up: [4, 3]",
+                s.run(std::get<0>(split_sizes<0, 2, 3>(x)), feed(x, random_array<float>(extents(4, 3)))));
+    CHECK_ERROR(invalid_argument_error, "unstack: sizes differ: [4, 3]",
+                s.run(unstack<3>(x)[0], feed(x, random_array<float>(extents(4, 3)))));
 }
 
 TEST_CASE("gradients of a tensor that is joined twice, and of parts of which one is used") {

@@ -67,8 +67,8 @@ TEST_CASE("slice: a bound outside the dimension is an error, when it is known") 
     session s;
     const auto y = slice<range{1, 6}>(x);
     CHECK(s.run(y, feed(x, random_array<float>(extents(6, 4)))).extents() == extents(5, 4));
-    CHECK_THROWS_WITH_AS(s.run(y, feed(x, random_array<float>(extents(5, 4)))),
-                         doctest::Contains("slice: slice is out of range: [5, 4], begins "), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "slice: slice is out of range: [5, 4], begins ",
+                s.run(y, feed(x, random_array<float>(extents(5, 4)))));
     CHECK_THROWS_AS(untyped::slice(x, {range{}, range{0, 5}}), invalid_argument_error);
     CHECK_THROWS_AS(untyped::slice(x, {range{}, range{4, 0, -1}}), invalid_argument_error);
     CHECK_THROWS_AS(untyped::slice(x, {range{0, 1, 0}}), invalid_argument_error);

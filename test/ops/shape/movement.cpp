@@ -73,10 +73,10 @@ TEST_CASE("reshape: sizes that only the run knows") {
     CHECK(s.run(reshape<shape<batch, deduce>>(x), fed()).extents() == extents(3, 20));
     CHECK(s.run(reshape<shape<kept<0>, kept<2>, dyn>>(x), fed()).extents() == extents(3, 4, 5));
     CHECK(s.run(reshape<shape<15, 4>>(x), fed()).extents() == extents(15, 4));
-    CHECK_THROWS_WITH_AS(s.run(reshape<shape<4, 4>>(x), fed()),
-                         doctest::Contains("reshape: numbers of elements differ: [3, 5, 4]"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(s.run(reshape<shape<8, deduce>>(x), fed()),
-                         doctest::Contains("reshape: size is not divisible: [3, 5, 4]"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "reshape: numbers of elements differ: [3, 5, 4]",
+                s.run(reshape<shape<4, 4>>(x), fed()));
+    CHECK_ERROR(invalid_argument_error, "reshape: size is not divisible: [3, 5, 4]",
+                s.run(reshape<shape<8, deduce>>(x), fed()));
 }
 
 TEST_CASE("reshape: tensors without elements") {
@@ -93,8 +93,8 @@ TEST_CASE("squeeze: a size that turns out not to be 1") {
     const auto x = placeholder<float, shape<dyn, 4>>("x");
     session s;
     CHECK(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(1, 4)))).extents() == extents(4));
-    CHECK_THROWS_WITH_AS(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))),
-                         doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "squeeze: a squeezed size is not 1: [2, 4]",
+                s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))));
 }
 
 TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
@@ -104,15 +104,14 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
     session s;
     const any_array one = random_array<float>(extents(1, 3)), two = random_array<float>(extents(2, 3));
     CHECK(s.run(broadcast_to<shape<5, 3>>(x), feed(x, one)).extents() == extents(5, 3));
-    CHECK_THROWS_WITH_AS(s.run(broadcast_to<shape<5, 3>>(x), feed(x, two)),
-                         doctest::Contains("broadcast_to: sizes do not broadcast: [2, 3]"), invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "broadcast_to: sizes do not broadcast: [2, 3]",
+                s.run(broadcast_to<shape<5, 3>>(x), feed(x, two)));
     const any_array like = random_array<float>(extents(4, 6, 3));
     const any_array repeated = s.run(broadcast_like(x, y), feed(x, one), feed(y, like)).untyped().share();
     for (std::int64_t i = 0; i < repeated.elements(); ++i)
         REQUIRE(element<float>(repeated, i) == element<float>(one, i % 3));
-    CHECK_THROWS_WITH_AS(s.run(broadcast_like(x, y), feed(x, two), feed(y, like)),
-                         doctest::Contains("broadcast_like: sizes do not broadcast: [2, 3] x [4, 6, 3]"),
-                         invalid_argument_error);
+    CHECK_ERROR(invalid_argument_error, "broadcast_like: sizes do not broadcast: [2, 3] x [4, 6, 3]",
+                s.run(broadcast_like(x, y), feed(x, two), feed(y, like)));
 }
 
 TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {

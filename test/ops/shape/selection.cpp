@@ -146,8 +146,8 @@ TEST_CASE("what the rules refuse, where types are known at run time only") {
     const tn::any_tensor words = tn::placeholder<std::string, tn::shape<3>>("words");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::boolean_mask(x, mask); }) ==
           "boolean_mask: sizes differ: [3, 2] x [2] (inputs x mask)");
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::boolean_mask(x, vector); }),
-                   "boolean_mask: element type must be bool: float[3, 2] x float[3]"));
+    CHECK_ERROR(tn::invalid_argument_error, "boolean_mask: element type must be bool: float[3, 2] x float[3]",
+                tn::untyped::boolean_mask(x, vector));
     CHECK_THROWS_AS(tn::untyped::boolean_mask(x, scalar), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::boolean_mask(vector, tn::placeholder<bool, tn::shape<3, 2>>()),
                     tn::invalid_argument_error);

@@ -233,10 +233,8 @@ TEST_CASE("two lookups of one cache in a step are of one step; indices may have 
 
 TEST_CASE("an index outside the table is refused, and what is no table; a step that fails leaves the cache usable") {
     problem p({.capacity = 8, .staleness = 9});
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
-                       p.both({1, rows});
-                   }),
-                   "index 60 at [1] is out of range for the 60 rows of the table"));
+    CHECK_ERROR(tn::invalid_argument_error, "index 60 at [1] is out of range for the 60 rows of the table",
+                p.both({1, rows}));
     const auto [a, b] = p.both({1, 2, 1});
     CHECK(a == b);
     const auto said = [&](const tn::row_cache_options& o) {
@@ -245,10 +243,8 @@ TEST_CASE("an index outside the table is refused, and what is no table; a step t
     CHECK(said({.capacity = -1}) == "row_cache: capacity is -1; give a number of rows");
     CHECK(said({.staleness = -1}) == "row_cache: staleness is -1; give a number of steps, or 0");
     CHECK(contains(said({.write_through = -1}), "give the learning rate"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::row_cache(p.direct, {}); }),
-                   "is no variable but a"));
+    CHECK_ERROR(tn::invalid_argument_error, "is no variable but a", tn::untyped::row_cache(p.direct, {}));
     const auto numbers = tn::variable<std::int32_t, tn::shape<4, 2>>("numbers", tn::zeros());
-    CHECK(contains(
-        message_of<tn::invalid_argument_error>([&] { tn::untyped::row_cache(numbers, {.write_through = 0.1}); }),
-        "write_through is for tables of floating numbers"));
+    CHECK_ERROR(tn::invalid_argument_error, "write_through is for tables of floating numbers",
+                tn::untyped::row_cache(numbers, {.write_through = 0.1}));
 }

@@ -315,7 +315,7 @@ TEST_CASE("untyped variables: made and assigned by types known at run time, with
           "assign: value does not fit the variable: [2] x [3] (inputs v x)");
     CHECK(message_of<bad>([&] { tn::untyped::assign(v, d); }) ==
           "assign: element types differ: float[2] x double[2] (inputs v d)");
-    CHECK(contains(message_of<bad>([&] { tn::untyped::assign(x, x); }), "assign: x is no variable but a placeholder"));
+    CHECK_ERROR(bad, "assign: x is no variable but a placeholder", tn::untyped::assign(x, x));
     const tn::any_tensor loose = tn::placeholder<float, tn::shape<tn::dyn>>("loose");
     CHECK_THROWS_AS(tn::untyped::variable("u", loose), bad);
     const tn::any_tensor update = tn::untyped::assign(v, loose);
@@ -345,9 +345,9 @@ TEST_CASE("an initialiser that cannot begin the variable is refused before there
     CHECK(contains(refused(tn::uniform(1, 0)), "variable \"bad\": uniform: [1"));
     CHECK(contains(refused(tn::normal(0, -1)), "variable \"bad\": normal: mean 0"));
     CHECK(contains(refused(tn::truncated_normal(std::nan(""))), "truncated_normal"));
-    CHECK(contains(message_of<bad>([] { tn::variable<std::int32_t, pair>("bad", tn::glorot_uniform()); }),
-                   "variable \"bad\": its elements are int32"));
-    CHECK(contains(message_of<bad>([] { tn::variable<std::string, pair>("bad", tn::zeros()); }), "strings"));
+    CHECK_ERROR(bad, "variable \"bad\": its elements are int32",
+                tn::variable<std::int32_t, pair>("bad", tn::glorot_uniform()));
+    CHECK_ERROR(bad, "strings", tn::variable<std::string, pair>("bad", tn::zeros()));
     CHECK(g.size() == 0);
     CHECK(g.collection(tn::global_variables).empty());
 }
@@ -355,7 +355,7 @@ TEST_CASE("an initialiser that cannot begin the variable is refused before there
 TEST_CASE("a number that is assigned is one the variable can hold") {
     const tn::graph_scope in{tn::graph()};
     const auto v = tn::variable<std::uint8_t, tn::shape<>>("v", tn::zeros());
-    CHECK_THROWS_WITH_AS(v.assign(300), doctest::Contains("300 is not a value of uint8"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "300 is not a value of uint8", v.assign(300));
     CHECK_THROWS_AS(v.assign(-1), tn::invalid_argument_error);
     tn::session s;
     CHECK(s.run(v.assign(200)).item() == 200);
@@ -377,5 +377,5 @@ TEST_CASE("SEMANTICS 18: whether a variable has a value can be asked, without re
     s.run(w.initializer());
     CHECK(ask() == std::pair(true, true));
     const tn::any_tensor none = tn::add<tn::is_initialized_op>({}, {v + 1.0f});
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run_untyped({}, {none}); }), "is no variable"));
+    CHECK_ERROR(tn::invalid_argument_error, "is no variable", s.run_untyped({}, {none}));
 }

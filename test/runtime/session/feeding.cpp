@@ -44,8 +44,7 @@ TEST_CASE_FIXTURE(
     CHECK(r(2) == 12);
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(sums));
     CHECK(std::get<0>(step(three, tn::array<float, tn::shape<3>>{2, 2, 2}))(0) == 5);
-    CHECK_THROWS_WITH_AS(step(three, tn::array<float, tn::shape<2>>{2, 2}),
-                         doctest::Contains("batch is 3 in x and 2 in y"), bad);
+    CHECK_ERROR(bad, "batch is 3 in x and 2 in y", step(three, tn::array<float, tn::shape<2>>{2, 2}));
     CHECK(std::get<0>(step(three, tn::array<float, tn::shape<3>>{0, 0, 0}))(1) == 7);
 }
 
@@ -108,11 +107,8 @@ TEST_CASE_FIXTURE(
     // The callable says the same, also when it has a plan already.
     const auto step = s.callable(tn::feeds(x), tn::fetches(y));
     step(tn::array<float>{{1, 2, 3}});
-    CHECK(contains(message_of<bad>([&] {
-                       step(tn::array<float>{{1, 2}});
-                   }),
-                   "feed of x: it is float[batch, 3], the value is float[1, 2]"));
-    CHECK(contains(message_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
+    CHECK_ERROR(bad, "feed of x: it is float[batch, 3], the value is float[1, 2]", step(tn::array<float>{{1, 2}}));
+    CHECK_ERROR(bad, "feed of x", s.report(tn::feed(x, tn::array<float>{{1, 2}}), y));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a row of a const array can be fed") {
@@ -128,14 +124,14 @@ TEST_CASE_FIXTURE(in_graph, "a row of a const array can be fed") {
 TEST_CASE_FIXTURE(in_graph, "an array that was moved from, or never had a value, cannot be fed") {
     const tn::any_tensor x = tn::placeholder<float>("x");
     tn::session s;
-    CHECK(contains(message_of<bad>([&] { s.run(tn::feed(x, tn::any_array()), x); }), "feed of x: it is float[]"));
+    CHECK_ERROR(bad, "feed of x: it is float[]", s.run(tn::feed(x, tn::any_array()), x));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a tensor that is fed twice is an error naming it") {
     const auto x = tn::placeholder<float>("x");
     tn::session s;
-    CHECK(contains(message_of<bad>([&] { s.run(tn::feed(x, 1.0f), tn::feed(x, 2.0f), x); }),
-                   "x is fed twice [node x (placeholder), made at " __FILE__ ":"));
+    CHECK_ERROR(bad, "x is fed twice [node x (placeholder), made at " __FILE__ ":",
+                s.run(tn::feed(x, 1.0f), tn::feed(x, 2.0f), x));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a named size has one value in a step; a conflict names both tensors") {
@@ -209,8 +205,7 @@ TEST_CASE_FIXTURE(in_graph, "16: a number that is fed is one the element type ca
     const auto real = tn::placeholder<tn::half>("real");
     tn::session s;
     CHECK(s.run(tn::feed(small, 255), small).item() == 255);
-    CHECK_THROWS_WITH_AS(tn::feed(small, 256), doctest::Contains("256 is not a value of uint8"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "256 is not a value of uint8", tn::feed(small, 256));
     CHECK_THROWS_AS(tn::feed(small, -1), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::feed(wide, -1), tn::invalid_argument_error);
     CHECK(s.run(tn::feed(real, 1.5), real).item() == tn::half(1.5f)); // rounded to the type, as in a list
@@ -254,9 +249,7 @@ TEST_CASE_FIXTURE(in_graph, "what in braces does not fit an untyped tensor is re
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent{}, 2}, "x");
     const tn::any_tensor n = tn::untyped::placeholder(tn::element_type::uint8, 2, "n");
     const tn::any_tensor words = tn::untyped::placeholder(tn::element_type::string, 1, "words");
-    const auto refused = [](const auto& feed, const char* why) {
-        CHECK_THROWS_WITH_AS(feed(), doctest::Contains(why), bad);
-    };
+    const auto refused = [](const auto& feed, const char* why) { CHECK_ERROR(bad, why, feed()); };
     refused([&] { tn::feed(x, {{1, 2, 3}}); }, "feed: x: float[1, 3] does not fit float[?, 2]: size 1 is 3, not 2");
     refused([&] { tn::feed(x, {1, 2}); }, "feed: x: float[2] does not fit float[?, 2]");
     refused([&] { tn::feed(x, 1); }, "feed: x: float[] does not fit float[?, 2]");

@@ -96,7 +96,7 @@ TEST_CASE("a trace is saved as a file; where it cannot be, unavailable_error nam
     CHECK(spans_of(t).size() == 1);
     CHECK(read == nlohmann::json::parse(t.to_json()));
     const std::string missing = folder / "no/such/folder/trace.json";
-    CHECK(contains(message_of<tn::unavailable_error>([&] { t.save(missing); }), missing));
+    CHECK_ERROR(tn::unavailable_error, missing, t.save(missing));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a trace that is taken away is written to no more: set_trace waits for the steps that do") {

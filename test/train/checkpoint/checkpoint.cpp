@@ -110,14 +110,12 @@ TEST_CASE("a load that does not fit changes nothing and says what does not fit; 
     m.sess.run(tn::initialize_variables());
 
     tn::write_safetensors(path, {{"w", w}, {"extra", three}});
-    CHECK_THROWS_WITH_AS(tn::load_variables(m.sess, path), doctest::Contains("lacks layer/b; it has extra"),
-                         tn::not_found_error);
+    CHECK_ERROR(tn::not_found_error, "lacks layer/b; it has extra", tn::load_variables(m.sess, path));
     CHECK(m.sess.run(m.w)(0, 1) == 1);
 
     tn::write_safetensors(path, {{"w", w}, {"layer/b", three}});
-    CHECK_THROWS_WITH_AS(tn::load_variables(m.sess, path),
-                         doctest::Contains("layer/b: double[2] here, double[3] in the file"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "layer/b: double[2] here, double[3] in the file",
+                tn::load_variables(m.sess, path));
     CHECK(m.sess.run(m.w)(0, 1) == 1);
 
     const tn::load_report report = tn::load_variables(m.sess, path, {.partial = true});
@@ -140,8 +138,7 @@ TEST_CASE("what has no value cannot be saved, and says its name") {
     const temporary_folder folder;
     model m(tn::ones());
     m.sess.run(m.w.initializer());
-    CHECK_THROWS_WITH_AS(tn::save_variables(m.sess, folder / "x"), doctest::Contains("layer/b"),
-                         tn::failed_precondition_error);
+    CHECK_ERROR(tn::failed_precondition_error, "layer/b", tn::save_variables(m.sess, folder / "x"));
     CHECK(folder.file_count() == 0);
 }
 

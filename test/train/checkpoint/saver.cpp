@@ -38,10 +38,9 @@ TEST_CASE("SEMANTICS 46: a checkpoint of one task is a shard and a manifest, and
     const auto b = tn::variable<double, tn::shape<2>>("layer/b", tn::ones());
     tn::session sess;
     tn::saver saver(folder / "run/model");
-    CHECK_THROWS_WITH_AS(saver.save(sess, 7), doctest::Contains("before it has a value"),
-                         tn::failed_precondition_error);
-    CHECK_THROWS_WITH_AS(saver.restore(sess), doctest::Contains("there is no checkpoint"), tn::not_found_error);
-    CHECK_THROWS_WITH_AS(saver.save(sess), doctest::Contains("global_step"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::failed_precondition_error, "before it has a value", saver.save(sess, 7));
+    CHECK_ERROR(tn::not_found_error, "there is no checkpoint", saver.restore(sess));
+    CHECK_ERROR(tn::invalid_argument_error, "global_step", saver.save(sess));
     sess.run(tn::initialize_variables());
     const auto was = sess.run(w);
     const tn::saved_checkpoint saved = saver.save(sess, 7);
@@ -147,7 +146,7 @@ TEST_CASE("SEMANTICS 46: a save that fails leaves what was there, and nothing of
     // Each file that is written fails once: the shard by its size, then what is small.
     for (const rlim_t bytes : {rlim_t{20000}, rlim_t{1000}, rlim_t{0}}) {
         const full_disk full(bytes);
-        CHECK_THROWS_WITH_AS(saver.save(sess, 2), doctest::Contains("free space"), tn::resource_exhausted_error);
+        CHECK_ERROR(tn::resource_exhausted_error, "free space", saver.save(sess, 2));
         CHECK(folder.file_count() == files);
     }
     (void)saver.restore(sess);
@@ -213,8 +212,7 @@ TEST_CASE(
     REQUIRE(::fcntl(held, F_OFD_SETLK, &all) == 0);
     tn::saver late(folder / "m", {.lease = 1});
     const int files = folder.file_count();
-    CHECK_THROWS_WITH_AS(late.save(*one.sess, 500), doctest::Contains("a saver elsewhere saves under the name"),
-                         tn::aborted_error);
+    CHECK_ERROR(tn::aborted_error, "a saver elsewhere saves under the name", late.save(*one.sess, 500));
     CHECK(folder.file_count() == files);
     ::close(held);
     CHECK(late.save(*one.sess, 500).manifest.step == 500);
@@ -256,15 +254,15 @@ TEST_CASE("a saver that is gone for longer than its lease writes nothing more: l
         fed.push_back(text_array(by));
         (void)sess.callable_untyped({path, text, lease, who}, {}, {write}).run_for(0, fed);
     };
-    CHECK_THROWS_WITH_AS(write_as("one"), doctest::Contains("its time has passed"), tn::aborted_error);
+    CHECK_ERROR(tn::aborted_error, "its time has passed", write_as("one"));
     CHECK(claim("one", 1000) == "one");
     write_as("one");
     CHECK(claim("two", 1000) == "one");
-    CHECK_THROWS_WITH_AS(write_as("two"), doctest::Contains("one has it"), tn::aborted_error);
+    CHECK_ERROR(tn::aborted_error, "one has it", write_as("two"));
     CHECK(claim("one", -1).empty());
     CHECK(claim("one", 1e-9) == "one"); // its time passes
     CHECK(claim("two", 1000) == "two");
-    CHECK_THROWS_WITH_AS(write_as("one"), doctest::Contains("two has it"), tn::aborted_error);
+    CHECK_ERROR(tn::aborted_error, "two has it", write_as("one"));
     write_as("two");
     CHECK(read_bytes(folder / "file") == "two");
     // What has passed is not gone on with: somebody has had it between, and has given it back.
@@ -294,10 +292,8 @@ TEST_CASE("SEMANTICS 46: what does not fit is named, on both sides; a partial re
     const auto d = tn::variable<float, vector4>("d", tn::zeros());
     initialized_session s;
     tn::saver saver(folder / "m");
-    CHECK_THROWS_WITH_AS(saver.restore(s), doctest::Contains("b: double[4] here, float[4] in the file"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::saver(folder / "m", {.variables = {a, d}}).restore(s),
-                         doctest::Contains("lacks d; it has b, c"), tn::not_found_error);
+    CHECK_ERROR(tn::invalid_argument_error, "b: double[4] here, float[4] in the file", saver.restore(s));
+    CHECK_ERROR(tn::not_found_error, "lacks d; it has b, c", tn::saver(folder / "m", {.variables = {a, d}}).restore(s));
     CHECK(s.run(a)(0) == 0);
     const tn::restored_checkpoint r = saver.restore(s, {.partial = true});
     CHECK(r.loaded == names{"a"});
@@ -387,8 +383,7 @@ TEST_CASE("a task that may use no files refuses to save, and says what would let
         initialized_session s(t, g);
         return tn::saver(prefix).save(s, 1).path;
     };
-    CHECK_THROWS_WITH_AS(try_it(tn::file_access::none(), "m"), doctest::Contains("server_options::files"),
-                         tn::permission_denied_error);
+    CHECK_ERROR(tn::permission_denied_error, "server_options::files", try_it(tn::file_access::none(), "m"));
     const tn::file_access below = tn::file_access::below(folder / "allowed");
     CHECK(try_it(below, "run/m") == "run/m-1.json");
     CHECK(std::filesystem::exists(folder / "allowed/run/m-1.json"));

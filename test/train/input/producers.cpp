@@ -186,17 +186,17 @@ TEST_CASE("a graph with producers is written and read, and goes on in a session 
 
 TEST_CASE("what cannot be produced is refused where the graph is made, or where the step is") {
     own_graph g;
-    const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
-    CHECK(contains(refusal([] { tn::string_input_producer(std::vector<std::string>{}); }), "has no elements"));
-    CHECK(contains(refusal([] { tn::range_input_producer(0); }), "range_input_producer: there are no numbers below 0"));
-    CHECK(contains(refusal([] { tn::range_input_producer(3, {.num_epochs = -1}); }), "num_epochs is -1"));
-    CHECK(contains(refusal([] { tn::range_input_producer(3, {.capacity = 0}); }), "capacity is 0"));
+    CHECK_ERROR(tn::invalid_argument_error, "has no elements", tn::string_input_producer(std::vector<std::string>{}));
+    CHECK_ERROR(tn::invalid_argument_error, "range_input_producer: there are no numbers below 0",
+                tn::range_input_producer(0));
+    CHECK_ERROR(tn::invalid_argument_error, "num_epochs is -1", tn::range_input_producer(3, {.num_epochs = -1}));
+    CHECK_ERROR(tn::invalid_argument_error, "capacity is 0", tn::range_input_producer(3, {.capacity = 0}));
     const tn::any_tensor scalar(tn::constant(1.0f)), three(tn::constant({1.0f, 2.0f, 3.0f})),
         two(tn::constant({1.0f, 2.0f}));
-    CHECK(contains(refusal([&] { tn::untyped::input_producer(scalar); }), "has none"));
-    CHECK(contains(refusal([&] { tn::untyped::string_input_producer(three); }), "texts are string[n]"));
-    CHECK(contains(refusal([&] { tn::untyped::slice_input_producer({}); }), "one tensor at least"));
-    CHECK(contains(refusal([&] { tn::untyped::slice_input_producer({three, two}); }), "same number of elements"));
+    CHECK_ERROR(tn::invalid_argument_error, "has none", tn::untyped::input_producer(scalar));
+    CHECK_ERROR(tn::invalid_argument_error, "texts are string[n]", tn::untyped::string_input_producer(three));
+    CHECK_ERROR(tn::invalid_argument_error, "one tensor at least", tn::untyped::slice_input_producer({}));
+    CHECK_ERROR(tn::invalid_argument_error, "same number of elements", tn::untyped::slice_input_producer({three, two}));
 
     const tn::fifo_queue<float> none(3);
     const auto close = none.close();
@@ -204,5 +204,5 @@ TEST_CASE("what cannot be produced is refused where the graph is made, or where 
     const auto order = tn::add<tn::epoch_order_op>({}, {empty});
     tn::session sess(g);
     tn::any_array nothing(tn::element_type::float32, tn::extents(0));
-    CHECK(contains(refusal([&] { (void)sess.run(tn::feed(empty, nothing), order); }), "nothing to go through"));
+    CHECK_ERROR(tn::invalid_argument_error, "nothing to go through", sess.run(tn::feed(empty, nothing), order));
 }

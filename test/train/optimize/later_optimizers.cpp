@@ -115,15 +115,11 @@ TEST_CASE("RAdam follows Liu et al.: first without, then with the second moment"
 }
 
 TEST_CASE("settings that make no sense are refused by name") {
-    CHECK_THROWS_WITH_AS(tn::lamb(0.1, {.beta1 = 1}), doctest::Contains("lamb: the beta1 is 1"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::lion(0.1, {.weight_decay = -1}), doctest::Contains("lion: the weight_decay is -1"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::radam(0.1, {.beta2 = 2}), doctest::Contains("radam: the beta2 is 2"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::accumulated(tn::lion(0.1), 0), doctest::Contains("gradients of 0 runs"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(tn::moving_average(1), doctest::Contains("the decay is 1"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "lamb: the beta1 is 1", tn::lamb(0.1, {.beta1 = 1}));
+    CHECK_ERROR(tn::invalid_argument_error, "lion: the weight_decay is -1", tn::lion(0.1, {.weight_decay = -1}));
+    CHECK_ERROR(tn::invalid_argument_error, "radam: the beta2 is 2", tn::radam(0.1, {.beta2 = 2}));
+    CHECK_ERROR(tn::invalid_argument_error, "gradients of 0 runs", tn::accumulated(tn::lion(0.1), 0));
+    CHECK_ERROR(tn::invalid_argument_error, "the decay is 1", tn::moving_average(1));
     CHECK(tn::accumulated(tn::lion(0.1), 3).settings() == "beta1 0.9, beta2 0.99, weight_decay 0, accumulated 3");
 }
 

@@ -222,22 +222,16 @@ TEST_CASE("mistakes are named") {
     auto unused = tn::variable<float, tn::shape<2>>("unused", tn::ones());
     auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto o = tn::gradient_descent(0.1);
-    CHECK_THROWS_WITH_AS(o.minimize(tn::sum(x)),
-                         doctest::Contains("depends on none of the graph's 2 trainable variables"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(o.minimize(tn::sum(w), {.variables = {w, unused}}),
-                         doctest::Contains("does not depend on unused"), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(o.apply_gradients({{x, w}}),
-                         doctest::Contains("gradient does not have the shape of its input: [3] x [2]"),
-                         tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(o.apply_gradients({{x, x}}), doctest::Contains("x is no variable but a placeholder"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "depends on none of the graph's 2 trainable variables",
+                o.minimize(tn::sum(x)));
+    CHECK_ERROR(tn::invalid_argument_error, "does not depend on unused",
+                o.minimize(tn::sum(w), {.variables = {w, unused}}));
+    CHECK_ERROR(tn::invalid_argument_error, "gradient does not have the shape of its input: [3] x [2]",
+                o.apply_gradients({{x, w}}));
+    CHECK_ERROR(tn::invalid_argument_error, "x is no variable but a placeholder", o.apply_gradients({{x, x}}));
     CHECK_THROWS_AS(o.apply_gradients({}), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(o.minimize(tn::any_tensor(w)), doctest::Contains("must be a scalar"),
-                         tn::invalid_argument_error);
-    const auto refused = [](const char* words, auto make) {
-        CHECK_THROWS_WITH_AS(make(), doctest::Contains(words), tn::invalid_argument_error);
-    };
+    CHECK_ERROR(tn::invalid_argument_error, "must be a scalar", o.minimize(tn::any_tensor(w)));
+    const auto refused = [](const char* words, auto make) { CHECK_ERROR(tn::invalid_argument_error, words, make()); };
     const double nan = std::nan(""), inf = HUGE_VAL;
     refused("gradient_descent: the learning rate is nan", [&] { return tn::gradient_descent(nan); });
     refused("adam: the learning rate is inf", [&] { return tn::adam(inf); });

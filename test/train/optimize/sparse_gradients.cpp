@@ -233,17 +233,15 @@ TEST_CASE("rows from anywhere are applied as a gradient") {
     const auto values = tn::placeholder<float, tn::shape<batch, 2>>("values");
     const auto wide = tn::placeholder<float, tn::shape<batch, 3>>("wide");
     const auto ids = tn::placeholder<std::int64_t, tn::shape<batch>>("ids");
-    CHECK_THROWS_WITH_AS(tn::gradient_of_rows({ids, wide}, table), doctest::Contains("[batch, 3] x [batch] x [4, 2]"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "[batch, 3] x [batch] x [4, 2]", tn::gradient_of_rows({ids, wide}, table));
     const tn::any_tensor gradient = tn::gradient_of_rows({ids, values}, table);
     CHECK(tn::sparse_rows(gradient)->values.output() == values.output());
     const tn::operation train = tn::gradient_descent(0.5).apply_gradients({{gradient, table}});
     initialized_session s;
     s.run(tn::feed(ids, tn::array<std::int64_t>{3, 3}), tn::feed(values, tn::array<float>{{1, 2}, {3, 4}}), train);
     CHECK(s.run(table) == tn::array<float, tn::shape<4, 2>>{{1, 1}, {1, 1}, {1, 1}, {-1, -2}});
-    CHECK_THROWS_WITH_AS(
-        s.run(tn::feed(ids, tn::array<std::int64_t>{4}), tn::feed(values, tn::array<float>{{1, 2}}), train),
-        doctest::Contains("index 4 at [0] is out of range"), tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "index 4 at [0] is out of range",
+                s.run(tn::feed(ids, tn::array<std::int64_t>{4}), tn::feed(values, tn::array<float>{{1, 2}}), train));
     CHECK(s.run(table)(3, 0) == -1);
 }
 

@@ -57,27 +57,23 @@ TEST_CASE("mirrored_strategy: losses that are not the replicas' are refused") {
     const auto sound = mirrored.run([] { return tn::square(tn::variable("w", 1.0f)); });
     using losses = tn::per_replica<tn::tensor<float, tn::shape<>>>;
     const auto how = tn::gradient_descent(0.1);
-    CHECK_THROWS_WITH_AS(mirrored.minimize(how, losses{{sound[0], sound[0]}}),
-                         doctest::Contains("depends on w, which is another replica's; give a loss for each replica"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "depends on w, which is another replica's; give a loss for each replica",
+                mirrored.minimize(how, losses{{sound[0], sound[0]}}));
     CHECK_THROWS_WITH_AS(mirrored.minimize(how, losses{{sound[0]}}),
                          "minimize: a per_replica argument has 1 values, the strategy 2 replicas; give what "
                          "distribute() or run() returned",
                          tn::invalid_argument_error);
     const auto outside = tn::variable("outside", 3.0f);
     const auto mixed = mirrored.run([&] { return outside * tn::variable("inside", 1.0f); });
-    CHECK_THROWS_WITH_AS(mirrored.minimize(how, mixed),
-                         doctest::Contains("depends on outside, which is not mirrored; make it in the function"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "depends on outside, which is not mirrored; make it in the function",
+                mirrored.minimize(how, mixed));
     const auto constant = mirrored.run([] { return tn::constant(1.0f) * 2.0f; });
-    CHECK_THROWS_WITH_AS(mirrored.minimize(how, constant), doctest::Contains("depend on none of"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "depend on none of", mirrored.minimize(how, constant));
     CHECK_THROWS_AS(mirrored.minimize(how, losses{{sound[0], {}}}), tn::invalid_argument_error);
     const auto untyped = mirrored.run([&] { return tn::any_tensor(tn::variable("u", tn::constant({1.0f, 2.0f}))); });
     CHECK_THROWS_WITH_AS(mirrored.mean(untyped), "mean: u is float[2]; each value must be a floating scalar",
                          tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(mirrored.minimize(how, untyped), doctest::Contains("must be a scalar: [2] (u)"),
-                         tn::invalid_argument_error);
+    CHECK_ERROR(tn::invalid_argument_error, "must be a scalar: [2] (u)", mirrored.minimize(how, untyped));
     CHECK_THROWS_WITH_AS(mirrored.copies(outside), "copies: outside is no variable of the strategy",
                          tn::not_found_error);
     CHECK_THROWS_WITH_AS(mirrored.distribute(tn::any_tensor(outside)),

@@ -204,17 +204,16 @@ TEST_CASE("what cuBLASLt refuses is an error that names the product, its sizes a
     const auto run = [&] { (void)check_through_graph<tn::half>(p, random); };
     using cublaslt::fail;
     fail("cublasLtMatmul", CUBLAS_STATUS_NOT_SUPPORTED);
-    CHECK_THROWS_WITH_AS(run(), doctest::Contains("the product [64, 784] x [784, 30] of half with bias"),
-                         tn::unimplemented_error);
+    CHECK_ERROR(tn::unimplemented_error, "the product [64, 784] x [784, 30] of half with bias", run());
     fail("cublasLtMatmul", CUBLAS_STATUS_ARCH_MISMATCH);
-    CHECK_THROWS_WITH_AS(run(), doctest::Contains("CUBLAS_STATUS_ARCH_MISMATCH"), tn::unimplemented_error);
+    CHECK_ERROR(tn::unimplemented_error, "CUBLAS_STATUS_ARCH_MISMATCH", run());
     fail("cublasLtMatmul", CUBLAS_STATUS_ALLOC_FAILED);
-    CHECK_THROWS_WITH_AS(run(), doctest::Contains("CUBLAS_STATUS_ALLOC_FAILED"), tn::resource_exhausted_error);
+    CHECK_ERROR(tn::resource_exhausted_error, "CUBLAS_STATUS_ALLOC_FAILED", run());
     fail("cublasLtMatmul", CUBLAS_STATUS_EXECUTION_FAILED);
-    CHECK_THROWS_WITH_AS(run(), doctest::Contains("CUBLAS_STATUS_EXECUTION_FAILED"), tn::internal_error);
+    CHECK_ERROR(tn::internal_error, "CUBLAS_STATUS_EXECUTION_FAILED", run());
     cublaslt::reset();
     fail("cublasLtCreate", CUBLAS_STATUS_NOT_INITIALIZED, 0, 1);
-    CHECK_THROWS_WITH_AS(run(), doctest::Contains("is the driver older than the library"), tn::unavailable_error);
+    CHECK_ERROR(tn::unavailable_error, "is the driver older than the library", run());
     run(); // and is asked again
     for (const char* function :
          {"cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",

@@ -81,8 +81,7 @@ TEST_CASE("close() ends all steps of the session, here and there, however many w
     CHECK(all.network.now() - began < 1s);
     CHECK(greedy.ended() == thousands);
     tn::any_array fetched[1];
-    for (const auto& one : greedy.begun)
-        CHECK_THROWS_WITH_AS(one->get(fetched), doctest::Contains("its session was closed"), tn::cancelled_error);
+    for (const auto& one : greedy.begun) CHECK_ERROR(tn::cancelled_error, "its session was closed", one->get(fetched));
     check_other_is_served(all);
     all.network.work_for(2s);
     for (const auto& server : all.servers) {
@@ -108,10 +107,10 @@ TEST_CASE("limits: a session has as many steps under way as its server takes, mo
     CHECK(greedy.under_way() == 8);
     CHECK(greedy.ended() == thousands - 8);
     tn::any_array fetched[1];
-    CHECK_THROWS_WITH_AS(greedy.begun.back()->get(fetched),
-                         doctest::Contains("session: 8 of its steps are under way, which is as many as "
-                                           "/job:worker/task:0 takes"),
-                         tn::resource_exhausted_error);
+    CHECK_ERROR(tn::resource_exhausted_error,
+                "session: 8 of its steps are under way, which is as many as "
+                "/job:worker/task:0 takes",
+                greedy.begun.back()->get(fetched));
     check_other_is_served(all);
     greedy.begun.front()->stop();
     all.network.work_for(1s);

@@ -193,7 +193,7 @@ TEST_CASE("SEMANTICS 29: a reply that is lost with its server: the outcome is un
     net.to_ps().judge_by({});
     net.to_ps().cut_all();
     net.all.start("ps", 0);
-    CHECK_THROWS_WITH_AS((void)other.get(), doctest::Contains("/job:ps/task:0"), tn::error);
+    CHECK_ERROR(tn::error, "/job:ps/task:0", other.get());
     CHECK_THROWS_AS(net.value(), tn::failed_precondition_error); // it is a new one, to which nothing was sent again
 }
 
@@ -211,7 +211,7 @@ TEST_CASE(
             tcp_proxy& where = of_client ? net.to_master() : net.to_ps();
             where.judge_by([&](const frame& f) { return f.goes == lost ? fate::drop : fate::pass; });
             const std::string named = of_client ? where.address() : "/job:ps/task:0";
-            CHECK_THROWS_WITH_AS(sess.run(c.more[0]), doctest::Contains(named.c_str()), tn::unavailable_error);
+            CHECK_ERROR(tn::unavailable_error, named, sess.run(c.more[0]));
             // Whoever does not hear the other gives back what it held for it.
             if (of_client) status_when(net.all.at("worker", 0), [](const auto& row) { return row.sessions.empty(); });
             where.judge_by({});

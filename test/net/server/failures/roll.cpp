@@ -69,8 +69,8 @@ TEST_CASE("who is lost, or failed, and comes again counts by how it ends then") 
 TEST_CASE("who never comes is counted as lost; where nobody does, that is an error with their names") {
     run r;
     r.clock.at += 60s;
-    CHECK(contains(message_of<tenon::deadline_exceeded_error>([&] { r.status(); }),
-                   "nobody has come within 60 s of those that train: " + w0 + ", " + w1));
+    CHECK_ERROR(tenon::deadline_exceeded_error, "nobody has come within 60 s of those that train: " + w0 + ", " + w1,
+                r.status());
     r.all.came(w0, 7);
     r.all.left(w0, 7, 0);
     CHECK(r.status() == 137);

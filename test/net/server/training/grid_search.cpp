@@ -135,15 +135,15 @@ TEST_CASE("when no device is left run() throws within its limit, names them, and
     tn::grid_search search(numbers(5), tn::devices_of(all.cluster, {"worker"}), quick(told, {.device_timeout = 0.5}));
     std::atomic<int> ended{0};
     std::mutex guard;
-    CHECK_THROWS_WITH_AS(search.run([&](const settings& s, tn::trial& t) {
-        train(s, t, [&](int step) {
-            const std::lock_guard lock(guard);
-            const int task = t.device().task;
-            if (ended >= 2 && step == 2 && all.up[{"worker", task}]) all.stop("worker", task);
-        });
-        ++ended;
-    }),
-                         doctest::Contains("no device has been there for 0.5 s"), tn::unavailable_error);
+    CHECK_ERROR(tn::unavailable_error, "no device has been there for 0.5 s",
+                search.run([&](const settings& s, tn::trial& t) {
+                    train(s, t, [&](int step) {
+                        const std::lock_guard lock(guard);
+                        const int task = t.device().task;
+                        if (ended >= 2 && step == 2 && all.up[{"worker", task}]) all.stop("worker", task);
+                    });
+                    ++ended;
+                }));
     const auto kept = search.results();
     CHECK(kept.size() >= 2);
     CHECK(kept.size() < 5);
@@ -218,22 +218,20 @@ TEST_CASE(
         tn::grid_search search(numbers(4), tn::devices_of(all.cluster, {"worker"}),
                                quick(told, {.device_timeout = 0.5}));
         std::optional<tn::server> instead;
-        CHECK_THROWS_WITH_AS(search.run([&](const settings& s, tn::trial& t) {
-            train(s, t, [&](int step) {
-                if (s.number != 2 || step != 3 || instead) return;
-                tn::server_options o = all.options;
-                if (has_token) o.token = "secret";
-                all.stop("worker", 0);
-                if (has_token) instead.emplace(all.cluster, "worker", 0, o);
-                else
-                    instead.emplace(tn::cluster({{"other", std::vector{all.cluster.address("worker", 0)}}}), "other", 0,
-                                    o);
-            });
-        }),
-                             doctest::Contains(has_token
-                                                   ? "it asks for a token"
-                                                   : "which names no task of the cluster; it has /job:other/task:0"),
-                             tn::unavailable_error);
+        CHECK_ERROR(tn::unavailable_error,
+                    has_token ? "it asks for a token" : "which names no task of the cluster; it has /job:other/task:0",
+                    search.run([&](const settings& s, tn::trial& t) {
+                        train(s, t, [&](int step) {
+                            if (s.number != 2 || step != 3 || instead) return;
+                            tn::server_options o = all.options;
+                            if (has_token) o.token = "secret";
+                            all.stop("worker", 0);
+                            if (has_token) instead.emplace(all.cluster, "worker", 0, o);
+                            else
+                                instead.emplace(tn::cluster({{"other", std::vector{all.cluster.address("worker", 0)}}}),
+                                                "other", 0, o);
+                        });
+                    }));
         CHECK(search.results().size() == 1);
         CHECK(search.progress().left == 3);
         CHECK(search.progress().lost == 1);
