@@ -12,6 +12,8 @@
 #include <cuda/nccl/all_reduce.hpp>
 
 #include "summed_cards.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 using namespace all_reduce_test;
 
@@ -24,8 +26,7 @@ TEST_CASE_TEMPLATE("SEMANTICS 44: sums over GPUs by NCCL are the sums, on each o
         for (const tn::extents& sizes : {tn::extents{}, tn::extents(0), tn::extents(1000, 3)}) {
             CAPTURE(n);
             CAPTURE(to_string(sizes));
-            const tn::graph g;
-            const tn::graph_scope scope(g);
+            const own_graph g;
             const fed_tensors<T> x(gpus(n), sizes);
             const auto sums = tn::collective_all_reduce().sum(x.computed, gpus(n));
             tn::session s(g);
@@ -101,8 +102,7 @@ namespace {
 // The losses of a mirrored strategy that learns y = 3 a - 2 b + 1, and what the copies of its weights are in the end.
 std::vector<float> mirrored_losses(const std::vector<tn::device_name>& devices, std::vector<float>& weights) {
     constexpr int rows = 26;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::graph(g).set_seed(24);
     const auto x = tn::placeholder<float, tn::shape<rows, 2>>("x");
     const auto y = tn::placeholder<float, tn::shape<rows, 1>>("y");
@@ -123,8 +123,7 @@ std::vector<float> mirrored_losses(const std::vector<tn::device_name>& devices, 
     tn::session_options o;
     o.cpu_devices = 4;
     o.allow_soft_placement = true;
-    tn::session s(g, o);
-    s.run(tn::initialize_variables());
+    initialized_session s(g, o);
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(train, loss));
     std::vector<float> all;
     for (int i = 0; i < 12; ++i) {

@@ -12,14 +12,14 @@
 #include "emulator/control.hpp"
 #include "emulator/libraries/nccl.hpp"
 #include "summed_cards.hpp"
+#include "own_graph.hpp"
 
 using namespace all_reduce_test;
 
 namespace {
 // How many nodes of the op the sum of such tensors has, as it is chosen where nothing is asked for.
 int collective_nodes(tn::element_type e, const std::vector<tn::device_name>& on) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     std::vector<tn::any_tensor> xs;
     for (const tn::device_name& d : on) {
         const tn::device_scope inside(d);
@@ -45,8 +45,7 @@ TEST_CASE("NCCL sums where nothing else is asked for, and where it can; what it 
 
 TEST_CASE("what NCCL refuses is an error that says what was summed; the next step sums again") {
     const machine m(2);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const fed_tensors<float> x(gpus(2), tn::extents(40));
     const auto sums = tn::collective_all_reduce().sum(x.computed, gpus(2));
     tn::session s(g);
@@ -67,8 +66,7 @@ TEST_CASE("sums of several sessions go one after another on all cards, in any or
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         const machine m(2);
         tn::emulator::seed(seed);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const fed_tensors<float> x(gpus(2), tn::extents(64)), y(gpus(2), tn::extents(8));
         const tn::collective_all_reduce reduce;
         auto sums = reduce.sum(x.computed, gpus(2));

@@ -12,6 +12,9 @@
 #include "environment.hpp"
 #include "left_behind.hpp"
 #include "own_ops.hpp"
+#include "own_graph.hpp"
+#include "ops/untyped_run.hpp"
+#include "initialized_session.hpp"
 
 // A step that gives its streams all at once is recorded as a CUDA graph in its second run, and replayed in later ones.
 
@@ -57,8 +60,7 @@ float some_work_on(float x, int additions) {
 // A variable that grows by what is fed, and what it was before, beside other work.
 struct growing {
     explicit growing(const tn::session_options& o = {}) : s(g, o) { s.run(tn::initialize_variables()); }
-    const tn::graph g;
-    const tn::graph_scope in{g};
+    const own_graph g;
     const tn::device_scope where{"/gpu:0"};
     tn::tensor<float, tn::shape<n>> x = tn::placeholder<float, tn::shape<n>>("x");
     tn::variable_tensor<float, tn::shape<n>> w = tn::variable("w", tn::constant(numbers()));
@@ -97,8 +99,7 @@ TEST_CASE("a step is given as it is in its first run, recorded in its second, an
 
 TEST_CASE("a recorded step costs as many calls as a graph of its own would") {
     emulator::reset();
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<n>>("x");
     const auto y = tn::on("/gpu:0", [&] { return some_work(x, 300); });
     tn::session s(g);
@@ -118,8 +119,7 @@ TEST_CASE(
     const auto streams_of = [](int chains, const char* how) {
         emulator::reset();
         const tn::test::environment wish("TENON_CUDA_RECORDINGS", how);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const tn::device_scope there("/gpu:0");
         std::vector<row> ends;
@@ -159,8 +159,7 @@ TEST_CASE(
 TEST_CASE("large feeds of a recorded step arrive whole, whichever of the session's threads copied them") {
     for (const std::int64_t size : {1, 131071, 131072, 300001}) {
         CAPTURE(size);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents{size});
         const tn::any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::add_n({x, tn::untyped::add_n({x, x})}); });
         tn::session_options o;
@@ -170,9 +169,7 @@ TEST_CASE("large feeds of a recorded step arrive whole, whichever of the session
         for (int run = 0; run < 4; ++run) {
             tn::any_array fed(tn::element_type::float32, tn::extents{size});
             for (std::int64_t i = 0; i < size; ++i) fed.data<float>()[i] = draw();
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({x, fed.share()});
-            const std::vector<tn::any_array> found = s.run_untyped(std::move(feeds), {y});
+            const std::vector<tn::any_array> found = s.run_untyped(tn::test::fed(x, fed), {y});
             std::int64_t wrong = 0;
             for (std::int64_t i = 0; i < size; ++i) wrong += found[0].data<float>()[i] != 3 * fed.data<float>()[i];
             REQUIRE(wrong == 0);
@@ -184,8 +181,7 @@ TEST_CASE("what kernels tell their device in each step is told once, recorded or
     for (const bool recorded : {true, false}) {
         CAPTURE(recorded);
         emulator::reset();
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const auto y = tn::on("/gpu:0", [&] { return own::told(some_work(x, 3), recorded); });
         tn::session s(g);
@@ -203,16 +199,14 @@ TEST_CASE("SEMANTICS 20: recorded steps of several threads update one variable, 
     for (int round = 0; round < 4; ++round) {
         emulator::reset();
         emulator::seed(random_source()());
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const auto on_gpu = tn::on("/gpu:0");
         const auto w = tn::variable("w", tn::constant(numbers()));
         const auto v = tn::variable("v", tn::constant(numbers()));
         const auto more = w.assign(tn::add_n(w, x)), less = v.assign(tn::add_n(v, x));
         const auto both = tn::add_n(tn::identity(w), tn::identity(v)); // of one moment: twice the same
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         const auto update = s.callable(tn::feeds(x), tn::fetches(more, less));
         const auto read = s.callable(tn::feeds(), tn::fetches(both, tn::identity(w)));
         constexpr int threads = 3, steps = 12;
@@ -261,8 +255,7 @@ TEST_CASE("random steps over two variables on random cards give the same, record
         const auto draw_gpu = [&] {
             return tn::device_name("/gpu:" + std::to_string(drawn(static_cast<unsigned>(cards.size()))));
         };
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         std::uniform_int_distribution<int> any(0, 1 << 20);
         const auto pick = [&](const auto& from) {
             return static_cast<std::size_t>(any(random_source())) % from.size();
@@ -282,8 +275,7 @@ TEST_CASE("random steps over two variables on random cards give the same, record
         }
         const std::size_t to_w = pick(nodes), to_v = pick(nodes), first = pick(nodes), second = pick(nodes);
         const auto new_w = w.assign(nodes[to_w]), new_v = v.assign(nodes[to_v]);
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         const auto step =
             s.callable(tn::feeds(x, y), tn::fetches(nodes[first], nodes[second], new_w.operation(), new_v.operation()));
         const auto see = s.callable(tn::feeds(), tn::fetches(tn::identity(w), tn::identity(v)));
@@ -325,8 +317,7 @@ TEST_CASE("a step that the host has a part in before or after the streams' is re
     for (const bool in_the_middle : {false, true}) {
         CAPTURE(in_the_middle);
         emulator::reset();
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const auto before = tn::on("/cpu:0", [&] { return x * 2.0f; });
         const auto there = tn::on("/gpu:0", [&] { return tn::add_n(before, before); });
@@ -360,14 +351,12 @@ TEST_CASE("what fails while a step is recorded costs the recording, which is tri
                           fault{"cudaGraphLaunch", cudaErrorMemoryAllocation}}) {
         CAPTURE(f.call);
         emulator::reset();
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const auto on_gpu = tn::on("/gpu:0");
         const auto w = tn::variable("w", tn::constant(numbers()));
         const auto more = w.assign(tn::add_n(w, own::told(x)));
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         const emulator::counts before = emulator::count();
         emulator::fail(f.call, f.error);
         std::vector<float> wanted(n);

@@ -10,6 +10,8 @@
 #include "environment.hpp"
 #include "messages.hpp"
 #include "own_ops.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 // A GPU as a device: its memory and what happens where there is none left, and how a session ends whose GPU is lost.
 
@@ -42,8 +44,7 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
     emulator::reset();
     const std::size_t before = emulator::count().device_bytes;
     {
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         using large = tn::shape<1 << 18>;
         const auto x = tn::placeholder<float, large>("x");
         const auto y = tn::on("/gpu:0", [&] { return tn::add_n(x, tn::add_n(x, x)); });
@@ -60,13 +61,11 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
 
 TEST_CASE("a variable of no elements has no memory, and kernels make something of it") {
     emulator::reset();
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto w = tn::variable("w", tn::constant(tn::array<float, tn::shape<0, n>>()));
     const auto total = tn::sum<0>(w);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     for (int i = 0; i < 3; ++i) {
         const auto got = s.run(total);
         for (int k = 0; k < n; ++k) CHECK(got(k) == 0);
@@ -78,8 +77,7 @@ TEST_CASE("SEMANTICS 11: where memory runs out the error has the device, the byt
           "goes on") {
     emulator::reset();
     emulator::cards({{.memory = 64 << 20}});
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     using large = tn::shape<4 << 20>; // 16 MB
     const auto x = tn::placeholder<float, large>("x");
     const auto y = tn::placeholder<float, tn::shape<n>>("y");
@@ -101,8 +99,7 @@ TEST_CASE("SEMANTICS 11: where memory runs out the error has the device, the byt
 
 TEST_CASE("where the driver has no more memory the step says so, and the next one that fits runs") {
     emulator::reset();
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto y = tn::placeholder<float, tn::shape<n>>("y");
     const auto few = tn::on("/gpu:0", [&] { return tn::add_n(y, y); });
     tn::session s(g);
@@ -119,8 +116,7 @@ TEST_CASE(
             CAPTURE(recorded);
             CAPTURE(commands);
             emulator::reset();
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto x = tn::placeholder<float, tn::shape<n>>("x");
             const auto there = tn::on("/gpu:0", [&] {
                 const auto w = tn::variable("w", tn::constant(numbers()));
@@ -128,8 +124,7 @@ TEST_CASE(
             });
             const auto here = tn::on("/cpu:0", [&] { return x + 1.0f; });
             {
-                tn::session s(g);
-                s.run(tn::initialize_variables());
+                initialized_session s(g);
                 for (int i = 0; recorded && i < 3; ++i) (void)s.run(tn::feed(x, filled(1)), there);
                 emulator::lose_card(0, commands, cudaErrorLaunchFailure);
                 std::string text = "nothing was thrown";
@@ -153,8 +148,7 @@ TEST_CASE("a card that cannot be used is left out of sessions, which say so: tho
         if (is_lost) emulator::lose_card(0, 0, cudaErrorLaunchFailure);
         else emulator::fail("cudaSetDevice", cudaErrorDevicesUnavailable); // another process has it to itself
         const std::string said = is_lost ? "cudaErrorLaunchFailure" : "cudaErrorDevicesUnavailable";
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const auto here = x + 1.0f;
         const auto there = tn::on("/gpu:0", [&] { return tn::add_n(x, x); });
@@ -188,8 +182,7 @@ TEST_CASE("an illegal address in a program's own kernel: where errors are hunted
         CAPTURE(earlier);
         emulator::reset();
         const tenon::test::environment blocking("CUDA_LAUNCH_BLOCKING", hunted ? "1" : "0");
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<n>>("x");
         const auto y = tn::on("/gpu:0", [&] {
             const auto good = own::told(tn::add_n(x, x));

@@ -19,6 +19,8 @@
 #include "environment.hpp"
 #include "machine.hpp"
 #include "temporary_folder.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 namespace tn = tenon;
 using tenon::test::environment, tenon::test::machine;
@@ -45,16 +47,14 @@ TEST_CASE("a program's first step of products opens no library for anything else
     bool was_open[std::size(others)];
     for (std::size_t k = 0; k < std::size(others); ++k) was_open[k] = is_open(others[k]);
 
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto model = tn::nn::sequential(tn::nn::dense<32>(tn::nn::relu), tn::nn::dense<10>());
     const auto x = tn::placeholder<float, tn::shape<16, 64>>("x");
     const auto y = tn::placeholder<std::int32_t, tn::shape<16>>("y");
     const auto loss = tn::mean(tn::sparse_softmax_cross_entropy(model(x), y));
     const auto train = tn::adam(0.01).minimize(loss);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     tn::array<float, tn::shape<16, 64>> images;
     tn::array<std::int32_t, tn::shape<16>> labels;
     for (std::int64_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 7);

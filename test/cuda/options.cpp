@@ -8,6 +8,7 @@
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
+#include "own_graph.hpp"
 
 // SEMANTICS 10-12: which cards a session has, in which order, as how many devices, and with how much of their memory.
 
@@ -172,8 +173,7 @@ TEST_CASE(
                                      std::pair(cudaErrorSystemNotReady, "nvidia-fabricmanager")}) {
         emulator::reset();
         emulator::driver(error);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
         const auto plain = x + 1.0f;
         const auto pinned = tn::on("/gpu:0", [&] { return x + 2.0f; });

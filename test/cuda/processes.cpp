@@ -27,6 +27,8 @@
 #include "joint_training.hpp"
 #include "process_values.hpp"
 #include "summed_cards.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 using namespace all_reduce_test;
 using joint_training::inputs, joint_training::loss_of, joint_training::outputs, joint_training::same_bits,
@@ -51,8 +53,7 @@ struct tasks {
     std::vector<std::string> each(const std::function<void(int, const group&)>& body) {
         const auto server = [&](int rank) -> tn::server& { return *up[static_cast<std::size_t>(rank)]; };
         return each_worker(static_cast<int>(up.size()), "seen by", server, [&](int rank, const group& g) {
-            const tn::graph own;
-            const tn::graph_scope scope(own);
+            const own_graph own;
             body(rank, g);
         });
     }
@@ -84,8 +85,7 @@ trained train(const group& g, const std::vector<tn::device_name>& on, int steps,
     return t;
 }
 trained train_alone(int steps) {
-    const tn::graph own;
-    const tn::graph_scope scope(own);
+    const own_graph own;
     return train(nullptr, {tn::device_name("/cpu:0")}, steps, 0, 30, 0);
 }
 
@@ -373,8 +373,7 @@ TEST_CASE("a step that fails behind its sums ends the others', and variables kee
         const tn::device_scope on(gpu(rank));
         const auto moved = tn::untyped::assign_add(w, s.value);
         const auto row = gather(tn::as<float, tn::shape<3>>(s.value), index); // out of range on rank 1
-        tn::session sess;
-        sess.run(tn::initialize_variables());
+        initialized_session sess;
         std::vector<tn::fed_value> f = s.given();
         tn::any_array at(tn::element_type::int32, tn::extents(1));
         at.data<std::int32_t>()[0] = rank == 0 ? 0 : 9;

@@ -8,6 +8,8 @@
 
 #include "environment.hpp"
 #include "machine.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 // Training steps are recorded, and replayed from their second run on. On a real GPU a call that CUDA refuses while a stream is
 // recorded would be seen in nothing but time, and in the report of the step.
@@ -30,16 +32,14 @@ struct trained {
 };
 
 trained train(const char* device, const network& loss_of, const tn::optimizer& by) {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     g.set_seed(5);
     const auto x = tn::placeholder<float, images::shape_type>("x");
     const auto y = tn::placeholder<std::int32_t, labels::shape_type>("y");
     const auto there = tn::on(device);
     const scalar loss = loss_of(x, y);
     const tn::operation update = by.minimize(loss);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(update, loss));
     tn::array<float, images::shape_type> fed_images;
     tn::array<std::int32_t, labels::shape_type> fed_labels;

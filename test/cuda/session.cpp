@@ -2,11 +2,12 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 TEST_CASE("what is fed crosses to the GPU and back") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<5>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::stop_gradient(x); });
     tn::session s(g);

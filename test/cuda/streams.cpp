@@ -8,6 +8,7 @@
 #include "emulator/control.hpp"
 
 #include "own_ops.hpp"
+#include "own_graph.hpp"
 
 // Steps on a GPU's streams: copies of any size and started steps, in any order that streams allow; timed steps.
 
@@ -35,8 +36,7 @@ TEST_CASE(
         emulator::reset();
         emulator::seed(random());
         if (!locked) emulator::fail("cudaHostAlloc", cudaErrorMemoryAllocation);
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, list>("x");
         const auto y = tn::on("/gpu:0", [&] { return tn::add_n(x, x); });
         tn::session s(g);
@@ -61,8 +61,7 @@ TEST_CASE("started steps end by themselves, in any order, whoever waits") {
         emulator::seed(random());
         const std::size_t before = emulator::count().streams;
         {
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto x = tn::placeholder<float, tn::shape<>>("x");
             const auto y = tn::on("/gpu:0", [&] { return tn::add_n(x, tn::add_n(x, x)); });
             const auto z = tn::on("/cpu:0", [&] { return y + 1.0f; });
@@ -80,8 +79,7 @@ TEST_CASE("started steps end by themselves, in any order, whoever waits") {
 
 TEST_CASE("a trace of a step on a GPU has its kernels and copies, each with a time, one after another in a stream") {
     emulator::reset();
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<16>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::add_n(tn::add_n(x, x), x); });
     tn::session s(g);
@@ -102,8 +100,7 @@ TEST_CASE("a value crosses from one GPU to another, recorded steps of both go on
         emulator::reset();
         emulator::cards(std::vector<emulator::card>(2, {.reaches_peers = reaches}));
         emulator::seed(random());
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<100>>("x");
         const auto a = tn::on("/gpu:0", [&] { return tn::add_n(x, x); });
         const auto b = tn::on("/gpu:1", [&] { return tn::add_n(a, x); });

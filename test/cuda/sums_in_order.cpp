@@ -24,6 +24,7 @@
 #include "emulator/libraries/nccl.hpp" // two cards are there on the emulated GPU alone
 #include "process_values.hpp"
 #include "summed_cards.hpp"
+#include "own_graph.hpp"
 
 using namespace all_reduce_test;
 
@@ -101,8 +102,7 @@ TEST_CASE("GPUs sum in the order of the group's numbers, in whichever all have c
             }
         });
         const auto body = [&](int rank) {
-            const tn::graph own;
-            const tn::graph_scope scope(own);
+            const own_graph own;
             const group& g = members[rank];
             const auto chosen = tn::choose_process_sums(g, gpu(rank));
             REQUIRE(chosen.by);

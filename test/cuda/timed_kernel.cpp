@@ -9,6 +9,7 @@
 #include "environment.hpp"
 #include "machine.hpp"
 #include "messages.hpp"
+#include "own_graph.hpp"
 
 // One node's kernel by itself on a card: what it gives, and what it launches, found without running it.
 
@@ -20,8 +21,7 @@ TEST_CASE("a card's kernel by itself gives the CPU's numbers, and says what it l
         CAPTURE(way);
         const environment tapes("TENON_CUDA_TAPES", way);
         const machine m;
-        const tn::graph g;
-        const tn::graph_scope in(g);
+        const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<64, 100>>("x");
         const auto w = tn::placeholder<float, tn::shape<100, 32>>("w");
         tn::array<float, tn::shape<64, 100>> xs;
@@ -64,8 +64,7 @@ TEST_CASE("a card's kernel by itself gives the CPU's numbers, and says what it l
 
 TEST_CASE("an index that a card's kernel refuses is told of a kernel by itself, too") {
     const machine m;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<4, 2>>("x");
     const auto at = tn::placeholder<std::int32_t, tn::shape<3>>("at");
     tn::session s(g);
@@ -85,8 +84,7 @@ TEST_CASE("an index that a card's kernel refuses is told of a kernel by itself, 
 TEST_CASE("what a loop's or a condition's body launches is among what its node does, once") {
     const environment tapes("TENON_CUDA_TAPES", "interpreted");
     const machine m;
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<6, 100>>("x");
     const auto values = tn::any_array::zeros(tn::element_type::float32, {6, 100});
     const auto launches = [&](const auto& then) {

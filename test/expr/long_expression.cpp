@@ -4,6 +4,8 @@
 
 #include <tenon/tenon.hpp>
 
+#include "own_graph.hpp"
+
 namespace tn = tenon;
 
 namespace {
@@ -17,8 +19,7 @@ template <int N, class X, class Y> auto horner(const X& x, const Y& y) {
 } // namespace
 
 TEST_CASE("an expression that is longer than a tape is several nodes, with the same value and gradients") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = tn::placeholder<float, tn::shape<3>>("y");
     const std::int64_t before = g.size();
@@ -39,8 +40,7 @@ TEST_CASE("an expression that is longer than a tape is several nodes, with the s
 }
 
 TEST_CASE("a short expression is one node") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = tn::placeholder<float, tn::shape<3>>("y");
     const std::int64_t before = g.size();
@@ -50,8 +50,7 @@ TEST_CASE("a short expression is one node") {
 
 TEST_CASE("an expression whose gradient is longer than a tape has that gradient, whatever the order, with sizes that "
           "are repeated") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<3, 1>>("x");
     const auto y = tn::placeholder<double, tn::shape<2>>("y");
     const auto value_of = [](const auto& a, const auto& b) {
@@ -83,8 +82,7 @@ TEST_CASE("an expression whose gradient is longer than a tape has that gradient,
 }
 
 TEST_CASE("such a gradient of half is that of float, rounded") {
-    tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<tn::half, tn::shape<2>>("x");
     const auto third = [](const tn::any_tensor& of) {
         tn::any_tensor t = tn::untyped::tanh(of * of) * tn::untyped::exp(-of) / (1 + of * of);

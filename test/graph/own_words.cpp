@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "ops/untyped_run.hpp"
 
 // An op of a program refuses its operands in its own words, which are the same wherever it is judged.
 
@@ -44,9 +45,9 @@ TEST_CASE_FIXTURE(in_graph, "an op's own words are said in a step's sizes, and n
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const tn::any_tensor y = spline(x, x);
     tn::session s(g);
-    std::vector<tn::fed_value> fed;
-    fed.push_back({x, tn::array<float>({1, 2, 3}).untyped().share()});
-    const std::string words = message_of<tn::invalid_argument_error>([&] { (void)s.run_untyped(std::move(fed), {y}); });
+    const std::string words = message_of<tn::invalid_argument_error>([&] {
+        (void)s.run_untyped(tn::test::fed(x, tn::array<float>({1, 2, 3}).untyped()), {y});
+    });
     CHECK(contains(words, "spline_of_test: knots come in pairs: float[3] x float[3], axis 0 in this step's sizes"));
     CHECK(contains(words, "[node spline_of_test (spline_of_test), which is computed of x, made at "));
 }

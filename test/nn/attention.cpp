@@ -1,5 +1,6 @@
 #include "tests.hpp"
 #include "ops/check_gradients.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace nn = tenon::nn;
 using tenon::test::check_gradients;
@@ -107,11 +108,7 @@ TEST_CASE("multi_head_attention with fewer heads of keys, and sequences of sever
     tn::any_array counts(tn::element_type::int32, {2});
     counts.data<std::int32_t>()[0] = 6;
     counts.data<std::int32_t>()[1] = 3;
-    std::vector<tn::fed_value> fed;
-    fed.push_back({x, xs.copy()});
-    fed.push_back({source, ss.copy()});
-    fed.push_back({lengths, counts.copy()});
-    const tn::any_array got = std::move(s.run_untyped(std::move(fed), {y})[0]);
+    const tn::any_array got = std::move(s.run_untyped(tn::test::fed(x, xs, source, ss, lengths, counts), {y})[0]);
     const auto w = s.run_untyped({}, variables);
     for (std::int64_t b = 0; b < 2; ++b) {
         const matrix theirs = rows_of(ss, b * 6, 6, 5);

@@ -161,8 +161,7 @@ TEST_CASE("mlp is dense layers with an activation behind each but the last") {
                                  nn::sequential<nn::dense_layer<5, nn::tanh_activation>, nn::dense_layer<2>>>);
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto difference = tn::max(abs(model(x) - model.layer<1>()(model.layer<0>()(x))));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto step = s.callable(tn::feeds(x), tn::fetches(difference));
     CHECK(std::get<0>(step(tn::array<float, tn::shape<tn::dyn, 3>>{{1, 2, 3}, {-1, 0.5f, 2}})).item() == 0);
 }
@@ -180,8 +179,7 @@ TEST_CASE("repeated layers are like the one that is given, each with weights of 
     const auto by_hand = model.layer<2>()(model.layer<1>()(model.layer<0>()(x)));
     const auto kernel = [](const auto& of) { return tn::as<float, tn::shape<4, 4>>(of.kernel()); };
     const auto apart = tn::max(abs(kernel(model.layer<0>()) - kernel(model.layer<1>())));
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto [difference, distance] =
         s.run(tn::feed(x, {{1.0f, 2.0f, 3.0f, -1.0f}}), tn::max(abs(y - by_hand)), apart);
     CHECK(difference.item() == 0);

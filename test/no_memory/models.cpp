@@ -7,6 +7,7 @@
 #include <tenon/tenon.hpp>
 
 #include "scenario.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace tn = tenon;
 namespace u = tenon::untyped;
@@ -79,9 +80,7 @@ public:
         any_array a(element_type::float32, extents(rows, 4));
         for (std::int64_t i = 0; i < a.elements(); ++i)
             a.data<float>()[i] = static_cast<float>(std::sin(static_cast<double>(i) * 1.3 + static_cast<double>(rows)));
-        std::vector<tn::fed_value> fed;
-        fed.push_back({x_, std::move(a)});
-        (void)session_->run_untyped(std::move(fed), {loss_, distinct_}, targets_);
+        (void)session_->run_untyped(tn::test::fed(x_, a), {loss_, distinct_}, targets_);
     }
     int steps() { return static_cast<int>(*session_->run_untyped({}, {count_})[0].data<float>()); }
     tn::session& session() { return *session_; }

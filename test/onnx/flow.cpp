@@ -2,6 +2,7 @@
 
 #include "tests.hpp"
 #include "models.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace made;
 
@@ -155,9 +156,7 @@ TEST_CASE("Scan goes through slices in the direction that it says, and its gradi
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     CHECK(tn::to_string(m.output("ys").type()) == "float[n, 2]");
     const tn::array<float> xs{{1, 2}, {3, 4}, {5, 6}};
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({m.input("xs"), xs.untyped().share()});
-    const auto given = tn::session(g).run_untyped(std::move(feeds), m.outputs);
+    const auto given = tn::session(g).run_untyped(tn::test::fed(m.input("xs"), xs.untyped()), m.outputs);
     CHECK(given[0] == tn::array<float>{9, 12}.untyped());
     CHECK(given[1] ==
           tn::array<float>{{5, 6}, {8, 10}, {9, 12}}.untyped()); // the first that is stacked is of the last slice
@@ -258,9 +257,7 @@ TEST_CASE("cond, while_loop and scan are written as If, Loop and Scan") {
         for (int i = 0; i < 10; ++i) rows.data()[i] = sign * static_cast<float>(i + 1) / 7;
         const auto run = [&](tn::session& with, const tn::any_tensor& input,
                              const std::vector<tn::any_tensor>& outputs) {
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({input, rows.untyped().share()});
-            return with.run_untyped(std::move(feeds), outputs);
+            return with.run_untyped(tn::test::fed(input, rows.untyped()), outputs);
         };
         const auto wanted = run(s, x, {all, big});
         const auto given = run(again, m.input("x"), m.outputs);

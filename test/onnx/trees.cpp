@@ -2,6 +2,7 @@
 
 #include "tests.hpp"
 #include "models.hpp"
+#include "ops/untyped_run.hpp"
 
 // Models of the first operator sets, and of decision trees: what is wrong with them is said. What they compute is compared with ONNX Runtime,
 // of models that older.py writes.
@@ -45,9 +46,7 @@ struct tree {
 };
 tn::onnx_model read(const std::string& bytes) { return tn::parse_onnx(span(bytes)); }
 std::vector<tn::any_array> run(const tn::onnx_model& m, const tn::any_array& x) {
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({m.input("x"), x.copy()});
-    return tn::session(m.in).run_untyped(std::move(feeds), m.outputs);
+    return tn::session(m.in).run_untyped(tn::test::fed(m.input("x"), x), m.outputs);
 }
 std::string refusal(const std::string& bytes) {
     const own_graph g;

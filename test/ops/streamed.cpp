@@ -7,6 +7,7 @@
 
 #include "tests.hpp"
 #include "random/random_arrays.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace td = tenon::detail;
 
@@ -157,9 +158,7 @@ TEST_CASE_TEMPLATE(
             const tn::any_tensor between = tn::untyped::subtract(part(2), part(0));
             tn::session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
             for (int run = 0; run < 2; ++run) {
-                std::vector<tn::fed_value> feeds;
-                feeds.push_back({x, values.share()});
-                const auto found = s.run_untyped(std::move(feeds), {twice, squares, between});
+                const auto found = s.run_untyped(tn::test::fed(x, values), {twice, squares, between});
                 const auto is = [](const tn::any_array& got, const std::vector<T>& wanted) {
                     return std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(T)) == 0;
                 };

@@ -12,6 +12,8 @@
 #include "environment.hpp"
 #include "left_behind.hpp"
 #include "summed_cards.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 namespace tn = tenon;
 namespace emulator = tenon::emulator;
@@ -30,8 +32,7 @@ struct trained {
 
 // A network of two layers on every card, of a part of each batch, whose gradients are summed.
 trained train(int n, const std::shared_ptr<const tn::all_reduce_method>& by) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::graph(g).set_seed(11);
     const auto x = tn::placeholder<float, tn::shape<rows, in>>("x");
     const auto y = tn::placeholder<float, tn::shape<rows, 2>>("y");
@@ -42,8 +43,7 @@ trained train(int n, const std::shared_ptr<const tn::all_reduce_method>& by) {
         mirrored.run([&](auto part, auto wanted) { return tn::nn::mean_squared_error(second(first(part)), wanted); },
                      mirrored.distribute(x), mirrored.distribute(y));
     const auto [update, loss] = mirrored.minimize(tn::momentum(0.05), losses);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(update, loss));
     tn::array<float, tn::shape<rows, in>> xs;
     tn::array<float, tn::shape<rows, 2>> ys;
@@ -136,8 +136,7 @@ struct crossing {
     }
     tn::recording_counts told() { return s.report(tn::feed(x, numbers()), a, b).recordings; }
 
-    const tn::graph g;
-    const tn::graph_scope scope{g};
+    const own_graph g;
     row x = tn::placeholder<float, tn::shape<4>>("x");
     row a = x, b = x;
     tn::session s{g};

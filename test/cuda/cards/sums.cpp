@@ -14,6 +14,8 @@
 #include "emulator/libraries/nccl.hpp"
 #include "environment.hpp"
 #include "summed_cards.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 using namespace all_reduce_test;
 namespace emulator = tenon::emulator;
@@ -33,8 +35,7 @@ struct trained {
 
 // A network of four layers on every card, of a part of each batch.
 trained train(int n, const std::shared_ptr<const tn::all_reduce_method>& by) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     tn::graph(g).set_seed(11);
     const auto x = tn::placeholder<float, tn::shape<rows, width>>("x");
     const auto y = tn::placeholder<float, tn::shape<rows, width>>("y");
@@ -49,8 +50,7 @@ trained train(int n, const std::shared_ptr<const tn::all_reduce_method>& by) {
         },
         mirrored.distribute(x), mirrored.distribute(y));
     const auto [update, loss] = mirrored.minimize(tn::momentum(0.05), losses);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(update, loss));
     tn::array<float, tn::shape<rows, width>> xs, ys;
     trained all{};
@@ -166,16 +166,14 @@ TEST_CASE(
     "a sum that fails between recordings fails its step, whose variables stay as they were, and the next one sums") {
     const environment tapes("TENON_CUDA_TAPES", "interpreted");
     const machine m(2);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<4, 3>>("x");
     const tn::mirrored_strategy mirrored(gpus(2), std::make_shared<const tn::collective_all_reduce>());
     auto model = tn::nn::dense<1>();
     const auto losses =
         mirrored.run([&](auto part) { return tn::mean(tn::square(model(part) - 1.0f)); }, mirrored.distribute(x));
     const auto [update, loss] = mirrored.minimize(tn::gradient_descent(0.1), losses);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     const auto step = s.callable(tn::feeds(x), tn::fetches(update, loss));
     tn::array<float, tn::shape<4, 3>> xs;
     for (float& v : xs) v = 0.5f;

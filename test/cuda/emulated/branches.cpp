@@ -5,6 +5,7 @@
 #include "emulator/control.hpp"
 #include "machine.hpp"
 #include "said.hpp"
+#include "own_graph.hpp"
 
 // Where CUDA will not have a part as a conditional node, the host decides.
 
@@ -16,8 +17,7 @@ TEST_CASE("conditions that cannot be nodes are read by the host, which says so o
                                    "cudaStreamBeginCaptureToGraph", "cudaStreamUpdateCaptureDependencies"}) {
         INFO(call);
         const machine m;
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto there = tn::on("/gpu:0");
         const auto most = tn::placeholder<int, tn::shape<>>("most");
         const auto [i, y] = tn::while_loop([&](const auto& n, const auto&) { return n < most; },

@@ -23,6 +23,8 @@
 #include "emulator/libraries/cusolver.hpp"
 #endif
 #include "machine.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 namespace tn = tenon;
 namespace emulator = tenon::emulator;
@@ -34,8 +36,7 @@ TEST_CASE("a program's first step launches few kinds of kernels, waits for no co
     const emulator::counts before = emulator::count();
     const std::size_t handles = emulator::cublaslt::count().handles;
     {
-        tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto there = tn::on("/gpu:0");
         const auto model =
             tn::nn::sequential(tn::nn::dense<24>(tn::nn::relu), tn::nn::dense<12>(tn::nn::relu), tn::nn::dense<10>());
@@ -43,8 +44,7 @@ TEST_CASE("a program's first step launches few kinds of kernels, waits for no co
         const auto y = tn::placeholder<std::int32_t, tn::shape<8>>("y");
         const auto loss = tn::mean(tn::sparse_softmax_cross_entropy(model(x), y));
         const auto train = tn::adam(0.01).minimize(loss);
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         const auto step = s.callable(tn::feeds(x, y), tn::fetches(train, loss));
         const tn::array<float, tn::shape<8, 32>> images;
         const tn::array<std::int32_t, tn::shape<8>> labels;

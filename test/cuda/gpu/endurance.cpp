@@ -13,6 +13,7 @@
 #include <tenon/tenon.hpp>
 
 #include "gpu/needs_gpu.hpp"
+#include "initialized_session.hpp"
 
 namespace tn = tenon;
 
@@ -57,8 +58,7 @@ int main(int argc, char** argv) {
     const auto loss = tn::mean(tn::sparse_softmax_cross_entropy(matmul(h, w2), y));
     const auto train = tn::adam(0.001).minimize(loss);
 
-    tn::session s;
-    s.run(tn::initialize_variables());
+    initialized_session s;
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(train, loss));
     tn::array<float, tn::shape<batch, 20>> images;
     tn::array<std::int32_t, tn::shape<batch>> labels;

@@ -16,6 +16,7 @@
 #include "emulator/control.hpp"
 #include "messages.hpp"
 #include "said.hpp"
+#include "own_graph.hpp"
 
 // The emulated GPU without stand-ins of NVIDIA's libraries: what programs do where the libraries' files are not there, are damaged, too old,
 // or of another version, and where their headers were not there when the library was built. The arguments are what the library's messages must say.
@@ -52,8 +53,7 @@ struct text_op {
 } // namespace
 
 TEST_CASE("without cuBLASLt products are made by Tenon's own kernels, of which one line tells") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(2, 3));
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::matmul(x, x, false, true); });
     for (const bool first : {true, false}) {
@@ -73,8 +73,7 @@ TEST_CASE("without cuBLASLt products are made by Tenon's own kernels, of which o
 
 #if defined(TENON_WITH_CUDNN)
 TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which one line tells") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(1, 2, 2, 1));
     const any_tensor w = tn::untyped::placeholder(element_type::float32, extents(1, 1, 1, 1));
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d(x, w); });
@@ -96,8 +95,7 @@ TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which 
 TEST_CASE(
     "without NVRTC elementwise expressions are interpreted, of which one line tells; asked for compiled ones alone "
     "it is an unavailable_error") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::identity(tn::sqrt(x) * 2.0F + 1.0F); });
     const auto run = [&] {
@@ -118,8 +116,7 @@ TEST_CASE(
 }
 
 TEST_CASE("without NVRTC a kernel of a text is an unavailable_error with its node, and the session goes on") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::add<text_op>({}, {x}, "mine"); });
     tn::session s(g);
@@ -131,8 +128,7 @@ TEST_CASE("without NVRTC a kernel of a text is an unavailable_error with its nod
 }
 
 TEST_CASE("without cuFFT Fourier transforms are made by Tenon's own kernels, of which one line tells") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(4));
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::rfft(x); });
     for (const bool first : {true, false}) {
@@ -153,8 +149,7 @@ TEST_CASE("without cuFFT Fourier transforms are made by Tenon's own kernels, of 
 }
 
 TEST_CASE("without cuSOLVER large matrices are decomposed by Tenon's own kernels, of which one line tells") {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(64, 64));
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::inverse(x); });
     std::vector<float> diagonal(64 * 64), wanted(64 * 64), result;
@@ -180,8 +175,7 @@ TEST_CASE(
     check_reasons(tn::cuda::why_no_nccl());
     const std::vector<tn::device_name> on{"/gpu:0", "/gpu:1"};
     for (const bool asked : {false, true}) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         std::vector<any_tensor> fed, xs;
         for (const tn::device_name& d : on) {
             const tn::device_scope inside(d);

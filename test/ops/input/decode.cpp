@@ -10,6 +10,7 @@
 
 #include "own_graph.hpp"
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 
 // What records hold, in steps. What records may be is in io/text/csv.cpp and io/text/json_lines.cpp.
 
@@ -100,9 +101,7 @@ TEST_CASE("decode_csv: a graph with it is written and read") {
     const tn::any_tensor inputs = read.tensor("record"), x = read.tensor("a"), y = read.tensor("b");
     tn::any_array fed(tn::element_type::string, {});
     fed.data<std::string>()[0] = "-|";
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({inputs, std::move(fed)});
-    const std::vector<tn::any_array> got = s.run_untyped(std::move(feeds), {x, y});
+    const std::vector<tn::any_array> got = s.run_untyped(tn::test::fed(inputs, fed), {x, y});
     CHECK(got[0].data<float>()[0] == 0.1f);
     CHECK(got[1].data<std::string>()[0] == "\"none\", or so");
 }

@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace {
 
@@ -88,11 +89,7 @@ TEST_CASE("a shard is a safetensors file; its tensors are restored by name, and 
             const std::int64_t row[] = {of[p].output, bytes, hash, of[p].from_row, of[p].rows, of[p].to_row};
             std::copy(std::begin(row), std::end(row), table.data<std::int64_t>() + 6 * p);
         }
-        std::vector<tn::fed_value> fed;
-        fed.push_back({files, std::move(paths)});
-        fed.push_back({tensors, std::move(called)});
-        fed.push_back({pieces, std::move(table)});
-        return std::move(s.run_untyped(std::move(fed), {t})[0]);
+        return std::move(s.run_untyped(tn::test::fed(files, paths, tensors, called, pieces, table), {t})[0]);
     };
     CHECK(get(n_again, all).data<std::int64_t>()[0] == 7);
     CHECK(get(w_again, all) == s.run(w).untyped());

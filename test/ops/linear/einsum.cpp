@@ -1,6 +1,7 @@
 #include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace tenon;
 using test::element;
@@ -184,10 +185,7 @@ TEST_CASE("einsum: types of results, with an implicit one and with dimensions wi
     static_assert(std::is_same_v<decltype(p), const tensor<double, shape<2, 5, 3, 2>>>);
     session s(graph::current());
     const any_array va = random_array<double>({2, 1, 3, 4}, 1), vc = random_array<double>({5, 4, 2}, 2);
-    std::vector<fed_value> feeds;
-    feeds.push_back({a, va.share()});
-    feeds.push_back({c, vc.share()});
-    const any_array vp = std::move(s.run_untyped(std::move(feeds), {p})[0]);
+    const any_array vp = std::move(s.run_untyped(tn::test::fed(a, va, c, vc), {p})[0]);
     for (int i0 = 0, at = 0; i0 < 2; ++i0)
         for (int i1 = 0; i1 < 5; ++i1)
             for (int i = 0; i < 3; ++i)

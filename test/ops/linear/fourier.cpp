@@ -3,6 +3,7 @@
 #include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"
+#include "ops/untyped_run.hpp"
 
 // Fourier transforms; test/op_table/entries/linear/fourier.cpp has their sums for few numbers.
 
@@ -36,11 +37,9 @@ TEST_CASE_TEMPLATE("fft, ifft, rfft, irfft: are their sums, for many lengths", T
         const any_tensor s = untyped::placeholder(element_type_of<T>, {extent{}, extent{}});
         const any_tensor y = untyped::fft(x), half = untyped::rfft(s);
         session sess(graph::current());
-        std::vector<fed_value> feeds;
-        feeds.push_back({x, pairs.share()});
-        feeds.push_back({s, real.share()});
-        const std::vector<any_array> got = sess.run_untyped(
-            std::move(feeds), {y, untyped::ifft(x), untyped::ifft(y), half, untyped::irfft(half, 1, n)});
+        const std::vector<any_array> got =
+            sess.run_untyped(tn::test::fed(x, pairs, s, real),
+                             {y, untyped::ifft(x), untyped::ifft(y), half, untyped::irfft(half, 1, n)});
         for (std::int64_t row = 0; row < 3; ++row) {
             std::vector<std::complex<double>> z, r;
             for (std::int64_t i = row * n; i < (row + 1) * n; ++i) {
@@ -75,9 +74,7 @@ TEST_CASE("fft over several dimensions: one after another") {
     static_assert(std::is_same_v<decltype(irfft<1, 5>(y)), tensor<double, shape<batch, 3, 5>>>);
     static_assert(std::is_same_v<decltype(fft<3>(y)), tensor<double, shape<batch, 3, 3, 2>>>);
     session sess(graph::current());
-    std::vector<fed_value> feeds;
-    feeds.push_back({x, image.share()});
-    const std::vector<any_array> got = sess.run_untyped(std::move(feeds), {y, back, ifft<2>(fft<2>(y))});
+    const std::vector<any_array> got = sess.run_untyped(tn::test::fed(x, image), {y, back, ifft<2>(fft<2>(y))});
     for (int b = 0, to = 0; b < 2; ++b)
         for (int k = 0; k < 3; ++k)
             for (int l = 0; l < 3; ++l, to += 2) {

@@ -8,6 +8,7 @@
 
 #include "own_graph.hpp"
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace tn = tenon;
 
@@ -25,9 +26,7 @@ struct text_graph {
     template <class Y> tn::any_array run(const Y& y, const std::vector<std::string>& texts) {
         tn::any_array a(tn::element_type::string, {static_cast<std::int64_t>(texts.size())});
         std::copy(texts.begin(), texts.end(), a.data<std::string>());
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, std::move(a)});
-        return std::move(s.run_untyped(std::move(feeds), {y})[0]);
+        return std::move(s.run_untyped(tn::test::fed(x, a), {y})[0]);
     }
     template <class Y> auto values(const Y& y, const std::vector<std::string>& texts) {
         using T = typename Y::element_type;

@@ -84,8 +84,7 @@ TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, a
           "sessions") {
     processes all(1, 2);
     model m;
-    tn::session sess(all.target(0), m.graph), other(all.target(1), m.graph);
-    sess.run(tn::initialize_variables());
+    initialized_session sess(all.target(0), m.graph), other(all.target(1), m.graph);
     CHECK(sess.run(m.more[0])() == 1);
     all.at("ps", 0).stop_still();
     CHECK_ERROR(tn::unavailable_error, "/job:ps/task:0", sess.run(m.more[0]));

@@ -2,6 +2,7 @@
 
 #include "tests.hpp"
 #include "runtime/counted_memory.hpp"
+#include "ops/untyped_run.hpp"
 
 namespace u = tenon::untyped;
 
@@ -13,9 +14,7 @@ tn::any_array bytes(const tn::extents& sizes) { return tn::any_array::zeros(tn::
 tn::any_array floats(const tn::extents& sizes) { return tn::any_array::zeros(tn::element_type::float32, sizes); }
 
 std::string refusal(tn::session& s, const tn::any_tensor& fed, tn::any_array value, const tn::any_tensor& fetched) {
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({fed, std::move(value)});
-    return message_of<tn::resource_exhausted_error>([&] { (void)s.run_untyped(std::move(feeds), {fetched}); });
+    return message_of<tn::resource_exhausted_error>([&] { (void)s.run_untyped(tn::test::fed(fed, value), {fetched}); });
 }
 
 } // namespace

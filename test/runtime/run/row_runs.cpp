@@ -49,8 +49,7 @@ TEST_CASE_FIXTURE(in_graph, "a training step on two threads and four computes wh
     std::vector<tn::array<float, tn::shape<in, wide>>> weights;
     std::vector<tn::array<float, tn::shape<wide>>> biases;
     for (const int threads : {1, 2, 4}) {
-        tn::session s(with_threads(threads));
-        s.run(tn::initialize_variables());
+        initialized_session s(with_threads(threads));
         for (int i = 0; i < 5; ++i) s.run(tn::feed(n.x, n.images), tn::feed(n.y, n.labels()), n.train, n.loss);
         auto [w, b] = s.run(n.w1, n.b1);
         weights.push_back(std::move(w));
@@ -91,8 +90,7 @@ TEST_CASE_FIXTURE(in_graph,
                   "of several labels that are no classes the first is complained of, and nothing is updated") {
     const network n;
     for (const int threads : {1, 2, 4}) {
-        tn::session s(with_threads(threads));
-        s.run(tn::initialize_variables());
+        initialized_session s(with_threads(threads));
         auto labels = n.labels();
         labels[rows - 1] = -3;
         labels[rows / 2 + 1] = classes;

@@ -12,6 +12,8 @@
 
 #include "messages.hpp"
 #include "runtime/support.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 // Steps that compute without end: whatever ends a step ends them, too.
 
@@ -146,8 +148,7 @@ TEST_CASE("a callable goes on after its session has ended, though what it had be
 
 TEST_CASE(
     "a step that is closed before its updates leaves variables as they were, one that updates makes all of them") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, row>("x");
     const auto a = tn::variable("a", filled(0.0f)), b = tn::variable("b", filled(0.0f));
     const auto late = loops()[1].loop(said(x));
@@ -155,8 +156,7 @@ TEST_CASE(
     const auto plain = tn::group({a.assign_add(x).operation(), b.assign_add(x * 1.0f).operation()});
     const auto one = filled(1.0f), zero = filled(0.0f);
     const tn::task shared;
-    tn::session reader(shared, g);
-    reader.run(tn::initialize_variables());
+    initialized_session reader(shared, g);
     {
         tn::session s(shared, g);
         begun() = 0;
@@ -186,8 +186,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a loop of constants without end is no part of planning: it ends at its step's limit, and with its session") {
-    const tn::graph g;
-    const tn::graph_scope in(g);
+    const own_graph g;
     const auto y =
         tn::while_loop([](const auto& n) { return n >= 0; }, [](const auto& n) { return n * 1; }, tn::constant(0));
     const auto known =
@@ -224,8 +223,7 @@ TEST_CASE("a data set's function that computes without end ends with who goes th
         }
         for (const bool closed : {true, false}) {
             CAPTURE(closed);
-            const tn::graph g;
-            const tn::graph_scope in(g);
+            const own_graph g;
             const auto next = tn::make_one_shot_iterator(set(parallel)).get_next();
             tn::session s(g, threads(2));
             CHECK(s.run(next)(0) == 1e30f);

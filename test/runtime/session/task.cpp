@@ -199,8 +199,7 @@ TEST_CASE("SEMANTICS 12, 25: a task has several devices, and each its variables"
     const own_graph g;
     const auto near = tn::on("/cpu:1", [] { return ones_called<4>("near"); });
     const auto far = tn::on("/gpu:0", [] { return ones_called<4>("far"); });
-    tn::session a(shared, g), b(shared, g);
-    a.run(tn::initialize_variables());
+    initialized_session a(shared, g), b(shared, g);
     b.run(near.assign_add(1.0f));
     b.run(far.assign_add(2.0f));
     CHECK(a.run(near + far)(3) == 5);

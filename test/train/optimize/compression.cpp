@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "ops/untyped_run.hpp"
 
 // Gradients that are compressed on their way to the variables.
 
@@ -44,9 +45,7 @@ TEST_CASE("error feedback: what was sent and what is left add up to the sum of t
         std::vector<double> all(77), arrived(77);
         for (int step = 0; step < 40; ++step) {
             const tn::any_array g = random_numbers({7, 11}, random);
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({p.g, g.copy()});
-            const tn::any_array now = std::move(s.run_untyped(std::move(feeds), {sent})[0]);
+            const tn::any_array now = std::move(s.run_untyped(tn::test::fed(p.g, g), {sent})[0]);
             int nonzero = 0;
             for (std::size_t i = 0; i < 77; ++i) {
                 all[i] += g.data<double>()[i];
@@ -68,9 +67,7 @@ TEST_CASE("the largest elements are sent as they are; 8 bits are within half a s
     initialized_session s(p.graph);
     std::mt19937 random(4);
     const tn::any_array g = random_numbers({7, 11}, random);
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({p.g, g.copy()});
-    const std::vector<tn::any_array> out = s.run_untyped(std::move(feeds), {top, bits});
+    const std::vector<tn::any_array> out = s.run_untyped(tn::test::fed(p.g, g), {top, bits});
     std::vector<double> sizes;
     for (int i = 0; i < 77; ++i) sizes.push_back(std::abs(g.data<double>()[i]));
     std::sort(sizes.rbegin(), sizes.rend());
@@ -95,9 +92,7 @@ TEST_CASE("blocks: the nearest size without a remainder; lists that none divides
     tn::session s;
     tn::any_array in = tn::any_array::zeros(tn::element_type::float32, {1009});
     for (int i = 256; i < 1009; ++i) in.data<float>()[i] = static_cast<float>(i % 256 == 40 ? 127 : i % 255 - 127);
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({list, in.copy()});
-    const tn::any_array out = std::move(s.run_untyped(std::move(feeds), {back})[0]);
+    const tn::any_array out = std::move(s.run_untyped(tn::test::fed(list, in), {back})[0]);
     for (int i = 0; i < 1009; ++i) CHECK(out.data<float>()[i] == doctest::Approx(in.data<float>()[i]).epsilon(1e-6));
     CHECK(out.data<float>()[0] == 0);
 }
@@ -110,9 +105,7 @@ TEST_CASE("what is infinite or no number reaches the variable as such, and is no
             initialized_session s(p.graph);
             std::mt19937 random(5);
             const auto step = [&](const tn::any_array& g) {
-                std::vector<tn::fed_value> feeds;
-                feeds.push_back({p.g, g.copy()});
-                return std::move(s.run_untyped(std::move(feeds), {sent})[0]);
+                return std::move(s.run_untyped(tn::test::fed(p.g, g), {sent})[0]);
             };
             tn::any_array g = random_numbers({7, 11}, random);
             g.data<double>()[20] = wrong;

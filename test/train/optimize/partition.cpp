@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "ops/untyped_run.hpp"
 
 // Variables in parts are trained and saved as if they were in one piece.
 
@@ -37,9 +38,7 @@ struct problem {
             tn::any_array fed(tn::element_type::int32, {n, 2});
             for (std::int64_t k = 0; k < 2 * n; ++k)
                 fed.data<std::int32_t>()[k] = static_cast<std::int32_t>(r() % static_cast<unsigned>(i % 2 ? rows : 5));
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({ids, std::move(fed)});
-            (void)s.run_untyped(std::move(feeds), {}, {train});
+            (void)s.run_untyped(tn::test::fed(ids, fed), {}, {train});
         }
         return s.run_untyped({}, fetched);
     }

@@ -1,5 +1,6 @@
 #include "tests.hpp"
 #include "several_devices.hpp"
+#include "ops/untyped_run.hpp"
 
 // The mirrored strategy (SEMANTICS 44).
 
@@ -442,9 +443,7 @@ TEST_CASE("SEMANTICS 44: untyped models are mirrored too") {
     initialized_session s(with_cpus(2));
     tn::any_array value(tn::element_type::float32, tn::extents(3, 2));
     for (int i = 0; i < 6; ++i) static_cast<float*>(value.data())[i] = static_cast<float>(i);
-    std::vector<tn::fed_value> fed;
-    fed.push_back({x, std::move(value)});
-    const std::vector<tn::any_array> got = s.run_untyped(std::move(fed), {loss}, {step});
+    const std::vector<tn::any_array> got = s.run_untyped(tn::test::fed(x, value), {loss}, {step});
     CHECK(static_cast<const float*>(got[0].data())[0] == doctest::Approx(5));
     const std::vector<tn::any_array> w = s.run_untyped({}, mirrored.copies(g.tensor("w")));
     for (const tn::any_array& copy : w) {

@@ -9,6 +9,7 @@
 #include "messages.hpp"
 #include "environment.hpp"
 #include "machine.hpp"
+#include "own_graph.hpp"
 
 // A loop that a GPU goes on with by itself ends where its step has no time left, or is stopped.
 
@@ -84,8 +85,7 @@ TEST_CASE("a while_loop on a GPU ends where its session is closed, or has ended,
 TEST_CASE("a loop in a loop, and its gradient, end too") {
     const machine m;
     const environment tapes("TENON_CUDA_TAPES", machine::is_emulated() ? "interpreted" : "compiled");
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto most = tn::placeholder<int, tn::shape<>>("most");
     const auto x = tn::placeholder<double, tn::shape<>>("x");

@@ -14,6 +14,8 @@
 
 #include "environment.hpp"
 #include "machine.hpp"
+#include "own_graph.hpp"
+#include "initialized_session.hpp"
 
 // cond, scan and while_loop on a GPU, beside the CPU. Numbers are whole, so that both give the same bits.
 
@@ -160,8 +162,7 @@ TEST_CASE("random bodies, and bodies in them, give on a GPU what they give on th
 TEST_CASE("gradients through scan and cond on a GPU are those on the CPU, and nothing crosses") {
     const machine m;
     const auto losses = [](const char* device) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto there = tn::on(device);
         const auto x = tn::variable<double, tn::shape<6, 4, 3>>("x", tn::he_normal(3));
         const auto w = tn::variable<double, tn::shape<3, 5>>("w", tn::glorot_uniform(1));
@@ -177,8 +178,7 @@ TEST_CASE("gradients through scan and cond on a GPU are those on the CPU, and no
             h0, x);
         const auto loss = tn::sum(last) + tn::mean(all);
         const auto train = tn::gradient_descent(0.05).minimize(loss);
-        tn::session s(g);
-        s.run(tn::initialize_variables());
+        initialized_session s(g);
         if (device == std::string("/gpu:0")) {
             const auto e = s.explain_placement(train);
             CHECK_MESSAGE(e.crossing_bytes() == 0, e.to_text());
@@ -203,8 +203,7 @@ TEST_CASE("gradients through scan and cond on a GPU are those on the CPU, and no
 TEST_CASE("a while_loop on a GPU is replayed, however often it runs in each step, and so is its gradient") {
     const machine m;
     const environment tapes("TENON_CUDA_TAPES", machine::is_emulated() ? "interpreted" : "compiled");
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto x = tn::placeholder<double, tn::shape<>>("x");
     const auto most = tn::placeholder<int, tn::shape<>>("most");
@@ -233,8 +232,7 @@ TEST_CASE("a while_loop on a GPU is replayed, however often it runs in each step
 
 TEST_CASE("gradients of bodies in bodies run on a GPU, and nothing crosses between them") {
     const machine m;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto x = tn::placeholder<double, tn::shape<4>>("x");
     const auto w = tn::placeholder<double, tn::shape<>>("w");
@@ -269,8 +267,7 @@ TEST_CASE("what a body on a GPU refuses is told as on the CPU") {
     const machine m;
     for (const char* const device : {"/cpu:0", "/gpu:0"}) {
         INFO(device);
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const auto there = tn::on(device);
         const auto table = tn::placeholder<float, tn::shape<5, 2>>("table");
         const auto rows = tn::placeholder<int, tn::shape<4, 3>>("rows");
@@ -315,8 +312,7 @@ struct half_of_host_op {
 
 TEST_CASE("a body with an op that GPUs cannot do runs on the CPU, or says which that is") {
     const machine m;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3, 2, 2>>("x");
     const auto body = [](const auto& c, const auto& slice) {
         return std::pair(c + tn::apply_op<half_of_host_op, tn::no_attributes{}>(slice), c);

@@ -8,6 +8,7 @@
 
 #include "../gpu_run.hpp"
 #include "ops/linear/window_checks.hpp"
+#include "own_graph.hpp"
 
 // Convolutions on a GPU against the formula in double, by cuDNN where there is one, and by the library's own kernels.
 
@@ -129,8 +130,7 @@ TEST_CASE("relu keeps a NaN") {
         CAPTURE(own);
         std::optional<own_kernels> forced;
         if (own) forced.emplace();
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 3, 1});
         const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 1});
         const any_tensor b = tn::untyped::placeholder(tn::element_type::float32, extents{1});

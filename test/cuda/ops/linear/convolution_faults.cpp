@@ -9,6 +9,8 @@
 
 #include "emulator/control.hpp"
 #include "emulator/libraries/cudnn.hpp"
+#include "own_graph.hpp"
+#include "ops/untyped_run.hpp"
 #include <cuda/device/context.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>
@@ -97,8 +99,7 @@ TEST_CASE("cuDNN's engine without tiles is taken for few channels, and Tenon's o
     tn::emulator::reset();
     cudnn::reset();
     cudnn::make_direct();
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 16});
     const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 16, 16});
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d(x, w); });
@@ -107,10 +108,7 @@ TEST_CASE("cuDNN's engine without tiles is taken for few channels, and Tenon's o
         filters(tn::element_type::float32, extents{1, 1, 16, 16});
     std::fill_n(images.data<float>(), 16, 2.0F);
     std::fill_n(filters.data<float>(), 256, 3.0F);
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({x, images.share()});
-    feeds.push_back({w, filters.share()});
-    const std::vector<any_array> results = s.run_untyped(std::move(feeds), {y});
+    const std::vector<any_array> results = s.run_untyped(tn::test::fed(x, images, w, filters), {y});
     CHECK(std::all_of(results[0].data<float>(), results[0].data<float>() + 16, [](float v) { return v == 96; }));
     CHECK(cudnn::executed().empty());
     cudnn::reset();

@@ -8,6 +8,10 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "own_graph.hpp"
+#include "ops/untyped_run.hpp"
+#include "initialized_session.hpp"
+
 // A network of layers for images: its loss and gradients on a GPU are those of the CPU.
 
 namespace tn = tenon;
@@ -16,8 +20,7 @@ namespace nn = tenon::nn;
 namespace {
 
 std::vector<tn::any_array> loss_and_gradients(const char* device) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<2, 9, 8, 3>>("x");
     constexpr tn::conv2d_options strided{.stride = 2, .padding = tn::same};
     const auto first = nn::conv2d<4, 3>(nn::relu, {.kernel = tn::uniform(-1, 1, 3), .bias = tn::uniform(-1, 1, 4)});
@@ -33,13 +36,10 @@ std::vector<tn::any_array> loss_and_gradients(const char* device) {
             tn::detail::add_gradients({loss}, {first.kernel(), first.bias(), second.kernel(), second.bias(), x}, {});
         asked.push_back(loss);
     }
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     tn::any_array fed(tn::element_type::float64, {2, 9, 8, 3});
     for (std::int64_t i = 0; i < fed.elements(); ++i) fed.data<double>()[i] = std::sin(static_cast<double>(i));
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({x, std::move(fed)});
-    return s.run_untyped(std::move(feeds), asked);
+    return s.run_untyped(tn::test::fed(x, fed), asked);
 }
 
 } // namespace

@@ -16,6 +16,9 @@
 #include <tenon/ops/state/state.hpp>
 
 #include "products.hpp"
+#include "own_graph.hpp"
+#include "ops/untyped_run.hpp"
+#include "initialized_session.hpp"
 
 using namespace matmul_test;
 
@@ -61,14 +64,12 @@ TEST_CASE_TEMPLATE("matmul on a GPU of nothing is nothing, and a sum of nothing 
 
 TEST_CASE("an empty variable, which lies nowhere on a GPU, has a product") {
     const machine m;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const auto on_gpu = tn::on("/gpu:0");
     const any_tensor v = tn::untyped::variable("v", {element_type::float32, extents(3, 0)}, tn::zeros());
     const any_tensor w = tn::untyped::variable("w", {element_type::float32, extents(0, 7)}, tn::zeros());
     const any_tensor product = tn::untyped::matmul(v, w);
-    tn::session s(g);
-    s.run(tn::initialize_variables());
+    initialized_session s(g);
     for (int i = 0; i < 3; ++i) {
         const any_array c = std::move(s.run_untyped({}, {product})[0]);
         REQUIRE(c.extents() == extents(3, 7));
@@ -116,8 +117,7 @@ TEST_CASE_TEMPLATE("a product's gradients on a GPU are those that the CPU comput
     // The gradient of sum(y * y / 2), whose y is the product, flows by products alone, all on the GPU.
     const auto gradients_on = [&](const char* device, const product& p, element_type e, const any_array& a,
                                   const any_array& b) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const any_tensor x = tn::untyped::placeholder(e, a.extents()), w = tn::untyped::placeholder(e, b.extents());
         std::vector<any_tensor> d;
         {
@@ -127,10 +127,7 @@ TEST_CASE_TEMPLATE("a product's gradients on a GPU are those that the CPU comput
         tn::session_options o;
         o.allow_soft_placement = true;
         tn::session s(g, o);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, a.share()});
-        feeds.push_back({w, b.share()});
-        return s.run_untyped(std::move(feeds), d);
+        return s.run_untyped(tn::test::fed(x, a, w, b), d);
     };
     const auto widened = [](const any_array& from) {
         any_array to(element_type::float64, from.extents());

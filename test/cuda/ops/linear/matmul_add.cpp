@@ -13,6 +13,8 @@
 #include <tenon/train/optimize/optimizers.hpp>
 
 #include "products.hpp"
+#include "own_graph.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace matmul_test;
 
@@ -22,8 +24,7 @@ enum class way { plain, fetched, from_itself, written_apart };
 
 // The weights after three steps down the gradient of sum(y * y / 2), y = x w: w -= rate * x' x w.
 template <class T> std::vector<double> trained(const char* device, way how, const any_array& x, const any_array& w) {
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_tensor in = tn::untyped::placeholder(x.element(), x.extents());
     std::vector<any_tensor> fetched;
     tn::operation step;
@@ -42,17 +43,13 @@ template <class T> std::vector<double> trained(const char* device, way how, cons
     o.check_numerics = how == way::written_apart; // then it is written into the variable afterwards
     tn::session s(g, o);
     const any_tensor start = tn::untyped::placeholder(w.element(), w.extents());
-    std::vector<tn::fed_value> first;
-    first.push_back({start, w.share()});
-    s.run_untyped(std::move(first), {tn::untyped::assign(kept, start)});
+    s.run_untyped(tn::test::fed(start, w), {tn::untyped::assign(kept, start)});
     std::vector<double> numbers;
     const auto take = [&](const any_array& a) {
         for (std::int64_t i = 0; i < a.elements(); ++i) numbers.push_back(static_cast<double>(a.data<T>()[i]));
     };
     for (int i = 0; i < 3; ++i) {
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({in, x.share()});
-        for (const any_array& a : s.run_untyped(std::move(feeds), fetched, {step})) take(a);
+        for (const any_array& a : s.run_untyped(tn::test::fed(in, x), fetched, {step})) take(a);
     }
     take(s.run_untyped({}, {kept})[0]);
     return numbers;

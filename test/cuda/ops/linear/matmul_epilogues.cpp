@@ -18,6 +18,7 @@
 
 #include "emulator/libraries/cublaslt.hpp"
 #include "products.hpp"
+#include "initialized_session.hpp"
 
 using namespace matmul_test;
 namespace cublaslt = tenon::emulator::cublaslt;
@@ -294,8 +295,7 @@ TEST_CASE("a step of layers with float masters has gelu and the gradients of bia
         const auto train = tn::gradient_descent(0.5).minimize(mean(square(model(x) - 1.0F)));
         tn::session_options o;
         o.allow_soft_placement = true;
-        tn::session s(o);
-        s.run(tn::initialize_variables());
+        initialized_session s(o);
         tn::array<float, tn::shape<24, 40>> fed;
         for (std::int64_t i = 0; i < fed.size(); ++i) fed[i] = static_cast<float>(i * 37 % 41 - 20) / 20;
         cublaslt::reset();

@@ -16,6 +16,8 @@
 #include "emulator/libraries/cublaslt.hpp"
 #include "ops/linear/float8_products.hpp"
 #include "products.hpp"
+#include "own_graph.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace matmul_test;
 namespace cublaslt = tenon::emulator::cublaslt;
@@ -42,8 +44,7 @@ template <class T> void check(const float8_sizes& z, std::mt19937_64& random) {
     CAPTURE(z.k);
     CAPTURE(z.ta);
     CAPTURE(z.tb);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
+    const own_graph g;
     const any_array a = drawn<T>(z.ta ? extents(z.k, z.m) : extents(z.m, z.k), random, 0.01F);
     const any_array b = drawn<T>(z.tb ? extents(z.n, z.k) : extents(z.k, z.n), random, 3);
     const any_array c = drawn<T>(extents(z.m, z.n), random, 1);
@@ -58,11 +59,7 @@ template <class T> void check(const float8_sizes& z, std::mt19937_64& random) {
         fetched.push_back(y);
     }
     tn::session s(g);
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({x, a.share()});
-    feeds.push_back({w, b.share()});
-    feeds.push_back({dy, c.share()});
-    const std::vector<any_array> got = s.run_untyped(std::move(feeds), fetched);
+    const std::vector<any_array> got = s.run_untyped(tn::test::fed(x, a, w, b, dy, c), fetched);
     const std::vector<double> ra = f8::rounded<T>(a, true), rb = f8::rounded<T>(b, true), rc = f8::rounded<T>(c, false);
     const auto at_a = [&](auto i, auto l) { return z.ta ? l * z.m + i : i * z.k + l; };
     const auto at_b = [&](auto l, auto j) { return z.tb ? j * z.k + l : l * z.n + j; };
@@ -126,8 +123,7 @@ TEST_CASE("products of 8 bits in a batch, into the middle of another tensor, and
     std::mt19937_64 random(6);
     using T = tn::bfloat16;
     for (const std::int64_t batch : {2, 0}) {
-        const tn::graph g;
-        const tn::graph_scope scope(g);
+        const own_graph g;
         const any_array a = drawn<T>(extents(batch, 16, 32), random, 1),
                         b = drawn<T>(extents(batch, 32, 16), random, 1);
         const any_array before = drawn<T>(extents(3), random, 1);
@@ -139,11 +135,7 @@ TEST_CASE("products of 8 bits in a batch, into the middle of another tensor, and
             return tn::untyped::concat({tn::untyped::negative(first), c}, 0);
         });
         tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, a.share()});
-        feeds.push_back({w, b.share()});
-        feeds.push_back({first, before.share()});
-        const any_array got = std::move(s.run_untyped(std::move(feeds), {y})[0]);
+        const any_array got = std::move(s.run_untyped(tn::test::fed(x, a, w, b, first, before), {y})[0]);
         REQUIRE(got.elements() == 3 + batch * 256);
         if (batch == 0) continue;
         CHECK(cublaslt::count().of_float8 == 1);

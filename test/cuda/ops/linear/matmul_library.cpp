@@ -16,6 +16,7 @@
 #include "messages.hpp"
 #include "products.hpp"
 #include "said.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace matmul_test;
 namespace cublaslt = tenon::emulator::cublaslt;
@@ -118,10 +119,7 @@ TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the w
             const tn::graph_scope scope(g.g);
             return tn::untyped::matmul(g.a, g.b);
         });
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({g.a, a.share()});
-        feeds.push_back({g.b, b.share()});
-        (void)s.run_untyped(std::move(feeds), {again});
+        (void)s.run_untyped(tn::test::fed(g.a, a, g.b, b), {again});
         CHECK(cublaslt::count().heuristics == 2);                          // for each alignment
         CHECK(cublaslt::count().largest_limit == std::uint64_t{32} << 20); // of a card with 9.0
     }

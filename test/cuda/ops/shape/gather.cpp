@@ -7,6 +7,7 @@
 #include <tenon/ops/state/state.hpp>
 
 #include "../both_devices.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace tenon;
 using test::difference_of_devices, test::drawn_seed, test::indices_below, test::message_of, test::numbers;
@@ -100,12 +101,7 @@ TEST_CASE("an index out of range fails the step on a GPU as on the host, and the
         const auto there = on(device_name(std::string(device)));
         const any_tensor rows = untyped::gather(table, at, 1);
         session s(g);
-        const auto run = [&](const any_array& fed) {
-            std::vector<fed_value> feeds;
-            feeds.push_back({table, x.share()});
-            feeds.push_back({at, fed.share()});
-            return s.run_untyped(std::move(feeds), {rows});
-        };
+        const auto run = [&](const any_array& fed) { return s.run_untyped(test::fed(table, x, at, fed), {rows}); };
         const std::string message = message_of<invalid_argument_error>([&] { (void)run(indices); });
         any_array zeros(indices.element(), indices.extents());
         std::memset(zeros.data(), 0, zeros.bytes());

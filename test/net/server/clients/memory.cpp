@@ -1,6 +1,7 @@
 #include <net/server/servers.hpp>
 
 #include "tests.hpp"
+#include "ops/untyped_run.hpp"
 
 // One limit for all that a server's clients have it hold.
 
@@ -242,9 +243,7 @@ TEST_CASE("memory: what is fed and does not fit is refused, and the session goes
     const auto sum = tn::on("/job:ps/task:0", [&] { return tn::sum(x); });
     tn::session sess(all.target("worker", 0), g);
     const auto run = [&](const tn::any_tensor& fed, tn::any_array value, const tn::any_tensor& fetched) {
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({fed, std::move(value)});
-        return sess.run_untyped(std::move(feeds), {fetched}).size() == 1;
+        return sess.run_untyped(tn::test::fed(fed, value), {fetched}).size() == 1;
     };
     const auto zeros = [](std::int64_t n) { return tn::any_array::zeros(tn::element_type::float32, tn::extents{n}); };
     for (int i = 0; i < 3; ++i) {

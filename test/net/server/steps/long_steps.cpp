@@ -199,8 +199,7 @@ TEST_CASE("close() ends a session's steps though as many compute as the session 
             const servers all(count, threads);
             barrier gate; // which stays shut
             while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
-            const tn::graph g;
-            const tn::graph_scope scope(g);
+            const own_graph g;
             const auto x = tn::placeholder<float, tn::shape<>>("x");
             scalar y;
             {

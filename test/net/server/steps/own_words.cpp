@@ -2,6 +2,7 @@
 #include <tenon/net/net.hpp>
 
 #include "tests.hpp"
+#include "ops/untyped_run.hpp"
 
 // An op's own words for what it refuses come over the network as those of the library do.
 
@@ -31,11 +32,9 @@ TEST_CASE("a server says an op's own words of the sizes of a step") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const tn::any_tensor y = tn::add<paired_op>({}, {x});
     tn::session sess(server.target(), g);
-    std::vector<tn::fed_value> fed;
-    fed.push_back({x, tn::array<float>({1, 2, 3}).untyped().share()});
     CHECK_ERROR(tn::invalid_argument_error,
                 "paired_of_test: what is paired is of an even number: float[3] in this step's sizes",
-                sess.run_untyped(std::move(fed), {y}));
+                sess.run_untyped(tn::test::fed(x, tn::array<float>({1, 2, 3}).untyped()), {y}));
 }
 
 TEST_CASE("a graph that arrives is refused in an op's own words") {

@@ -2,6 +2,7 @@
 
 #include "tests.hpp"
 #include "runtime/place/crossing_lists.hpp"
+#include "ops/untyped_run.hpp"
 
 // Networks split over the tasks of a cluster (SEMANTICS 43).
 
@@ -145,9 +146,7 @@ TEST_CASE("S43: a layer split over two tasks of a cluster has the numbers of the
         fetched.push_back(wanted[i].gradient);
     }
     const auto xs = numbers<6>(10, 1);
-    std::vector<tn::fed_value> fed;
-    fed.push_back({x, xs.untyped().copy()});
-    const auto got = s.run_untyped(std::move(fed), fetched);
+    const auto got = s.run_untyped(tn::test::fed(x, xs.untyped()), fetched);
     for (std::size_t i = 0; i < got.size(); i += 2) CHECK(all_close(got[i], got[i + 1], 0, 1e-12));
     const auto crossed = said_and_seen(s, 2, tn::feed(x, xs), train);
     CHECK(crossed.said == crossed.seen);
