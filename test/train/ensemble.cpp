@@ -407,7 +407,7 @@ TEST_CASE(
     }
     const auto refused = [](const tn::ensemble_options& o, const char* words) {
         const own_graph g;
-        CHECK_ERROR(tn::invalid_argument_error, words, queues q(o));
+        CHECK_ERROR(tn::invalid_argument_error, words, queues(o));
     };
     refused({.name = ""}, "has no name");
     refused({.members = 0}, "members is 0");
