@@ -36,7 +36,6 @@ struct collective_op {
         if (a.kind == collective_kind::gather) out.extents[0] = extent{};
         return out;
     }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(collective, collective);
 

@@ -19,6 +19,7 @@ struct placeholder_op {
         extents shape;
     };
     static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
+    static constexpr kernel_factory prepare = nullptr;
 };
 TENON_OP(control, placeholder);
 
@@ -34,7 +35,6 @@ struct placeholder_with_default_op {
         return m.what == fault::none ? inferred(a.element, a.shape) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, placeholder_with_default);
 
@@ -47,7 +47,6 @@ struct identity_op {
         return in.size() == 1 ? inferred(in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, identity);
 
@@ -55,7 +54,6 @@ TENON_OP(control, identity);
 struct transfer_op : identity_op {
     static constexpr const char* name = "transfer";
     static constexpr op_flags flags = op_flags::alike;
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, transfer);
 
@@ -73,7 +71,6 @@ struct ensure_shape_op {
         return m.what == fault::none ? inferred(in[0].element, m.extents) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, ensure_shape);
 
@@ -83,7 +80,6 @@ struct stop_gradient_op {
     static constexpr op_flags flags = op_flags::identity;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int o) { return identity_op::infer(a, in, o); }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, stop_gradient);
 
@@ -94,7 +90,6 @@ struct no_op_op {
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list, int) { return fault::none; }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, no_op);
 
@@ -111,7 +106,6 @@ struct fill_like_op {
         return a.value.fits(in[0].element) ? inferred(in[0]) : inferred(fault::number_does_not_fit);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, fill_like);
 
@@ -127,7 +121,6 @@ struct print_op {
         return in.size() > 0 ? inferred(in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, print);
 
@@ -143,7 +136,6 @@ struct assert_op {
         if (in.size() == 0) return fault::expects_more_operands;
         return in[0].element == element_type::boolean ? inferred() : inferred(fault::element_type_must_be_bool);
     }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, assert);
 
@@ -438,19 +430,19 @@ TENON_INLINE void print_op::gradient(gradient_context& g) { g.set(0, g.output_gr
 
 TENON_KERNEL(placeholder_with_default, detail::identity_kernel);
 TENON_KERNEL(identity, detail::identity_kernel);
-TENON_INLINE kernel_pointer transfer_op::prepare(const kernel_setup& s) {
+template <> TENON_INLINE kernel_pointer prepare_kernel<transfer_op>(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s, false);
 }
 TENON_KERNEL(ensure_shape, detail::identity_kernel);
 TENON_KERNEL(stop_gradient, detail::identity_kernel);
-TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) {
+template <> TENON_INLINE kernel_pointer prepare_kernel<no_op_op>(const kernel_setup&) {
     return std::make_unique<detail::nothing_kernel>();
 }
 TENON_INLINE kernel_pointer detail::make_fill_kernel(const tensor_type& type, const number& value) {
     return std::make_unique<fill_kernel>(type, value);
 }
-TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
-    return detail::make_fill_kernel(s.outputs[0], decode<attributes>(s.attrs).value);
+template <> TENON_INLINE kernel_pointer prepare_kernel<fill_like_op>(const kernel_setup& s) {
+    return detail::make_fill_kernel(s.outputs[0], decode<fill_like_op::attributes>(s.attrs).value);
 }
 TENON_KERNEL(print, detail::print_kernel);
 TENON_KERNEL(assert, detail::assert_kernel);

@@ -37,7 +37,6 @@ struct decode_image_op {
         if (a.sizes[2].is_number() && (a.sizes[2].size < 1 || a.sizes[2].size > 4)) return fault::channels_differ;
         return inferred(a.element, a.sizes);
     }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode_image, decode_image);
 
@@ -67,7 +66,6 @@ struct encode_png_op : detail::encodes_image {
         int compression = encode_png_options().compression;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) { return encoded(in, true, 4, true); }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode_image, encode_png);
 
@@ -79,7 +77,6 @@ struct encode_jpeg_op : detail::encodes_image {
         bool progressive = false;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) { return encoded(in, false, 3, false); }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode_image, encode_jpeg);
 

@@ -33,7 +33,6 @@ struct qr_op {
         return r;
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decomposition, qr);
 
@@ -57,7 +56,6 @@ struct svd_op {
         return r;
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decomposition, svd);
 
@@ -74,7 +72,6 @@ struct eigh_op {
         return r;
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decomposition, eigh);
 

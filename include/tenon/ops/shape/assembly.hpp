@@ -48,7 +48,6 @@ struct concat_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, concat);
 
@@ -81,7 +80,6 @@ struct split_like_op {
         return inferred(in[0].element, in[output + 1].extents);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, split_like);
 
@@ -116,7 +114,6 @@ struct split_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, split);
 
@@ -140,7 +137,6 @@ struct split_evenly_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, split_evenly);
 
@@ -160,7 +156,6 @@ struct stack_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, stack);
 
@@ -182,7 +177,6 @@ struct unstack_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, unstack);
 
@@ -409,12 +403,24 @@ inline kernel_pointer prepare_parts(const kernel_setup& s, bool joined) {
 }
 } // namespace detail
 
-TENON_INLINE kernel_pointer concat_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, true); }
-TENON_INLINE kernel_pointer stack_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, true); }
-TENON_INLINE kernel_pointer split_like_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
-TENON_INLINE kernel_pointer split_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
-TENON_INLINE kernel_pointer split_evenly_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
-TENON_INLINE kernel_pointer unstack_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+template <> TENON_INLINE kernel_pointer prepare_kernel<concat_op>(const kernel_setup& s) {
+    return detail::prepare_parts(s, true);
+}
+template <> TENON_INLINE kernel_pointer prepare_kernel<stack_op>(const kernel_setup& s) {
+    return detail::prepare_parts(s, true);
+}
+template <> TENON_INLINE kernel_pointer prepare_kernel<split_like_op>(const kernel_setup& s) {
+    return detail::prepare_parts(s, false);
+}
+template <> TENON_INLINE kernel_pointer prepare_kernel<split_op>(const kernel_setup& s) {
+    return detail::prepare_parts(s, false);
+}
+template <> TENON_INLINE kernel_pointer prepare_kernel<split_evenly_op>(const kernel_setup& s) {
+    return detail::prepare_parts(s, false);
+}
+template <> TENON_INLINE kernel_pointer prepare_kernel<unstack_op>(const kernel_setup& s) {
+    return detail::prepare_parts(s, false);
+}
 
 } // namespace tenon
 

@@ -100,7 +100,6 @@ struct slice_op {
     }
     static regular_part part(const attributes& a, const extents& x, const extents& sliced);
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, slice);
 
@@ -120,7 +119,6 @@ struct slice_gradient_op {
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, slice_gradient);
 
@@ -136,7 +134,6 @@ struct reverse_op {
         return f == fault::none ? inferred(in[0]) : inferred(f);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, reverse);
 
@@ -170,7 +167,6 @@ struct pad_op {
         return inferred(in[0].element, result);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, pad);
 
@@ -193,7 +189,6 @@ struct tile_op {
         return inferred(in[0].element, result);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, tile);
 
@@ -212,7 +207,6 @@ struct tile_gradient_op {
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, tile_gradient);
 
@@ -238,7 +232,6 @@ struct one_hot_op {
         result.insert(axis, a.depth);
         return inferred(a.element, result);
     }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, one_hot);
 

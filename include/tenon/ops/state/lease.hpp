@@ -22,7 +22,6 @@ struct lease_op {
         if (in.size() != 0) return fault::components_differ;
         return inferred(element_type::int64, {});
     }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(lease, lease);
 
@@ -48,7 +47,6 @@ struct claim_lease_op {
                         {});
     }
     static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
-    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(lease, claim_lease);
 
