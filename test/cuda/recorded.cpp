@@ -32,7 +32,7 @@ struct trained {
 };
 
 trained train(const char* device, const network& loss_of, const tn::optimizer& by) {
-    const own_graph g;
+    own_graph g;
     g.set_seed(5);
     const auto x = tn::placeholder<float, images::shape_type>("x");
     const auto y = tn::placeholder<std::int32_t, labels::shape_type>("y");
