@@ -39,8 +39,7 @@ TEST_CASE("SEMANTICS 9: variables go to the tasks in turn, everything else to th
     }
 }
 
-TEST_CASE("SEMANTICS 9: an explicit task wins but takes its turn in the round") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 9: an explicit task wins but takes its turn in the round") {
     const auto placed = tn::on(tn::replica_device_setter(3));
     CHECK(tasks_of(1) == std::vector<int>{0});
     CHECK(tn::on("/job:ps/task:0", [] { return tasks_of(1); }) == std::vector<int>{0});
@@ -51,8 +50,7 @@ TEST_CASE("SEMANTICS 9: an explicit task wins but takes its turn in the round") 
     CHECK(tasks_of(1) == std::vector<int>{1});
 }
 
-TEST_CASE("SEMANTICS 9: least-loaded counts bytes; ties go to the lowest index") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 9: least-loaded counts bytes; ties go to the lowest index") {
     const auto placed = tn::on(tn::replica_device_setter(3, {.strategy = tn::ps_strategy::least_loaded}));
     CHECK(task_of_sized<100>() == 0);
     CHECK(task_of_sized<10>() == 1);
@@ -66,8 +64,7 @@ TEST_CASE("SEMANTICS 9: least-loaded counts bytes; ties go to the lowest index")
     CHECK(task_of_sized<50>() == 0);
 }
 
-TEST_CASE("SEMANTICS 9: zero ps tasks have no effect") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 9: zero ps tasks have no effect") {
     const auto gpu = tn::on("/gpu:1");
     const auto placed = tn::on(tn::replica_device_setter(0));
     CHECK(device_of(tn::variable("v", 0.0f)) == "/gpu:1"_dev);

@@ -6,8 +6,7 @@
 
 namespace tn = tenon;
 
-TEST_CASE("what is fed crosses to the GPU and back") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what is fed crosses to the GPU and back") {
     const auto x = tn::placeholder<float, tn::shape<5>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::stop_gradient(x); });
     tn::session s(g);

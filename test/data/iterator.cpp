@@ -93,8 +93,7 @@ TEST_CASE("SEMANTICS 38: a one-shot iterator gives one element a step, however o
     });
 }
 
-TEST_CASE("SEMANTICS 16: what is fed in place of an element takes none") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: what is fed in place of an element takes none") {
     const auto x = tn::make_one_shot_iterator(tn::data::range(3)).get_next();
     const auto more = x + std::int64_t{10};
     tn::session s;
@@ -171,8 +170,7 @@ TEST_CASE("SEMANTICS 38: a feedable iterator is the one whose handle a step is g
     });
 }
 
-TEST_CASE("what is no handle, or no place, is told of those and of no path") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what is no handle, or no place, is told of those and of no path") {
     const auto number = tn::placeholder<std::int64_t, tn::shape<>>("number");
     CHECK(message_of<tn::invalid_argument_error>([&] {
               (void)tn::untyped::next_of_handle(number, {{tn::element_type::int64, {}}});
@@ -236,8 +234,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and its eleme
     CHECK_THROWS_AS(s.run_for(late, x), tn::end_of_data_error);
 }
 
-TEST_CASE("steps that are started wait in line; one that is stopped leaves it, and nothing is lost") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "steps that are started wait in line; one that is stopped leaves it, and nothing is lost") {
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow)).get_next();
     tn::session s;
@@ -256,8 +253,7 @@ TEST_CASE("steps that are started wait in line; one that is stopped leaves it, a
     CHECK(got[2] == 3);
 }
 
-TEST_CASE("what a function throws comes once, and to the next step where its own was stopped") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what a function throws comes once, and to the next step where its own was stopped") {
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow).map_host([](std::int64_t v) {
                        if (v == 2) throw tn::data_loss_error("two is torn");
@@ -312,8 +308,7 @@ TEST_CASE("SEMANTICS 25: a reset of its container tells who waits, before the el
     CHECK(s.run_for(late, x).item() > 0);
 }
 
-TEST_CASE("SEMANTICS 19: a session that is closed stops what waits for elements") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 19: a session that is closed stops what waits for elements") {
     const auto slow = std::make_shared<tap>();
     const auto x = tn::make_one_shot_iterator(from(slow)).get_next();
     auto s = std::make_unique<tn::session>();
@@ -366,8 +361,7 @@ TEST_CASE("a graph that was read has the same data sets, as long as they are in 
     CHECK_ERROR(tn::failed_precondition_error, "its data set is not in this process", s.run(it.get_next()));
 }
 
-TEST_CASE("a report says what its steps took") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a report says what its steps took") {
     const auto it = tn::make_one_shot_iterator(
         tn::data::range(10).map_host([](std::int64_t v) { return v; }, {.parallelism = 2}).batch(5));
     const auto x = it.get_next();
@@ -380,8 +374,7 @@ TEST_CASE("a report says what its steps took") {
         CHECK_MESSAGE(contains(text, step), text);
 }
 
-TEST_CASE("SEMANTICS 12: an iterator and its ops are where it was placed, in the host's memory") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 12: an iterator and its ops are where it was placed, in the host's memory") {
     const auto it = [] {
         const auto there = tn::on("/cpu:1");
         return tn::make_one_shot_iterator(tn::data::range(5), {.name = "there"});
@@ -400,8 +393,7 @@ TEST_CASE("SEMANTICS 12: an iterator and its ops are where it was placed, in the
     CHECK(soft.run(y).item() == 1);
 }
 
-TEST_CASE("a place that was saved is gone on from, with the element of a step that was stopped") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a place that was saved is gone on from, with the element of a step that was stopped") {
     const auto slow = std::make_shared<tap>();
     const auto it = tn::make_one_shot_iterator(from(slow));
     const auto x = it.get_next();
@@ -423,8 +415,7 @@ TEST_CASE("a place that was saved is gone on from, with the element of a step th
     CHECK(s.run_for(late, x).item() == 4);
 }
 
-TEST_CASE("a save waits no longer than it may") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a save waits no longer than it may") {
     const auto slow = std::make_shared<tap>();
     const auto it = tn::make_one_shot_iterator(from(slow).prefetch(2));
     const auto x = it.get_next();
@@ -439,8 +430,7 @@ TEST_CASE("a save waits no longer than it may") {
     CHECK(s.run_for(late, x).item() == 2);
 }
 
-TEST_CASE("a state of another data set is refused, and the iterator goes on where it was") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a state of another data set is refused, and the iterator goes on where it was") {
     const auto it = tn::make_initializable_iterator(tn::data::range(10).batch(2).unbatch());
     const auto x = it.get_next();
     const auto others = tn::make_one_shot_iterator(tn::data::range(10).skip(2));

@@ -76,8 +76,7 @@ TEST_CASE("a convolution and both its gradients take two operations for each pro
     CHECK(operations(std::get<1>(slopes)) == all);
 }
 
-TEST_CASE("what is no kernel of its operands alone is refused, and the session goes on") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what is no kernel of its operands alone is refused, and the session goes on") {
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::zeros());
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto some = tn::boolean_mask<tn::dyn>(x, x > 0.0f);
@@ -100,8 +99,7 @@ TEST_CASE("what is no kernel of its operands alone is refused, and the session g
     CHECK(s.run(tn::feed(x, {1, 2}), x + 1.0f)(1) == 3);
 }
 
-TEST_CASE("a kernel outlives its session") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a kernel outlives its session") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     std::shared_ptr<tn::timed_kernel> k;
     {
@@ -154,8 +152,7 @@ TEST_CASE("what a candidate throws comes out, and what makes no sense is said") 
                    "session::kernel_of"));
 }
 
-TEST_CASE("a placement by costs learns from kernels that were timed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a placement by costs learns from kernels that were timed") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     tn::session s;
     tn::cost_measurements learned;
@@ -171,8 +168,7 @@ TEST_CASE("a placement by costs learns from kernels that were timed") {
     CHECK(learned.kernels() == 1);
 }
 
-TEST_CASE("a machine's peaks are positive where something is known of a kernel") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a machine's peaks are positive where something is known of a kernel") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     tn::session s;
     tn::benchmark_options o = quick;

@@ -16,8 +16,7 @@ int count(const std::string& text, const std::string& part) {
 
 } // namespace
 
-TEST_CASE("an expression's tape, what runs it, and why its operands are kernels of their own") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "an expression's tape, what runs it, and why its operands are kernels of their own") {
     const auto x = tn::placeholder<float, tn::shape<50, 4>>("x");
     const auto w = tn::variable<float, tn::shape<4, 3>>("w", tn::ones());
     const auto product = tn::matmul(x, w);
@@ -32,8 +31,7 @@ TEST_CASE("an expression's tape, what runs it, and why its operands are kernels 
     CHECK(contains(text, "matmul (matmul) is no part of this pass: it is no elementwise op"));
 }
 
-TEST_CASE("a stencil is one pass, which says of which elements on it reads each part") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a stencil is one pass, which says of which elements on it reads each part") {
     const auto x = tn::placeholder<float, tn::shape<10, 8>>("x");
     const auto left = tn::slice<tn::range{}, tn::range{0, 6}>(x), right = tn::slice<tn::range{}, tn::range{2, 8}>(x);
     const std::string text = tn::emit(0.5f * (left + right));
@@ -45,8 +43,7 @@ TEST_CASE("a stencil is one pass, which says of which elements on it reads each 
     CHECK(contains(text, "    result 0 = r"));
 }
 
-TEST_CASE("of each node that is no part of a pass it is said once, and of none that does not run") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "of each node that is no part of a pass it is said once, and of none that does not run") {
     const auto x = tn::placeholder<float, tn::shape<50, 4>>("x");
     const auto w = tn::variable<float, tn::shape<4, 3>>("w", tn::ones());
     const auto b = tn::variable<float, tn::shape<3>>("b", tn::zeros());

@@ -7,8 +7,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("a graph is drawn with names, ops, types and sizes") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a graph is drawn with names, ops, types and sizes") {
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto w = tn::variable<float, tn::shape<3, 2>>("w", tn::zeros());
     const auto h = tn::matmul(x, w);

@@ -39,8 +39,7 @@ TEST_CASE("an expression that is longer than a tape is several nodes, with the s
     }
 }
 
-TEST_CASE("a short expression is one node") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a short expression is one node") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = tn::placeholder<float, tn::shape<3>>("y");
     const std::int64_t before = g.size();
@@ -81,8 +80,7 @@ TEST_CASE("an expression whose gradient is longer than a tape has that gradient,
     }
 }
 
-TEST_CASE("such a gradient of half is that of float, rounded") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "such a gradient of half is that of float, rounded") {
     const auto x = tn::placeholder<tn::half, tn::shape<2>>("x");
     const auto third = [](const tn::any_tensor& of) {
         tn::any_tensor t = tn::untyped::tanh(of * of) * tn::untyped::exp(-of) / (1 + of * of);

@@ -94,8 +94,7 @@ TEST_CASE("multi_head_attention is, head by head, softmax(q k^T / sqrt(d)) v of 
         }
 }
 
-TEST_CASE("multi_head_attention with fewer heads of keys, and sequences of several lengths") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "multi_head_attention with fewer heads of keys, and sequences of several lengths") {
     const auto x = tn::placeholder<double, tn::shape<batch, steps, 12>>("x");
     const auto source = tn::placeholder<double, tn::shape<batch, tn::dyn, 5>>("source");
     const auto lengths = tn::placeholder<std::int32_t, tn::shape<batch>>("lengths");
@@ -137,8 +136,7 @@ TEST_CASE("gradients of attention are those of differences, whatever is known of
                           input<tn::shape<2, tn::dyn, 2>>(2, 4, 2)) == "");
 }
 
-TEST_CASE("causal attention: what comes later changes nothing before it, and no weight is NaN") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "causal attention: what comes later changes nothing before it, and no weight is NaN") {
     const auto x = tn::placeholder<float, tn::shape<steps, 8>>("x");
     const auto y = nn::multi_head_attention<2>({.causal = true, .use_bias = false})(x);
     CHECK(g.collection(tn::trainable_variables).size() == 4);

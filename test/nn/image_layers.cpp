@@ -39,8 +39,7 @@ TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
                 }
 }
 
-TEST_CASE("a convolutional layer names its variables, and needs no bias") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a convolutional layer names its variables, and needs no bias") {
     auto x = tn::placeholder<float, tn::shape<batch, 8, 8, 4>>("x");
     nn::conv2d<6, tn::height_width{1, 3}, tn::conv2d_options{.groups = 2}>({.use_bias = false, .name = "grouped"})(x);
     const auto variables = g.collection(tn::trainable_variables);

@@ -69,8 +69,7 @@ TEST_CASE("a dense layer works along the last dimension of any tensor, and witho
             for (int u = 0; u < 2; ++u) CHECK(out(b, t, u) == fed(b, t, 0) + fed(b, t, 1) + fed(b, t, 2));
 }
 
-TEST_CASE("a layer makes its variables in its first call, and uses them again") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a layer makes its variables in its first call, and uses them again") {
     auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     auto z = tn::placeholder<float, tn::shape<7, 3>>("z");
     const auto layer = nn::dense<2>(nn::tanh);
@@ -143,8 +142,7 @@ TEST_CASE("sequential calls layers one after another, and tells those that ask w
     CHECK(p(0, 1) == 3 * (10 + 1));
 }
 
-TEST_CASE("a sequential of sequentials is one model") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a sequential of sequentials is one model") {
     auto x = tn::placeholder<float, tn::shape<batch, 2, 2>>("x");
     const auto encoder = nn::sequential(nn::flatten(), nn::dense<3>(nn::relu));
     const auto model = nn::sequential(encoder, nn::dense<4>());
@@ -209,8 +207,7 @@ TEST_CASE("activations are layers with the formulas of ops/elementwise/elementwi
     }
 }
 
-TEST_CASE("a small network learns a function that no line fits") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a small network learns a function that no line fits") {
     g.state(); // the graph's own seed makes this the same every time
     tn::graph::current().set_seed(5);
     auto x = tn::placeholder<float, tn::shape<4, 2>>("x");

@@ -85,8 +85,7 @@ TEST_CASE("a mixed model learns as its float twin does: steps smaller than a bit
     CHECK(mixed == doctest::Approx(plain).epsilon(0.1));
 }
 
-TEST_CASE("a layer knows training from inference in mixed precision, too") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a layer knows training from inference in mixed precision, too") {
     const auto x = tn::placeholder<float, tn::shape<1000>>("x");
     const auto model = tn::nn::mixed_precision<tn::bfloat16>(tn::nn::dropout(0.5));
     const auto trained = model(x, tn::nn::training), asked = model(x);

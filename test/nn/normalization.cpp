@@ -116,8 +116,7 @@ TEST_CASE("gradients of norms agree with differences") {
     CHECK(furthest_gradient(nn::instance_norm()) < 1e-5); // of two positions: steep
 }
 
-TEST_CASE("16 bits are normalised in float, whose variables are float") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "16 bits are normalised in float, whose variables are float") {
     const auto x = tn::placeholder<tn::bfloat16, tn::shape<batch, 4>>("x");
     const auto layer = nn::batch_norm();
     const auto y = layer(x, nn::training);
@@ -166,8 +165,7 @@ TEST_CASE("a momentum that is none is refused") {
     CHECK_ERROR(tn::invalid_argument_error, "batch_norm: the momentum is 1", nn::batch_norm({.momentum = 1}));
 }
 
-TEST_CASE("embedding gives the rows that integers name, of a table that is trained row by row") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "embedding gives the rows that integers name, of a table that is trained row by row") {
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch, 3>>("ids");
     const auto layer = nn::embedding<10, 4>({.name = "words"});
     const auto y = layer(ids);
@@ -188,8 +186,7 @@ TEST_CASE("embedding gives the rows that integers name, of a table that is train
                                                                              : 0.0)));
 }
 
-TEST_CASE("residual adds its layers' result to their input") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "residual adds its layers' result to their input") {
     const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
     const auto inner = nn::dense<4>({.kernel = tn::uniform(-1, 1, 3)});
     const auto y = nn::residual(inner)(x);

@@ -195,8 +195,7 @@ TEST_CASE("S43: split weights lie on their devices; nothing of the hidden values
     s.run(tn::feed(x, tn::array<float, tn::shape<32, 20>>()), train);
 }
 
-TEST_CASE("S43: a split layer in a sequence; what does not fit is refused, with names") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S43: a split layer in a sequence; what does not fit is refused, with names") {
     const auto x = tn::placeholder<double, tn::shape<batch, 8>>("x");
     const auto model = nn::sequential(nn::column_parallel_dense<4>({"/cpu:0", "/cpu:1"}, nn::relu).gathering(),
                                       nn::row_parallel_dense<2>({"/cpu:0", "/cpu:1"}));

@@ -230,8 +230,7 @@ TEST_CASE("loops within loops do not grow without an end") {
     CHECK(g.size() < 30000);
 }
 
-TEST_CASE("cond, while_loop and scan are written as If, Loop and Scan") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "cond, while_loop and scan are written as If, Loop and Scan") {
     const auto x = tn::placeholder<float, tn::shape<steps, 2>>("x");
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::constant_value(0.5));
     const auto sum = tn::sum(x);

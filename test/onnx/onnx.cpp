@@ -22,8 +22,7 @@ const tn::array<float> two_rows{{1, 1}, {2, -1}};
 
 } // namespace
 
-TEST_CASE("a model becomes nodes of the graph in scope, by its names and with its sizes") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a model becomes nodes of the graph in scope, by its names and with its sizes") {
     const std::string bytes = small_net();
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     CHECK(m.producer == "by hand");
@@ -41,8 +40,7 @@ TEST_CASE("a model becomes nodes of the graph in scope, by its names and with it
           "the ONNX model has no input \"z\"; it has \"x\"");
 }
 
-TEST_CASE("initialisers become variables where they are asked for, and train") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "initialisers become variables where they are asked for, and train") {
     const std::string bytes = small_net();
     const tn::onnx_model m = tn::parse_onnx(span(bytes), {.variables = true});
     REQUIRE(m.variables.size() == 2);
@@ -66,8 +64,7 @@ TEST_CASE("initialisers become variables where they are asked for, and train") {
           s.run(x(), m.output("y")));
 }
 
-TEST_CASE("all operators that are not read are named in one error, before a node is added") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "all operators that are not read are named in one error, before a node is added") {
     const std::string bytes = model(node("Gropple", {"x"}, {"a"}) + node("Relu", {"a"}, {"b"}) +
                                     node("Gropple", {"b"}, {"c"}) + node("Fancy", {"c"}, {"y"}, {}, "com.example") +
                                     input(value("x", 1, {"2"})) + output(value("y", 1, {"2"})));
@@ -89,8 +86,7 @@ TEST_CASE("all operators that are not read are named in one error, before a node
                 "(where it is an input of the model, give it in onnx_read_options::values)");
 }
 
-TEST_CASE("sizes that are computed of sizes are followed: a batch keeps its name") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "sizes that are computed of sizes are followed: a batch keeps its name") {
     // reshape(x, concat(shape(x)[0:1], [-1])), as PyTorch writes x.reshape(x.shape[0], -1)
     const std::string bytes = model(
         node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "zero"}, {"n"}, int_attribute("axis", 0)) +
@@ -211,8 +207,7 @@ TEST_CASE("a graph of Tenon's goes out with its variables' values and comes back
     CHECK(tn::all_close(after, before, 1e-5, 1e-6));
 }
 
-TEST_CASE("pools go out and come back as they are: dilated, and with windows for what is left over") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "pools go out and come back as they are: dilated, and with windows for what is left over") {
     const auto x = tn::placeholder<float, tn::shape<2, 7, 8, 3>>("x");
     constexpr tn::pool2d_options rounded{.window = 3, .stride = 2, .padding = tn::pad(1, 0), .ceil_mode = true},
         dilated{.window = {2, 3}, .stride = 1, .padding = tn::pad(1), .dilation = {3, 2}};
@@ -233,8 +228,7 @@ TEST_CASE("pools go out and come back as they are: dilated, and with windows for
                             s.run(tn::feed(x, images), y), 1e-6, 1e-6));
 }
 
-TEST_CASE("a tensor that is given no name is called as its node") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a tensor that is given no name is called as its node") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = tn::identity(x * 2.0f, "twice");
     tn::session s(g);
@@ -247,8 +241,7 @@ TEST_CASE("a tensor that is given no name is called as its node") {
           tn::array<float>{2, 4, 6}.untyped());
 }
 
-TEST_CASE("what cannot be written is named: every op, a placeholder that is no input, a name twice") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what cannot be written is named: every op, a placeholder that is no input, a name twice") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const tn::any_tensor noise = tn::untyped::random_bernoulli({3}, 0.5), most = tn::untyped::cummax(x, 0);
     tn::session s(g);

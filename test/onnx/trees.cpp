@@ -55,8 +55,7 @@ std::string refusal(const std::string& bytes) {
 
 } // namespace
 
-TEST_CASE("a decision tree says which leaf each row comes to, also where a value is missing") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a decision tree says which leaf each row comes to, also where a value is missing") {
     const tn::onnx_model m = read(tree().model_of());
     const tn::array<float> x{{5, 0}, {5, 1}, {2, 1}, {2, NAN}, {NAN, 1}};
     const auto y = run(m, x.untyped());

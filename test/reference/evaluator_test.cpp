@@ -75,8 +75,7 @@ TEST_CASE("SEMANTICS 15: what is made to run after an update reads what it left,
     CHECK(number(o, 1) == 50);
 }
 
-TEST_CASE("SEMANTICS 20: updates go one after another as they were made; each is applied once") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: updates go one after another as they were made; each is applied once") {
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::zeros());
     const auto first = v.scatter_add(tn::constant({0}), 1.0f);
     const auto second = v.scatter_add(tn::constant({0}), 2.0f);
@@ -118,8 +117,7 @@ TEST_CASE("SEMANTICS 20: assign_add and optimisers change what the updates befor
     CHECK(left(s.fetch(v.assign_sub(1.0f), first), v) == 6);
 }
 
-TEST_CASE("SEMANTICS 16: what is fed does not run, and what waits for it does not wait") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: what is fed does not run, and what waits for it does not wait") {
     const auto v = tn::variable("v", 1.0f);
     const auto up = v.assign_add(1.0f);
     const auto after_up = [&] {
@@ -145,8 +143,7 @@ TEST_CASE("SEMANTICS 16: what is fed does not run, and what waits for it does no
     CHECK(left(s.fetch(up), v) == 41); // computed from what is fed, kept by the variable
 }
 
-TEST_CASE("SEMANTICS 16: an op of several outputs runs if one is needed that is not fed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: an op of several outputs runs if one is needed that is not fed") {
     const auto x = tn::variable("x", tn::constant({1.0f, 2.0f}));
     const auto parts = tn::untyped::unstack(x, 2);
     one_step s;
@@ -193,8 +190,7 @@ TEST_CASE("SEMANTICS 21: a node draws new numbers in each step, and the same fro
     CHECK(reference::after(second).runs.begin()->second == 2);
 }
 
-TEST_CASE("noise moves what is added up, and nothing else") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "noise moves what is added up, and nothing else") {
     const auto x = tn::constant({1.0f, 2.0f, 4.0f});
     const auto exact = (x + x * x).materialize();
     const auto added = tn::sum(exact);

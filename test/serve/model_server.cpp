@@ -69,8 +69,7 @@ TEST_CASE("S47: requests of any number of rows, from several threads, get the ro
         }
 }
 
-TEST_CASE("S47: several inputs and outputs, of several types, are split alike; so are texts") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S47: several inputs and outputs, of several types, are split alike; so are texts") {
     const auto x = tn::placeholder<float, rows4>("x");
     const auto names = tn::placeholder<std::string, tn::shape<batch>>("names");
     tn::session sess;
@@ -123,8 +122,7 @@ TEST_CASE("S47: a request of another shape or element type is refused before it 
     CHECK(std::get<0>(server(array4::view(memory, {2, 4}))).extent(0) == 2);
 }
 
-TEST_CASE("S47: a request that fails does not fail its neighbours in the batch") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S47: a request that fails does not fail its neighbours in the batch") {
     const auto table = tn::variable("table", tn::constant({1.0f, 2.0f, 3.0f}));
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     tn::session sess;
@@ -262,8 +260,7 @@ TEST_CASE(
     for (const auto& a : all) CHECK(std::get<0>(a.get()).extent(0) == 1);
 }
 
-TEST_CASE("S47: a model whose other sizes are known at run time joins requests of one size") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S47: a model whose other sizes are known at run time joins requests of one size") {
     const auto x = tn::placeholder<float, tn::shape<batch, tn::dyn>>("x");
     tn::session sess;
     tn::model_server server(sess, tn::feeds(x), [](auto v) { return tn::sum<1>(v); }, {.largest_batch = 8});
@@ -280,8 +277,7 @@ TEST_CASE("S47: a model whose other sizes are known at run time joins requests o
     }
 }
 
-TEST_CASE("S47: untyped tensors are served; what has no rows is refused when it is made") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S47: untyped tensors are served; what has no rows is refused when it is made") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::dynamic_extent, 2}, "x");
     tn::session sess;
     const auto twice = [](const tn::any_tensor& v) { return std::vector<tn::any_tensor>{v * 2.0f}; };

@@ -15,8 +15,7 @@ TEST_CASE("SEMANTICS 9: the global step and an optimiser's count are variables l
     CHECK(train.node()->device == "/job:worker"_dev);
 }
 
-TEST_CASE("SEMANTICS 4: what an optimiser keeps beside a variable shares its device") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 4: what an optimiser keeps beside a variable shares its device") {
     const auto w = tn::on("/gpu:1", [] { return tn::variable("w", 1.0f); });
     const auto cpu = tn::on("/cpu:0");
     tn::momentum(0.1f, 0.9).minimize(w * w);
@@ -221,8 +220,7 @@ TEST_CASE("SEMANTICS 4, 9: under a replica_device_setter updates and gradients a
     CHECK(followers > 3);
 }
 
-TEST_CASE("SEMANTICS 40: a tower's gradients are where the tower is") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 40: a tower's gradients are where the tower is") {
     const auto w = tn::variable<float, tn::shape<4>>("w", tn::ones());
     for (const int i : {0, 1}) {
         const tn::device_name gpu = "/gpu:" + std::to_string(i);

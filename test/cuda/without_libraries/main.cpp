@@ -52,8 +52,7 @@ struct text_op {
 
 } // namespace
 
-TEST_CASE("without cuBLASLt products are made by Tenon's own kernels, of which one line tells") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "without cuBLASLt products are made by Tenon's own kernels, of which one line tells") {
     const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(2, 3));
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::matmul(x, x, false, true); });
     for (const bool first : {true, false}) {
@@ -72,8 +71,7 @@ TEST_CASE("without cuBLASLt products are made by Tenon's own kernels, of which o
 }
 
 #if defined(TENON_WITH_CUDNN)
-TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which one line tells") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "without cuDNN convolutions are made by Tenon's own kernels, of which one line tells") {
     const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(1, 2, 2, 1));
     const any_tensor w = tn::untyped::placeholder(element_type::float32, extents(1, 1, 1, 1));
     const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d(x, w); });
@@ -92,10 +90,10 @@ TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which 
 }
 #endif
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    in_graph,
     "without NVRTC elementwise expressions are interpreted, of which one line tells; asked for compiled ones alone "
     "it is an unavailable_error") {
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::identity(tn::sqrt(x) * 2.0F + 1.0F); });
     const auto run = [&] {

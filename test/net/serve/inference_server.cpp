@@ -190,8 +190,7 @@ TEST_CASE("S47: what a model was asked before it was removed is answered by it, 
     CHECK(contains(second.receive(), R"("outputs":[{"name":"sum")"));
 }
 
-TEST_CASE("S47: a model has a name that a path can have; what it may be is said when it is added") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S47: a model has a name that a path can have; what it may be is said when it is added") {
     const auto x = tn::placeholder<float, rows4>("x");
     tn::session sess(g);
     tn::net::inference_server http;

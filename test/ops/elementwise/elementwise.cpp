@@ -76,8 +76,7 @@ TEST_CASE("half and bfloat16 are computed in float and rounded once") {
     CHECK(run(f * f, fed(f, numbers<bfloat16>(extents(2), {1.5, -3}))) == std::vector<double>{2.25, 9});
 }
 
-TEST_CASE("a temporary is fused, a name is a node, once") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a temporary is fused, a name is a node, once") {
     auto x = placeholder<float, shape<batch, 4>>();
     auto y = placeholder<float, shape<4>>();
     const std::int64_t before = g.size();
@@ -111,8 +110,7 @@ TEST_CASE("second derivatives of fused expressions") {
               input<shape<2, 3>>(), input<shape<3>>()) == "");
 }
 
-TEST_CASE("the gradient of an operand that occurs twice is one tensor") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "the gradient of an operand that occurs twice is one tensor") {
     auto x = placeholder<double, shape<2>>();
     const auto y = detail::as_tensor(x * x);
     const std::int64_t before = g.size();

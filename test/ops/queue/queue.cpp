@@ -66,8 +66,7 @@ TEST_CASE("a queue is a node, and what uses it has it as input 0 and a name that
     CHECK(tn::priority_queue<float>(1).name() == "input/priority_queue");
 }
 
-TEST_CASE("a queue waits for nothing; what uses it does what the scopes around it say") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a queue waits for nothing; what uses it does what the scopes around it say") {
     const auto before = tn::constant(1.0f);
     const tn::control_dependencies after(before);
     const tn::container_scope inside("experiments");
@@ -77,8 +76,7 @@ TEST_CASE("a queue waits for nothing; what uses it does what the scopes around i
     CHECK(q.dequeue().node()->controls == std::vector<tn::node*>{before.node()});
 }
 
-TEST_CASE("a queue that makes no sense is refused when it is made, and named") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a queue that makes no sense is refused when it is made, and named") {
     CHECK(message_of<tn::invalid_argument_error>([] { tn::fifo_queue<float>(0, {.name = "jobs"}); }) ==
           "queue \"jobs\": its capacity is 0; give 1 or more");
     CHECK(message_of<tn::invalid_argument_error>([] { tn::padding_fifo_queue<float>(-3, {.shared_name = "ours"}); }) ==
@@ -140,8 +138,7 @@ TEST_CASE("a tuple that does not fit is refused with the rule's words where type
     CHECK_NOTHROW(tn::queue<std::int64_t, matrix>{q});
 }
 
-TEST_CASE("the types of what is dequeued") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "the types of what is dequeued") {
     const tn::fifo_queue<std::string, tn::component<float, tn::shape<batch, tn::dyn, 2>>> q(4);
     const auto sizes = [](const tn::any_tensor& t) { return to_string(t.extents()); };
     CHECK(sizes(std::get<1>(q.dequeue())) == "[batch, ?, 2]");
@@ -154,8 +151,7 @@ TEST_CASE("the types of what is dequeued") {
     CHECK(sizes(std::get<1>(q.dequeue_some<batch>(1, 3))) == "[batch, batch, ?, 2]");
 }
 
-TEST_CASE("graphs with queues as text, and back") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "graphs with queues as text, and back") {
     const tn::random_shuffle_queue<std::string, tn::component<float, tn::shape<batch, tn::dyn, 2>>> q(
         50, 10, {.seed = 7, .shared_name = "ours", .name = "jobs"});
     const auto [names, values] = q.dequeue_up_to<batch>(3);
@@ -179,8 +175,7 @@ TEST_CASE("graphs with queues as text, and back") {
                     tn::invalid_argument_error);
 }
 
-TEST_CASE("elements go in and come out; what is enqueued is copied where others may write it") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "elements go in and come out; what is enqueued is copied where others may write it") {
     device here;
     const tn::fifo_queue<std::int64_t, matrix> q(10);
     const auto dequeue = q.dequeue();
@@ -209,8 +204,7 @@ TEST_CASE("elements go in and come out; what is enqueued is copied where others 
     CHECK(!first.done);
 }
 
-TEST_CASE("many elements at once, and what a step that waits says") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "many elements at once, and what a step that waits says") {
     device here;
     const tn::fifo_queue<std::int64_t> q(4, {.name = "jobs"});
     const auto three = q.dequeue_many<3>();
@@ -263,15 +257,13 @@ TEST_CASE("SEMANTICS 26: what graphs call sizes makes no other queue, another se
           }).ends_with("capacity 9, min_after_dequeue 1: their seeds differ"));
 }
 
-TEST_CASE("the node of a queue, when it is run") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "the node of a queue, when it is run") {
     device here;
     const tn::fifo_queue<float> q(7);
     CHECK(numbers_in(run(q.untyped().handle().node(), here)) == list{7});
 }
 
-TEST_CASE("what says that it uses a queue, and has none, is refused") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what says that it uses a queue, and has none, is refused") {
     device here;
     const auto x = tn::placeholder<std::int64_t>("x");
     tn::node* n = tn::add_node(tn::definition_of<tn::dequeue_op>(), {x},

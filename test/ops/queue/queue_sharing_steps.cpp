@@ -32,8 +32,7 @@ TEST_CASE("SEMANTICS 21, 33: equal seeds give equal orders, in every session") {
     CHECK(order(5, 1) != order(6, 1));
 }
 
-TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and leaves everything usable") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a step that waits too long says what for, and leaves everything usable") {
     const numbers_queue q(2, tn::queue_options{.name = "jobs"});
     const auto two = q.q.dequeue_many<2>();
     const auto output = q.next + std::int64_t{1};
@@ -76,8 +75,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and leaves ev
     }
 }
 
-TEST_CASE("a step that waits keeps nobody from its variables") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a step that waits keeps nobody from its variables") {
     tn::session s;
     const numbers_queue q(2);
     const auto v = tn::variable("v", std::int64_t{5});
@@ -165,8 +163,7 @@ TEST_CASE("SEMANTICS 26: a shared queue of other components, of another kind or 
     CHECK(q.take(first) == 1);
 }
 
-TEST_CASE("what was enqueued does not change with the variable or the fed array that it was") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what was enqueued does not change with the variable or the fed array that it was") {
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<2>>> q(10);
     const auto v = tn::variable("v", tn::constant({1.0f, 2.0f}));
@@ -182,8 +179,7 @@ TEST_CASE("what was enqueued does not change with the variable or the fed array 
     CHECK(s.run(next)(0) == 5);
 }
 
-TEST_CASE("a step hands elements on: from a queue, through what it computes, to another") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a step hands elements on: from a queue, through what it computes, to another") {
     const tn::fifo_queue<float> from(10), to(10);
     const auto put = from.enqueue_many(tn::constant({1.0f, 2.0f, 3.0f}));
     const auto pass = to.enqueue(exp(from.dequeue()) + 1.0f);
@@ -195,8 +191,7 @@ TEST_CASE("a step hands elements on: from a queue, through what it computes, to 
     });
 }
 
-TEST_CASE("SEMANTICS 15: dequeues of one step in the order that the program says") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: dequeues of one step in the order that the program says") {
     tn::session s;
     const numbers_queue q(10);
     const auto second = [&] {
@@ -214,8 +209,7 @@ TEST_CASE("SEMANTICS 15: dequeues of one step in the order that the program says
     CHECK(left.item() == 1);
 }
 
-TEST_CASE("a model is trained on what it takes from a queue; no gradient flows into it") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a model is trained on what it takes from a queue; no gradient flows into it") {
     tn::session s;
     const tn::random_shuffle_queue<tn::component<float, tn::shape<2>>, float> q(100, 0, {.seed = 1});
     const auto xs = tn::placeholder<float, tn::shape<batch, 2>>("xs");
@@ -235,8 +229,7 @@ TEST_CASE("a model is trained on what it takes from a queue; no gradient flows i
     CHECK(learnt(1, 0) == doctest::Approx(-3).epsilon(1e-3));
 }
 
-TEST_CASE("many threads put in and take out: each element comes out once") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "many threads put in and take out: each element comes out once") {
     tn::session s;
     const numbers_queue q(7);
     constexpr int threads = 4, each = 50;
@@ -274,8 +267,7 @@ TEST_CASE("a graph that was read has the queues that it had") {
     CHECK(numbers_in(s.run(q.dequeue_many<3>())) == list{1, 2, 3});
 }
 
-TEST_CASE("SEMANTICS 4: a queue on one CPU of several, used by a step on a GPU") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 4: a queue on one CPU of several, used by a step on a GPU") {
     const auto q = tn::on("/cpu:1", [] { return tn::fifo_queue<float>(5); });
     const auto put = q.enqueue_many(tn::on("/gpu:0", [] { return exp(tn::constant({0.0f, 1.0f})); }));
     const auto twice = tn::on("/gpu:0", [&] { return q.dequeue_many<2>() * 2.0f; });

@@ -14,8 +14,7 @@ using matrix = tn::component<float, tn::shape<3, 2>>;
 
 } // namespace
 
-TEST_CASE("SEMANTICS 30: elements are tuples of tensors, and come out as they went in") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 30: elements are tuples of tensors, and come out as they went in") {
     const tn::fifo_queue<std::int32_t, matrix> q(10);
     const auto first = q.enqueue(1, tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}));
     const auto second = q.enqueue(2, tn::ones<float, tn::shape<3, 2>>());
@@ -76,8 +75,7 @@ TEST_CASE("SEMANTICS 16: feeding what a dequeue gives leaves the queue alone, un
     CHECK(s.run(sum).item() == 3.5f);
 }
 
-TEST_CASE("SEMANTICS 31: dequeue waits while the queue is empty, enqueue while it is full") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31: dequeue waits while the queue is empty, enqueue while it is full") {
     tn::session s;
     const numbers_queue q(2, tn::queue_options{.name = "jobs"});
     std::int64_t got = 0;
@@ -95,8 +93,7 @@ TEST_CASE("SEMANTICS 31: dequeue waits while the queue is empty, enqueue while i
     CHECK(q.take(s) == 4);
 }
 
-TEST_CASE("SEMANTICS 31: who waits is served first come, first served") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31: who waits is served first come, first served") {
     tn::session s;
     const numbers_queue q(10);
     const auto two = q.q.dequeue_many<2>();
@@ -173,8 +170,7 @@ TEST_CASE("SEMANTICS 31: dequeue_some gives what is there, to who batches what c
     CHECK_THROWS_AS(s.run(shuffled.dequeue_some(0, 9)), tn::out_of_range_error);
 }
 
-TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to what is left") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to what is left") {
     tn::session s;
     const numbers_queue q(10, tn::queue_options{.name = "jobs"});
     const auto three = q.q.dequeue_many<3>();
@@ -198,8 +194,7 @@ TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to wha
     CHECK_ERROR(tn::aborted_error, "queue \"jobs\" is closed already.", s.run(close));
 }
 
-TEST_CASE("SEMANTICS 32: closing tells those who wait") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 32: closing tells those who wait") {
     tn::session s;
     const numbers_queue q(2);
     SUBCASE("who waits to dequeue more than there are") {
@@ -231,8 +226,7 @@ TEST_CASE("SEMANTICS 32: closing tells those who wait") {
     }
 }
 
-TEST_CASE("SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until it is closed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until it is closed") {
     tn::session s;
     const of_numbers<tn::random_shuffle_queue<std::int64_t>> q(50, 10, tn::shuffle_queue_options{.seed = 3});
     const auto five = q.q.dequeue_many<5>();
@@ -267,8 +261,7 @@ TEST_CASE("SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until 
     CHECK_THROWS_AS(q.take(s), tn::end_of_data_error);
 }
 
-TEST_CASE("SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros") {
     tn::session s;
     const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn, tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn>>("some");
@@ -291,8 +284,7 @@ TEST_CASE("SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros
     CHECK(s.run(sum<1>(next)).extents() == tn::extents{2});
 }
 
-TEST_CASE("elements of different sizes make no batch of a queue that does not pad") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "elements of different sizes make no batch of a queue that does not pad") {
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn>>("some");
@@ -305,8 +297,7 @@ TEST_CASE("elements of different sizes make no batch of a queue that does not pa
     CHECK(s.run(sum(next)).item() == 6);
 }
 
-TEST_CASE("a priority queue gives the least first, of equal ones the first") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a priority queue gives the least first, of equal ones the first") {
     tn::session s;
     const tn::priority_queue<std::string> q(10);
     s.run(q.enqueue(3, "c"));
@@ -319,8 +310,7 @@ TEST_CASE("a priority queue gives the least first, of equal ones the first") {
     CHECK(order == "abcd");
 }
 
-TEST_CASE("named sizes are known when an element is there, and agree in the step") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "named sizes are known when an element is there, and agree in the step") {
     const tn::fifo_queue<tn::component<float, tn::shape<3>>, std::int32_t> q(10);
     const auto xs = tn::placeholder<float, tn::shape<batch, 3>>("xs");
     const auto ys = tn::placeholder<std::int32_t, tn::shape<batch>>("ys");
@@ -350,8 +340,7 @@ TEST_CASE("named sizes are known when an element is there, and agree in the step
     });
 }
 
-TEST_CASE("named sizes of components stay named: an element has its own, and one in a step") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "named sizes of components stay named: an element has its own, and one in a step") {
     tn::session s;
     const tn::fifo_queue<tn::component<float, tn::shape<batch, 2>>, tn::component<float, tn::shape<batch>>> q(10);
     const auto xs = tn::placeholder<float, tn::shape<batch, 2>>("xs");
@@ -367,8 +356,7 @@ TEST_CASE("named sizes of components stay named: an element has its own, and one
     CHECK(s.run(products)(0) == 330);
 }
 
-TEST_CASE("text, and elements without elements") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "text, and elements without elements") {
     tn::session s;
     const tn::fifo_queue<std::string, tn::component<float, tn::shape<0, 2>>> q(3, {.name = "texts"});
     const auto empty = tn::zeros<float, tn::shape<0, 2>>();

@@ -235,8 +235,7 @@ TEST_CASE("arange of integers is exact, or refused") {
     CHECK_ERROR(invalid_argument_error, "arange: step: 0.5 cannot be an element", arange<std::int32_t, 3>(0, 0.5));
 }
 
-TEST_CASE("numbers are the same in a file and back") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "numbers are the same in a file and back") {
     constexpr std::int64_t odd = 9007199254740993;
     constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
     u::identity(u::add(one<std::int64_t>(0), odd), "a");

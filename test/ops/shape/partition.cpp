@@ -215,8 +215,7 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
     }
 }
 
-TEST_CASE("typed: rows of sizes that have names, along another axis, and updates by expressions") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "typed: rows of sizes that have names, along another axis, and updates by expressions") {
     const auto values = tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}});
     const auto table = tn::variable("table", values, {.partition = {.parts = 2}});
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("ids");
@@ -260,8 +259,7 @@ TEST_CASE("an index outside of the rows is an error that names it, its place and
     CHECK(s.run(sum(table))() == 20);
 }
 
-TEST_CASE("what does not fit a variable in parts is refused in the words for one in one piece") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what does not fit a variable in parts is refused in the words for one in one piece") {
     const tn::any_tensor table =
         u::variable("table", {tn::element_type::float32, {10, 2}}, tn::zeros(), {.partition = {.parts = 3}});
     const auto wide = tn::placeholder<float, tn::shape<12, 2>>("wide");
@@ -337,8 +335,7 @@ TEST_CASE("the gradient with respect to a variable in parts agrees with differen
     }
 }
 
-TEST_CASE("a graph that went through JSON knows its variables in parts") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a graph that went through JSON knows its variables in parts") {
     const auto table =
         tn::variable<float, tn::shape<10, 2>>("table", tn::uniform(0, 1, 3), {.partition = {.parts = 3}});
     (void)tn::gather(table, tn::constant({1, 9}));

@@ -184,8 +184,7 @@ TEST_CASE("SEMANTICS 20: scatter updates by several threads never tear and none 
     CHECK(s.run(v)(1, 499) == 400);
 }
 
-TEST_CASE("scatter: untyped, with the rule's words, and through JSON") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "scatter: untyped, with the rule's words, and through JSON") {
     const any_tensor v = variable<float, shape<4, 2>>("v", zeros());
     const any_tensor x = placeholder<float, shape<dyn, 3>>("x"), ids = placeholder<int, shape<dyn>>("ids");
     const any_tensor fits = placeholder<float, shape<dyn, dyn>>("fits");

@@ -12,8 +12,7 @@ inline constexpr struct words : tn::dim<"words"> {} words;
 
 } // namespace
 
-TEST_CASE("boolean_mask: what is computed of what it keeps") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "boolean_mask: what is computed of what it keeps") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto positive = sum<1>(x) > 0.0f;
     const auto rows = tn::boolean_mask<kept>(x, positive); // float[kept, 2]
@@ -52,8 +51,7 @@ TEST_CASE("boolean_mask: a mask that does not fit rows of which only the step te
     });
 }
 
-TEST_CASE("one name is one size: what is kept by two masks, and what is fed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "one name is one size: what is kept by two masks, and what is fed") {
     tn::session s;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto a = tn::placeholder<bool, tn::shape<batch>>("a"), b = tn::placeholder<bool, tn::shape<batch>>("b");
@@ -101,8 +99,7 @@ TEST_CASE("the gradient of boolean_mask agrees with differences, and so does its
               input<tn::shape<4, 3>>()) == "");
 }
 
-TEST_CASE("a step trains on the rows that a mask keeps, and the others do not count") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a step trains on the rows that a mask keeps, and the others do not count") {
     tn::session s;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch>>("y");
@@ -115,8 +112,7 @@ TEST_CASE("a step trains on the rows that a mask keeps, and the others do not co
     CHECK(s.run(w).item() == doctest::Approx(4).epsilon(1e-4));
 }
 
-TEST_CASE("nonzero and gather: what a value's place is used for") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "nonzero and gather: what a value's place is used for") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto where = tn::nonzero<kept>(x);                               // int64[kept, 1]
     const auto found = tn::gather(x, tn::reshape<tn::shape<kept>>(where)); // float[kept]
@@ -131,8 +127,7 @@ TEST_CASE("nonzero and gather: what a value's place is used for") {
     });
 }
 
-TEST_CASE("unique: text as numbers, and back") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "unique: text as numbers, and back") {
     tn::session s;
     const auto text = tn::placeholder<std::string, tn::shape<batch>>("text");
     const auto [vocabulary, number] = tn::unique<words>(text);
@@ -148,8 +143,7 @@ TEST_CASE("unique: text as numbers, and back") {
     CHECK(s.run(fed, n)(2) == 2); // one of the two is enough
 }
 
-TEST_CASE("choices of constants are made in the step, as all others") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "choices of constants are made in the step, as all others") {
     const auto few = tn::boolean_mask(tn::constant({1.0f, 2.0f, 3.0f}), tn::constant({true, false, true}));
     const auto total = sum(few);
     in_every_session([&](tn::session& s) {
@@ -158,8 +152,7 @@ TEST_CASE("choices of constants are made in the step, as all others") {
     });
 }
 
-TEST_CASE("choices after a queue: what is dequeued is sifted, and handed on") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "choices after a queue: what is dequeued is sifted, and handed on") {
     tn::session s;
     const tn::fifo_queue<float> from(20), to(20);
     const auto put = from.enqueue_many(tn::constant({3.0f, -1.0f, 4.0f, -1.0f, 5.0f}));
@@ -171,8 +164,7 @@ TEST_CASE("choices after a queue: what is dequeued is sifted, and handed on") {
     CHECK(s.run(to.dequeue_many<3>())(1) == 4);
 }
 
-TEST_CASE("SEMANTICS 16: what is chosen can be fed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: what is chosen can be fed") {
     tn::session s;
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto rows = tn::boolean_mask(x, x > 0.0f);

@@ -335,8 +335,7 @@ TEST_CASE("a variable whose memory there is not is a resource_exhausted_error th
     CHECK(s.run(tn::constant(1.0f) + 1.0f).item() == 2);
 }
 
-TEST_CASE("an initialiser that cannot begin the variable is refused before there is a variable") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "an initialiser that cannot begin the variable is refused before there is a variable") {
     using bad = tn::invalid_argument_error;
     using pair = tn::shape<2>;
     const auto refused = [](const tn::initializer& how) {

@@ -31,8 +31,7 @@ std::vector<std::int64_t> variables(const exploration& e, const values& v) {
 
 } // namespace
 
-TEST_CASE("what two threads add is not lost, what they compute of what they read may be") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what two threads add is not lost, what they compute of what they read may be") {
     const auto x = tn::variable("x", std::int64_t{0});
     request add, set;
     add.fetches = {x.assign_add(1)};
@@ -46,8 +45,7 @@ TEST_CASE("what two threads add is not lost, what they compute of what they read
     CHECK(of_two(set) == std::vector<std::int64_t>{1, 2});
 }
 
-TEST_CASE("an element goes to one of two, and the other waits for ever") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "an element goes to one of two, and the other waits for ever") {
     const tn::fifo_queue<std::int64_t> q(2);
     request put, take;
     put.targets = {q.enqueue(1)};

@@ -81,8 +81,7 @@ TEST_CASE("what a GPU refuses fails the step with its node's name, and the next 
     }
 }
 
-TEST_CASE("of several that refuse, the first is to blame") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "of several that refuse, the first is to blame") {
     const auto x = tn::placeholder<float, three>("x");
     const auto y = tn::on("/gpu:0", [&] { return refusing(refusing(x, "first") - 1.0f, "second"); });
     tn::session s(g, with_gpus(1));

@@ -60,8 +60,7 @@ TEST_CASE("the memory of a step of many stages is that of one, whichever step ha
     }
 }
 
-TEST_CASE("stages that may run at the same time have memory for as many") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "stages that may run at the same time have memory for as many") {
     const auto x = tn::placeholder<float, tn::shape<width>>("x");
     const tn::fifo_queue<float> left(1000), right(1000);
     const auto fill_left = left.enqueue_many(tn::ones<float, tn::shape<100>>());

@@ -4,8 +4,7 @@
 
 namespace {} // namespace
 
-TEST_CASE("messages tell small numbers by their digits") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "messages tell small numbers by their digits") {
     const auto x = tn::constant({1.0f, 2.0f});
     tn::session s(g);
     CHECK_ERROR(tn::invalid_argument_error, "the time limit is -1e-07", s.run_for(-1e-7, x));

@@ -131,8 +131,7 @@ TEST_CASE("SEMANTICS 21, 46: a monitored session that finds the variables with v
     }
 }
 
-TEST_CASE("random numbers go on from what was set, of the ops that were named") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "random numbers go on from what was set, of the ops that were named") {
     const auto a = tn::random_uniform<float, tn::shape<4>>(0, 1, 1),
                b = tn::random_uniform<float, tn::shape<4>>(0, 1, 2);
     tn::session s, other;

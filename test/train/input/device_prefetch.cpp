@@ -207,8 +207,7 @@ TEST_CASE("prefetch_to_device: a step that waits in vain takes nothing, and says
     coord.join();
 }
 
-TEST_CASE("prefetch_to_device: a step that fails on its element has given the place back") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "prefetch_to_device: a step that fails on its element has given the place back") {
     const auto it = tn::make_one_shot_iterator(elements(20));
     const auto [i, x] = tn::prefetch_to_device(it.get_next(), "/gpu:0");
     const auto small = tn::assert_true(i < std::int64_t{0}, "it is large", i);

@@ -239,8 +239,7 @@ TEST_CASE("each optimiser takes compressed gradients, and variables of 16 bits h
     }
 }
 
-TEST_CASE("synchronous replicas average compressed gradients") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "synchronous replicas average compressed gradients") {
     const auto w = tn::variable<double, tn::shape<30>>("w", tn::constant_value(1.0));
     const auto loss = sum(tn::square(w));
     const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 1});
@@ -251,8 +250,7 @@ TEST_CASE("synchronous replicas average compressed gradients") {
     CHECK(s.run(loss).item() < 1e-3);
 }
 
-TEST_CASE("a monitored session gives a process's own variables values, and saves none of them") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a monitored session gives a process's own variables values, and saves none of them") {
     const auto w = tn::variable<double, tn::shape<30>>("w", tn::constant_value(1.0));
     const auto loss = sum(tn::square(w));
     const auto opt = tn::gradient_descent(0.1);

@@ -152,8 +152,7 @@ TEST_CASE("16-bit variables with float masters, scaled losses and rows: the late
     same(tn::accumulated(tn::lamb(0.01), 2));
 }
 
-TEST_CASE("accumulated: the mean gradient of several runs is one step, which counts once") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "accumulated: the mean gradient of several runs is one step, which counts once") {
     const auto w = tn::variable<double, tn::shape<size>>("w", tn::ones());
     const auto x = tn::placeholder<double, tn::shape<size>>("x");
     const auto loss = tn::sum(tn::square(w - x));
@@ -179,8 +178,7 @@ TEST_CASE("accumulated: the mean gradient of several runs is one step, which cou
     }
 }
 
-TEST_CASE("accumulated: of runs of which one has a gradient that is not finite nothing is left") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "accumulated: of runs of which one has a gradient that is not finite nothing is left") {
     const auto w = tn::variable<float, tn::shape<>>("w", tn::ones());
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const tn::loss_scale scale({.initial = 8, .good_steps = 1000});

@@ -122,8 +122,7 @@ TEST_CASE("in parts: clipped gradients of a scaled loss; a bad one is seen thoug
     for (int i = 0; i < 5; ++i) CHECK(s.run(w)(i) == want[i]);
 }
 
-TEST_CASE("one scale serves two losses: a step needs and looks at its own gradients alone") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "one scale serves two losses: a step needs and looks at its own gradients alone") {
     const auto a = tn::variable<float, vector>("a", tn::ones()), b = tn::variable<float, vector>("b", tn::ones());
     const auto x = tn::placeholder<float, vector>("x"), y = tn::placeholder<float, vector>("y");
     const tn::loss_scale scale({.initial = 8});
@@ -165,8 +164,7 @@ TEST_CASE_TEMPLATE("a 16-bit variable with a float master moves by steps that ar
     }
 }
 
-TEST_CASE("what is assigned to a variable with a float master counts, and steps go on from there") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what is assigned to a variable with a float master counts, and steps go on from there") {
     const auto w = tn::variable<tn::bfloat16, vector>("w", tn::constant_value(1));
     const auto step = tn::gradient_descent(1e-3f).minimize(tn::sum(tn::cast<float>(w)), {.float_masters = true});
     const auto load = w.assign(tn::cast<tn::bfloat16>(tn::constant<float>({3, -2, 0.5f, 0, 7})));

@@ -212,8 +212,7 @@ TEST_CASE("SEMANTICS 15, 20: of parts that are updated one by one a reader finds
     CHECK(other(0) == 2);
 }
 
-TEST_CASE("replicated training copies the parts to every device") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "replicated training copies the parts to every device") {
     const tn::mirrored_strategy mirrored(std::vector<tn::device_name>{"/cpu:0", "/cpu:1"});
     const auto losses = mirrored.run([] {
         const auto table =
@@ -234,8 +233,7 @@ TEST_CASE("replicated training copies the parts to every device") {
     CHECK(after[1] == after[2]);
 }
 
-TEST_CASE("replica_device_setter deals the parts out; what is kept beside a part is where it is") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "replica_device_setter deals the parts out; what is kept beside a part is where it is") {
     std::vector<tn::task> tasks;
     tasks.push_back(tn::task({.job = "worker"}));
     for (int i = 0; i < 2; ++i) tasks.push_back(tn::task({.job = "ps", .index = i}));

@@ -113,8 +113,7 @@ TEST_CASE("a sparse gradient times a number, and sums of such, are sparse; what 
     CHECK_FALSE(tn::sparse_rows(cells));
 }
 
-TEST_CASE("a chain of any length is looked through for rows, and what is found of it is found once") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a chain of any length is looked through for rows, and what is found of it is found once") {
     const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::ones());
     const auto [gradient] = tn::gradients(sum(gather(table, tn::constant({1, 4}))), table);
     tn::any_tensor sparse = gradient, dense = tn::constant(tn::array<float, tn::shape<6, 2>>());
@@ -185,8 +184,7 @@ TEST_CASE("SEMANTICS 39: clipped gradients stay sparse, and are those that dense
     both([](pairs p) { return tn::clip_by_norm(tn::clip_by_value(std::move(p), -0.3, 0.1), 0.2); }, true);
 }
 
-TEST_CASE("SEMANTICS 39: a gather of a gather is sparse in the table") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 39: a gather of a gather is sparse in the table") {
     const auto table = tn::variable<double, tn::shape<1000, 2>>("table", tn::uniform(-1, 1, 3));
     const auto words = gather(table, tn::constant({7, 900, 7, 30}));
     const auto loss = sum(square(gather(words, tn::constant({0, 2, 2, 3}))));
@@ -227,8 +225,7 @@ TEST_CASE("SEMANTICS 39: a step takes neither memory nor time for the rows that 
     }
 }
 
-TEST_CASE("rows from anywhere are applied as a gradient") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "rows from anywhere are applied as a gradient") {
     const auto table = tn::variable<float, tn::shape<4, 2>>("table", tn::ones());
     const auto values = tn::placeholder<float, tn::shape<batch, 2>>("values");
     const auto wide = tn::placeholder<float, tn::shape<batch, 3>>("wide");

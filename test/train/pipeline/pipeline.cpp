@@ -254,8 +254,7 @@ TEST_CASE("S43: stages hand on tuples, numbers that have no gradient, and what o
     }
 }
 
-TEST_CASE("S43: the gradient of a table that a stage only gathers from stays sparse") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S43: the gradient of a table that a stage only gathers from stays sparse") {
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const auto y = tn::placeholder<double, tn::shape<batch, 2>>("y");
     const auto table = tn::variable<double, tn::shape<50, 4>>("table", tn::glorot_uniform());
@@ -273,8 +272,7 @@ TEST_CASE("S43: the gradient of a table that a stage only gathers from stays spa
     check_same_gradients(s, fed, made.gradients, whole);
 }
 
-TEST_CASE("S43: gradients flow on to what a pipeline's batch is computed of") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S43: gradients flow on to what a pipeline's batch is computed of") {
     const auto x = tn::placeholder<double, tn::shape<batch, 4>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 2>>("y");
     const auto before = tn::nn::dense<5>(tn::nn::tanh);
@@ -307,8 +305,7 @@ TEST_CASE("S43: a pipeline predicts for the whole batch, and trains layers that 
     CHECK(largest_difference(one[0], two[0]) > 0); // another mask
 }
 
-TEST_CASE("S43: a pipeline of tensors whose types are known at run time") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S43: a pipeline of tensors whose types are known at run time") {
     const tn::any_tensor x = tn::placeholder<double, tn::shape<batch, 4>>("x");
     const tn::any_tensor y = tn::placeholder<double, tn::shape<batch, 4>>("y");
     const tn::any_tensor w = tn::variable<double, tn::shape<4, 4>>("w", tn::glorot_uniform());

@@ -63,8 +63,7 @@ TEST_CASE("SEMANTICS 44: chunked_all_reduce sums tensors of any sizes on any num
         }
 }
 
-TEST_CASE("SEMANTICS 44: more devices than a tape reads tensors") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 44: more devices than a tape reads tensors") {
     const auto on = devices(40);
     const fed_tensors x(on, {100}, {100});
     const auto sums = tn::chunked_all_reduce().sum(x.computed, on);
@@ -72,8 +71,7 @@ TEST_CASE("SEMANTICS 44: more devices than a tape reads tensors") {
     check_sums(x, s.run_untyped(x.given(), sums));
 }
 
-TEST_CASE("SEMANTICS 44: chunked_all_reduce, of sizes that only the step knows") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 44: chunked_all_reduce, of sizes that only the step knows") {
     const tn::extents unknown(tn::extent{}, tn::extent{});
     const fed_tensors x(devices(3), unknown, tn::extents(4, 5)), tiny(devices(3), unknown, tn::extents(1, 2));
     const tn::chunked_all_reduce reduce;
@@ -226,8 +224,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("collective_all_reduce: several steps of several sums at a time do not mix") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "collective_all_reduce: several steps of several sums at a time do not mix") {
     const fed_tensors x(devices(3), {50}, {50}), y(devices(3), {2, 4}, {2, 4});
     const tn::collective_all_reduce reduce;
     std::vector<tn::any_tensor> sums = reduce.sum(x.computed, devices(3));
@@ -254,8 +251,7 @@ TEST_CASE("collective_all_reduce: several steps of several sums at a time do not
     }
 }
 
-TEST_CASE("collective_all_reduce: devices that do not meet are an error, not a wrong sum") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "collective_all_reduce: devices that do not meet are an error, not a wrong sum") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(3));
     const tn::any_tensor alone = tn::add<tn::all_reduced_op>({7}, {tn::add<tn::all_reduce_op>({7, 0, 2}, {x})});
     tn::session s(g);
@@ -264,8 +260,7 @@ TEST_CASE("collective_all_reduce: devices that do not meet are an error, not a w
     CHECK_ERROR(tn::internal_error, "1 of 2 devices came to a meeting", s.run_untyped(std::move(fed), {alone}));
 }
 
-TEST_CASE("all_reduce names tensors that cannot be summed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "all_reduce names tensors that cannot be summed") {
     const tn::chunked_all_reduce reduce;
     const tn::any_tensor a = tn::untyped::placeholder(tn::element_type::float32, tn::extents(3), "a"),
                          b = tn::untyped::placeholder(tn::element_type::float32, tn::extents(4), "b"),

@@ -217,8 +217,7 @@ TEST_CASE("SEMANTICS 44: gradients may be summed in another way") {
     check_close(got, train_on_one_device(maker<tn::momentum>(0.1), 10, 3));
 }
 
-TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 44: of a batch each device gets its own rows") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto even = tn::placeholder<float, tn::shape<6, 2>>("even");
     const tn::mirrored_strategy mirrored({"/cpu:0", "/cpu:1", "/cpu:2"});
@@ -428,8 +427,7 @@ TEST_CASE("SEMANTICS 39, 44: the gradient of a table that rows are gathered from
     });
 }
 
-TEST_CASE("SEMANTICS 44: untyped models are mirrored too") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 44: untyped models are mirrored too") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(tn::extent{}, 2), "x");
     const tn::mirrored_strategy mirrored(devices(2));
     const auto losses = mirrored.run(

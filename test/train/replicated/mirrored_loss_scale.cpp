@@ -52,8 +52,7 @@ TEST_CASE("a scaled loss of replicas: a power of 2 changes no bit, and what is n
     CHECK(first != trained(true, -1));
 }
 
-TEST_CASE("a loss scale of replicas that is used twice, or beside gradients, is refused by name") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a loss scale of replicas that is used twice, or beside gradients, is refused by name") {
     const tn::mirrored_strategy mirrored(devices(2));
     const auto losses = mirrored.run([] { return tn::square(tn::variable<float, tn::shape<>>("w", tn::ones())); });
     const tn::loss_scale scale;

@@ -19,8 +19,7 @@ TEST_CASE("mirrored_strategy: devices that make no sense are refused") {
     CHECK(two.devices()[1] == tn::device_name("/gpu:1"));
 }
 
-TEST_CASE("mirrored_strategy: replicas that make different variables are told which") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "mirrored_strategy: replicas that make different variables are told which") {
     const tn::mirrored_strategy mirrored(devices(2));
     int calls = 0;
     const auto named = [&] { return tn::variable(calls++ ? "v" : "w", 1.0f) * 2.0f; };
@@ -51,8 +50,7 @@ TEST_CASE("mirrored_strategy: replicas that make different variables are told wh
     mirrored.minimize(tn::gradient_descent(0.1), sound);
 }
 
-TEST_CASE("mirrored_strategy: losses that are not the replicas' are refused") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "mirrored_strategy: losses that are not the replicas' are refused") {
     const tn::mirrored_strategy mirrored(devices(2));
     const auto sound = mirrored.run([] { return tn::square(tn::variable("w", 1.0f)); });
     using losses = tn::per_replica<tn::tensor<float, tn::shape<>>>;

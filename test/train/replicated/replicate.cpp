@@ -167,8 +167,7 @@ TEST_CASE("SEMANTICS 40: sparse gradients stay sparse, and train as one device d
     check_equal(alone_or_not(true, true), alone_or_not(false, false));
 }
 
-TEST_CASE("SEMANTICS 40: rows of a replica count by its weight") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 40: rows of a replica count by its weight") {
     const auto table = tn::variable<double, tn::shape<4, 1>>("table", tn::ones());
     const auto of_row = [&](int row) {
         return tn::optimizer::compute_gradients(tn::sum(tn::gather(table, tn::constant({row}))));

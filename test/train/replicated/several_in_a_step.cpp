@@ -12,8 +12,7 @@ double slope(double c, double w) { return 2 * c * (w - 1); }
 
 } // namespace
 
-TEST_CASE("SEMANTICS 20, 39: several minimize()s of the same variables in one step all count") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20, 39: several minimize()s of the same variables in one step all count") {
     const auto w = tn::variable("w", tn::constant({1.5, -2.0}));
     const auto half = tn::variable("half", tn::constant({3.0}));
     const auto loss = sum(square(w - 1.0)) + 3.0 * sum(square(half - 1.0));

@@ -80,8 +80,7 @@ TEST_CASE("S41: replicas whose optimisers have other settings are refused, and w
     CHECK(contains(refused(momentum(0.1), momentum(0.1), false), "nesterov 0, global step not advanced"));
 }
 
-TEST_CASE("S41: a count of steps that leaves no room for more is refused, and nothing is changed") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S41: a count of steps that leaves no room for more is refused, and nothing is changed") {
     const auto w = tn::variable("w", 1.0);
     const tn::sync_replicas sync(tn::gradient_descent(0.1), {.aggregate = 1, .total = 1});
     const auto train = sync.minimize(tn::square(w));

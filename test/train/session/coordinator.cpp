@@ -161,8 +161,7 @@ TEST_CASE("of many threads that fail at once one wins") {
     }
 }
 
-TEST_CASE("SEMANTICS 40: threads train one variable in one session until one of them meets the end") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 40: threads train one variable in one session until one of them meets the end") {
     const auto count = tn::variable<std::int64_t, tn::shape<>>("count", tn::zeros());
     const auto next = count.assign_add(std::int64_t{1});
     initialized_session s(g);

@@ -61,8 +61,7 @@ TEST_CASE("SEMANTICS 37: once a stop is asked for, runners that wait for room en
     CHECK(sess.run(size)() == 2);
 }
 
-TEST_CASE("SEMANTICS 37: an error in one thread of a runner stops them all, and join() rethrows it") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 37: an error in one thread of a runner stops them all, and join() rethrows it") {
     tn::fifo_queue<std::int64_t> q(2);
     auto v = tn::variable("never_initialised", std::int64_t{1});
     auto bad = q.enqueue(v);
@@ -110,8 +109,7 @@ TEST_CASE("SEMANTICS 37: who waits for a queue whose collected runners were neve
     coord.join();
 }
 
-TEST_CASE("SEMANTICS 37: the hint is given through every handle of a shared name") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 37: the hint is given through every handle of a shared name") {
     tn::fifo_queue<std::int64_t> q(3, {.shared_name = "jobs", .name = "filled"});
     tn::add_queue_runner(tn::queue_runner(q, q.enqueue(std::int64_t{7}), 1));
     tn::fifo_queue<std::int64_t> same(3, {.shared_name = "jobs", .name = "read"}), other(3, {.shared_name = "none"});
@@ -129,8 +127,7 @@ TEST_CASE("SEMANTICS 37: the hint is given through every handle of a shared name
     coord.join();
 }
 
-TEST_CASE("a runner ends with its session") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a runner ends with its session") {
     tn::fifo_queue<std::int64_t> q(1);
     auto put = q.enqueue(std::int64_t{1});
     tn::session sess(g);
@@ -142,8 +139,7 @@ TEST_CASE("a runner ends with its session") {
     CHECK(coord.running().empty());
 }
 
-TEST_CASE("a runner without an operation, or with one of another graph, is refused") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a runner without an operation, or with one of another graph, is refused") {
     tn::fifo_queue<std::int64_t> q(1, {.name = "examples"});
     const auto text =
         message_of<tn::invalid_argument_error>([&] { tn::queue_runner(q, q.enqueue(std::int64_t{1}), 0); });

@@ -37,8 +37,7 @@ TEST_CASE("a server says an op's own words of the sizes of a step") {
                 sess.run_untyped(tn::test::fed(x, tn::array<float>({1, 2, 3}).untyped()), {y}));
 }
 
-TEST_CASE("a graph that arrives is refused in an op's own words") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a graph that arrives is refused in an op's own words") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     paired_op::is_strict = false;
     (void)tn::add<paired_op>({}, {x});

@@ -99,8 +99,7 @@ TEST_CASE("rows of 16 bits are gathered first") {
     CHECK(!run(of, tn::element_type::bfloat16, x, i, true).is_one_pass);
 }
 
-TEST_CASE("what else reads the rows, other axes, and an index out of range stay as they are") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what else reads the rows, other axes, and an index out of range stay as they are") {
     const auto x = tn::placeholder<float, tn::shape<10, 8>>("x");
     const auto i = tn::placeholder<int, tn::shape<4, 3>>("i");
     const auto rows = tn::gather(x, i);
