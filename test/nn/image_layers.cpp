@@ -7,8 +7,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a convolutional layer is activation(conv2d(x, kernel) + bias)") {
     constexpr tn::conv2d_options strided{.stride = 2, .padding = tn::same};
     auto x = tn::placeholder<double, tn::shape<batch, 5, 4, 2>>("x");
     const auto layer =
@@ -64,8 +63,7 @@ TEST_CASE("a stride and a padding alone are said without their names") {
     CHECK(!layer.bias().node());
 }
 
-TEST_CASE("pooling layers take the largest element or the mean of each window") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "pooling layers take the largest element or the mean of each window") {
     auto x = tn::placeholder<float, tn::shape<batch, 4, 4, 1>>("x");
     tn::session s;
     tn::array<float, tn::shape<batch, 4, 4, 1>> fed(1);
@@ -78,8 +76,7 @@ TEST_CASE("pooling layers take the largest element or the mean of each window") 
     CHECK(all(0, 0) == 7.5f);
 }
 
-TEST_CASE("dropout works in training only, and keeps the mean") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "dropout works in training only, and keeps the mean") {
     constexpr int size = 40000;
     auto x = tn::placeholder<float, tn::shape<size>>("x");
     auto flag = tn::placeholder<bool, tn::shape<>>("training");
@@ -105,8 +102,7 @@ TEST_CASE("dropout works in training only, and keeps the mean") {
     CHECK_THROWS_AS(nn::dropout(1)(x, nn::training), tn::invalid_argument_error);
 }
 
-TEST_CASE("a small convolutional network learns to tell upright bars from lying ones") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a small convolutional network learns to tell upright bars from lying ones") {
     tn::graph::current().set_seed(77); // with some seeds a unit dies and one image with it
     auto x = tn::placeholder<float, tn::shape<batch, 8, 8>>("x");
     auto y = tn::placeholder<std::int32_t, tn::shape<batch>>("y");

@@ -14,8 +14,7 @@ std::vector<std::string> names_of(const std::vector<tn::any_tensor>& tensors) {
 
 } // namespace
 
-TEST_CASE("a dense layer is activation(x kernel + bias)") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a dense layer is activation(x kernel + bias)") {
     auto x = tn::placeholder<double, tn::shape<batch, 3>>("x");
     const auto layer = nn::dense<2>(nn::relu, {.kernel = tn::uniform(-1, 1, 7), .bias = tn::uniform(-1, 1, 8)});
     auto y = layer(x);
@@ -32,8 +31,7 @@ TEST_CASE("a dense layer is activation(x kernel + bias)") {
         }
 }
 
-TEST_CASE("a dense layer's product is of 8 bits where that is asked for") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a dense layer's product is of 8 bits where that is asked for") {
     auto x = tn::placeholder<tn::bfloat16, tn::shape<batch, 3>>("x");
     const auto layer = nn::dense<2>(nn::relu, {.kernel = tn::uniform(-1, 1, 7), .float8 = true});
     const auto y = layer(x);
@@ -53,8 +51,7 @@ TEST_CASE("a dense layer's product is of 8 bits where that is asked for") {
     CHECK(variables() == before);
 }
 
-TEST_CASE("a dense layer works along the last dimension of any tensor, and without a bias") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a dense layer works along the last dimension of any tensor, and without a bias") {
     auto x = tn::placeholder<float, tn::shape<batch, 4, 3>>("x");
     const auto layer = nn::dense<2>({.kernel = tn::ones(), .use_bias = false});
     auto y = layer(x);
@@ -104,8 +101,7 @@ TEST_CASE("a layer that is called with other sizes, or in another graph, says so
     CHECK_ERROR(tn::invalid_argument_error, "belongs to another graph", layer(x));
 }
 
-TEST_CASE("flatten joins all dimensions but the first; reshaped_to splits them again") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "flatten joins all dimensions but the first; reshaped_to splits them again") {
     auto x = tn::placeholder<float, tn::shape<batch, 2, 3>>("x");
     auto flat = nn::flatten()(x);
     static_assert(std::is_same_v<decltype(flat), tn::tensor<float, tn::shape<batch, 6>>>);
@@ -152,8 +148,7 @@ TEST_CASE_FIXTURE(in_graph, "a sequential of sequentials is one model") {
     CHECK(g.collection(tn::trainable_variables).size() == 4);
 }
 
-TEST_CASE("mlp is dense layers with an activation behind each but the last") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "mlp is dense layers with an activation behind each but the last") {
     const auto model = nn::mlp<5, 2>(nn::tanh);
     static_assert(std::is_same_v<std::remove_const_t<decltype(model)>,
                                  nn::sequential<nn::dense_layer<5, nn::tanh_activation>, nn::dense_layer<2>>>);
@@ -164,8 +159,7 @@ TEST_CASE("mlp is dense layers with an activation behind each but the last") {
     CHECK(std::get<0>(step(tn::array<float, tn::shape<tn::dyn, 3>>{{1, 2, 3}, {-1, 0.5f, 2}})).item() == 0);
 }
 
-TEST_CASE("repeated layers are like the one that is given, each with weights of its own") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "repeated layers are like the one that is given, each with weights of its own") {
     const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
     const auto layer = nn::dense<4>(nn::tanh, {.kernel = tn::normal(0, 1)});
     const auto model = nn::repeated<3>(layer);
@@ -184,8 +178,7 @@ TEST_CASE("repeated layers are like the one that is given, each with weights of 
     CHECK(distance.item() > 0.1f);
 }
 
-TEST_CASE("activations are layers with the formulas of ops/elementwise/elementwise.hpp") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "activations are layers with the formulas of ops/elementwise/elementwise.hpp") {
     auto x = tn::placeholder<double, tn::shape<3>>("x");
     const auto y = [&](const auto& activation) { return nn::sequential(activation)(x); };
     tn::session s;

@@ -8,8 +8,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("losses are means over all elements") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "losses are means over all elements") {
     auto p = tn::placeholder<double, tn::shape<batch, 2>>("p");
     auto t = tn::placeholder<double, tn::shape<batch, 2>>("t");
     const tn::array<double> ps{{0.5, -1}, {2, 0}, {1, 3}}, ts{{0, 1}, {1, 0}, {0.25, 1}};
@@ -28,8 +27,7 @@ TEST_CASE("losses are means over all elements") {
     CHECK(binary.item() == doctest::Approx(bits / 6));
 }
 
-TEST_CASE("huber is a square near the target and a line far from it; log_loss takes probabilities") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "huber is a square near the target and a line far from it; log_loss takes probabilities") {
     auto p = tn::placeholder<double, tn::shape<batch, 2>>("p");
     auto t = tn::placeholder<double, tn::shape<batch, 2>>("t");
     const tn::array<double> ps{{0.5, 0.9}, {0.25, 0}, {1, 0.125}}, ts{{0, 1}, {1, 0}, {1, 0.5}};
@@ -72,8 +70,7 @@ double dot(const tn::array<double>& a, const tn::array<double>& b, std::int64_t 
 }
 } // namespace
 
-TEST_CASE("losses of rows: hinge, divergence, cosine, triplet") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "losses of rows: hinge, divergence, cosine, triplet") {
     using rows = tn::shape<batch, 3>;
     auto x = tn::placeholder<double, rows>("x"), y = tn::placeholder<double, rows>("y"),
          z = tn::placeholder<double, rows>("z");
@@ -112,8 +109,7 @@ TEST_CASE("losses of rows: hinge, divergence, cosine, triplet") {
     CHECK_ERROR(tn::invalid_argument_error, "triplet: the margin is -1", nn::triplet(x, y, z, -1));
 }
 
-TEST_CASE("focal losses, and smoothed labels") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "focal losses, and smoothed labels") {
     auto x = tn::placeholder<double, tn::shape<batch, 3>>("x"), y = tn::placeholder<double, tn::shape<batch, 3>>("y");
     auto labels = tn::placeholder<std::int32_t, tn::shape<batch>>("labels");
     const tn::array<double> a{{0.5, -1, 2}, {40, 0, -900}, {1, 3, 0.25}}, t{{0, 1, 0.25}, {1, 1, 0}, {0, 0, 1}};
@@ -213,8 +209,7 @@ TEST_CASE(
                 run({{1, 2}, {2, 1}, {1, 2}}, {3, 3, 2}, {2, 3, 1}));
 }
 
-TEST_CASE("cross entropy and accuracy are means over the batch") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "cross entropy and accuracy are means over the batch") {
     auto logits = tn::placeholder<float, tn::shape<batch, 3>>("logits");
     auto labels = tn::placeholder<std::int32_t, tn::shape<batch>>("labels");
     const tn::array<float> l{{1, 2, 0}, {0, 0, 5}, {3, 1, 1}, {0, 1, 0}};
@@ -236,8 +231,7 @@ TEST_CASE("cross entropy and accuracy are means over the batch") {
     CHECK(guessed(2) == 0);
 }
 
-TEST_CASE("accuracy takes labels of any integer type and any number of dimensions") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "accuracy takes labels of any integer type and any number of dimensions") {
     auto logits = tn::placeholder<float, tn::shape<1, 2, 2>>("logits");
     auto labels = tn::placeholder<std::uint8_t, tn::shape<1, 2>>("labels");
     tn::session s;

@@ -196,8 +196,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("recurrent layers among others: all steps, or the last") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "recurrent layers among others: all steps, or the last") {
     auto x = tn::placeholder<float, sequences>("x");
     const auto model = nn::sequential(nn::all_steps(nn::lstm<5>()), nn::last_step(nn::gru<4>()), nn::dense<3>());
     const auto y = model(x);

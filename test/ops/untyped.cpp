@@ -22,8 +22,7 @@ template <class V> V value(const any_tensor& t) {
 
 } // namespace
 
-TEST_CASE("numbers in operators and in formulas are exact too") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "numbers in operators and in formulas are exact too") {
     constexpr std::int64_t odd = 9007199254740993; // 2^53 + 1
     const any_tensor x = one<std::int64_t>(odd);
     CHECK(value<std::int64_t>(x - odd) == 0);
@@ -51,8 +50,7 @@ TEST_CASE("a tensor is no condition") {
     CHECK(any_tensor().node() == nullptr);
 }
 
-TEST_CASE("sizes, axes and counts of untyped functions that cannot be are refused") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "sizes, axes and counts of untyped functions that cannot be are refused") {
     const any_tensor x = u::placeholder(element_type::float32, {2, 3});
     constexpr element_type f = element_type::float32, n = element_type::int8;
     CHECK_ERROR(invalid_argument_error, "flatten: the first dimension to be joined is one of 0 to 7",

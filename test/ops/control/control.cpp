@@ -25,16 +25,14 @@ template <class F> std::string printed_by(F&& f) {
 
 } // namespace
 
-TEST_CASE("placeholder: the value that is fed") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "placeholder: the value that is fed") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     tn::session s;
     const tn::array<float> v{{1, 2}, {3, 4}};
     CHECK(s.run(tn::feed(x, v), x) == v);
 }
 
-TEST_CASE("placeholder_with_default: its default unless it is fed, also with other sizes") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "placeholder_with_default: its default unless it is fed, also with other sizes") {
     const auto usual = tn::constant({1.0f, 2.0f});
     const auto x = tn::placeholder_with_default<tn::shape<tn::dyn>>(usual, "x");
     const auto same = tn::placeholder_with_default(usual);
@@ -53,8 +51,7 @@ TEST_CASE("placeholder_with_default: its default unless it is fed, also with oth
     CHECK(s.run(e)(0) == 2);
 }
 
-TEST_CASE("identity and stop_gradient are their input, of every element type") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "identity and stop_gradient are their input, of every element type") {
     tn::session s;
     const auto check = [&](auto value) {
         const auto c = tn::constant(value);
@@ -72,8 +69,7 @@ TEST_CASE("identity and stop_gradient are their input, of every element type") {
     check(std::string("text"));
 }
 
-TEST_CASE("zeros_like and ones_like have the sizes of their input, whose value is not computed") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "zeros_like and ones_like have the sizes of their input, whose value is not computed") {
     const auto x = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("x");
     tn::session s;
     const tn::array<std::int32_t> v{{1, 2}, {3, 4}, {5, 6}};
@@ -96,8 +92,7 @@ TEST_CASE("zeros_like and ones_like have the sizes of their input, whose value i
           }).find("element type is not supported: string[]") != std::string::npos);
 }
 
-TEST_CASE("fill_like in every element type") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "fill_like in every element type") {
     tn::session s;
     const auto check = [&]<class T>(T) {
         const auto x = tn::placeholder<T, tn::shape<3>>();
@@ -120,8 +115,7 @@ TEST_CASE("fill_like in every element type") {
     check(bool{});
 }
 
-TEST_CASE("a group has any number of members, each of which it runs after once") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a group has any number of members, each of which it runs after once") {
     const auto a = tn::variable("a", tn::constant({0.0f}));
     std::vector<tn::operation> members;
     for (int i = 0; i < 5000; ++i) members.push_back(a.scatter_add(tn::constant({0}), 1.0f).operation());
@@ -134,8 +128,7 @@ TEST_CASE("a group has any number of members, each of which it runs after once")
     CHECK(s.run(a)(0) == 5000);
 }
 
-TEST_CASE("group: an operation that has run when all its members have; no_op does nothing") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "group: an operation that has run when all its members have; no_op does nothing") {
     const auto a = tn::variable<float, tn::shape<>>("a", tn::zeros());
     const auto b = tn::variable<float, tn::shape<>>("b", tn::zeros());
     const tn::operation both = tn::group(a.assign_add(1.0f), b.assign_add(2.0f), tn::no_op());
@@ -150,8 +143,7 @@ TEST_CASE("group: an operation that has run when all its members have; no_op doe
     s.run(tn::group()); // of nothing
 }
 
-TEST_CASE("print writes its message and values when it runs, in one piece, and is its first input") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "print writes its message and values when it runs, in one piece, and is its first input") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto n = tn::constant(7);
     const auto shown = tn::print(x, "x and n:", n);
@@ -237,8 +229,7 @@ TEST_CASE("assert_true fails the step with its message, the first bad element an
           }).find("element type must be bool: float[batch]") != std::string::npos);
 }
 
-TEST_CASE("untyped placeholders and identities") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "untyped placeholders and identities") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::int64, tn::extents{tn::dynamic_extent, 2}, "x");
     const tn::any_tensor y = tn::untyped::identity(tn::untyped::stop_gradient(x), "y");
     CHECK(to_string(y.type()) == "int64[?, 2]");

@@ -49,8 +49,7 @@ TEST_CASE("zeros, ones, full, arange_like, eye_like and random tensors take size
     }
 }
 
-TEST_CASE("sizes of others: integers wrap around, and what is not known is refused in words") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "sizes of others: integers wrap around, and what is not known is refused in words") {
     const auto x = placeholder<float, shape<rows>>("x");
     session s;
     const auto bytes = s.run(feed(x, array<float>(extents(4))), arange_like<std::uint8_t>(x, 200, 30));

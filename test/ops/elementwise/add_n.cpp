@@ -72,8 +72,7 @@ TEST_CASE("add_n takes tensors, expressions, and lists of tensors; one is its ow
     CHECK_ERROR(invalid_argument_error, "add_n: ", untyped::add_n({constant("a"), constant("b")}));
 }
 
-TEST_CASE("add_n: sizes that are known in the step only are compared there") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "add_n: sizes that are known in the step only are compared there") {
     const auto x = placeholder<float, shape<dyn>>("x"), y = placeholder<float, shape<dyn>>("y");
     const auto sum = add_n(x, y);
     session s;

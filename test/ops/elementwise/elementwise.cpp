@@ -25,8 +25,7 @@ TEST_CASE("polygamma: constants") {
     CHECK(run(polygamma(1, of_half), fed(of_half, numbers<half>(extents(1), {1})))[0] == 1.64453125);
 }
 
-TEST_CASE("the types of choices, where one of them is a number") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "the types of choices, where one of them is a number") {
     auto a = placeholder<float, shape<3>>();
     auto p = placeholder<bool, shape<3>>();
     static_assert(std::is_same_v<decltype(a < 1)::element_type, bool>);
@@ -37,8 +36,7 @@ TEST_CASE("the types of choices, where one of them is a number") {
                                              numbers<bool>(extents(3), {1, 0, 1}))) == std::vector<double>{2, 0.5, 4});
 }
 
-TEST_CASE("integers wrap around, divide towards zero, and give 0 when divided by zero") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "integers wrap around, divide towards zero, and give 0 when divided by zero") {
     auto a = placeholder<std::int8_t, shape<5>>(), b = placeholder<std::int8_t, shape<5>>();
     const auto feeds = [&] {
         return fed(a, numbers<std::int8_t>(extents(5), {100, -7, 7, -128, 5}), b,
@@ -139,8 +137,7 @@ TEST_CASE("lgamma has gradients of every order: the gradient of digamma is triga
     }
 }
 
-TEST_CASE("untyped functions run the same rules and say the same words") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "untyped functions run the same rules and say the same words") {
     auto a = placeholder<float, shape<3, 4>>("a");
     auto b = placeholder<float, shape<5>>("b");
     auto i = placeholder<std::int32_t, shape<4>>("i");
@@ -160,8 +157,7 @@ TEST_CASE("untyped functions run the same rules and say the same words") {
     CHECK(v[0].data<float>()[2] == 3);
 }
 
-TEST_CASE("a tape that is not sound is refused with the reason") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "a tape that is not sound is refused with the reason") {
     auto x = placeholder<float, shape<2>>("x");
     tape t;
     t.add_input(element_type::float32);

@@ -139,8 +139,7 @@ TEST_CASE("1 // 0.1 is 9, as in Python") {
     CHECK(run(floor_divide(x, 0.1), fed(x, numbers<double>(extents(1), {1.0})))[0] == 9);
 }
 
-TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "nan_to_num: finite numbers of the tensor's own type") {
     const auto check = [](auto x, double most) {
         using T = typename decltype(x)::element_type;
         CHECK(run(nan_to_num(x), fed(x, numbers<T>(extents(4), {-infinity, 1.5, infinity, not_a_number}))) ==
@@ -152,8 +151,7 @@ TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
     check(placeholder<half, shape<4>>(), 65504);
 }
 
-TEST_CASE("copysign and signbit see the sign of -0") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "copysign and signbit see the sign of -0") {
     auto x = placeholder<float, shape<2>>();
     const auto signs = run(copysign(0, x), fed(x, numbers<float>(extents(2), {-0.0, 0.0})));
     CHECK(std::signbit(signs[0]));
@@ -203,8 +201,7 @@ TEST_CASE("gradients of formulas, with operands of other sizes too") {
     two([](in a) { return u::clip(a[0], -a[1], a[1] * 2.2) + u::select(a[0] > a[1], a[0] * a[1], a[1]); });
 }
 
-TEST_CASE("no NaN comes from a value that was not chosen") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "no NaN comes from a value that was not chosen") {
     auto x = placeholder<double, shape<3>>(), y = placeholder<double, shape<3>>();
     const auto slope = [&](const any_tensor& f) {
         const auto dx = detail::add_gradients({f}, {x, y});

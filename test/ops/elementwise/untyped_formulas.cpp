@@ -25,8 +25,7 @@ void check_twin(const std::string& name, const any_tensor& typed, const any_tens
 
 } // namespace
 
-TEST_CASE("a formula on tensors of unknown types gives what the typed one does") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "a formula on tensors of unknown types gives what the typed one does") {
     const auto x = constant({0.3, 0.9, 0.5, 0.01, 0.7, 0.2}), y = constant({2.0, 0.0, 1.5, 0.4, 3.0, 0.7});
     const auto z = constant({-2.5, -0.0, 1.0, infinite, -infinite, no_number});
 #define TWIN_1(NAME)                                          \
@@ -87,8 +86,7 @@ TEST_CASE("a formula on tensors of unknown types gives what the typed one does")
     check_twin("celu", celu(z, 2.0), untyped::celu(any_tensor(z), 2.0));
 }
 
-TEST_CASE("twins of formulas: integers and half, and what the rule refuses") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "twins of formulas: integers and half, and what the rule refuses") {
     const auto n = constant({7, -7, 5, 0}), d = constant({2, 2, -3, 1});
     check_twin("floor_divide", floor_divide(n, d), untyped::floor_divide(any_tensor(n), any_tensor(d)));
     check_twin("clip", clip(n, -1, 6), untyped::clip(any_tensor(n), -1, 6));

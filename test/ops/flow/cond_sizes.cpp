@@ -20,8 +20,7 @@ static_assert(
     std::is_same_v<decltype(cond<0>(tensor<bool, shape<>>(), gives(ill_shaped()), gives(rows()))), ill_shaped>);
 } // namespace
 
-TEST_CASE("cond<Axis>: both sides may have other sizes along an axis, and only one runs") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "cond<Axis>: both sides may have other sizes along an axis, and only one runs") {
     const auto x = placeholder<float, shape<batch, 3>>("x");
     const auto all = placeholder<bool, shape<>>("all");
     const auto shown = cond<0, rest>(
@@ -77,8 +76,7 @@ TEST_CASE("cond<Axis>: gradients flow through the side that ran, of any order") 
     }
 }
 
-TEST_CASE("cond<Axis>: sizes along other axes agree, or are said") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "cond<Axis>: sizes along other axes agree, or are said") {
     const any_tensor x = untyped::placeholder(element_type::float32, {2, 3}, "x"), c = constant(true);
     const auto fails = [&](const any_tensor& other, int axis) {
         return message_of<invalid_argument_error>([&] {
@@ -92,8 +90,7 @@ TEST_CASE("cond<Axis>: sizes along other axes agree, or are said") {
     CHECK(fails(x, 2).find("axis") != std::string::npos);
 }
 
-TEST_CASE("cond<Axis> in a loop: what is made of it there may depend on its size") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "cond<Axis> in a loop: what is made of it there may depend on its size") {
     const auto x = placeholder<float, shape<batch, 3>>("x");
     const auto w = placeholder<float, shape<3>>("w");
     // Rows from the second on, or the first alone; with a choice of a choice, and one beside it.
@@ -169,8 +166,7 @@ TEST_CASE("cond<Axis> in a loop: what is made of it there may depend on its size
     }
 }
 
-TEST_CASE("cond<Axis> in a body: what the body gives has one size") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "cond<Axis> in a body: what the body gives has one size") {
     const auto x = placeholder<float, shape<4, 3>>("x");
     const auto chosen = [&](const auto& n) {
         return cond<0>(

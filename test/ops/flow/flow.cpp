@@ -32,8 +32,7 @@ static_assert(std::is_same_v<decltype(while_loop([](const auto& x) { return sum(
                              ill_shaped>);
 } // namespace
 
-TEST_CASE("while_loop: repeats while its condition is true, with gradients") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "while_loop: repeats while its condition is true, with gradients") {
     const auto x = placeholder<double, shape<>>("x");
     const auto most = placeholder<int, shape<>>("most");
     const auto [i, y] =
@@ -110,8 +109,7 @@ TEST_CASE("while_loop: one that does not end is stopped by the step's deadline, 
     CHECK(s.run(y, feed(x, -1.0f))() == -1.0f);
 }
 
-TEST_CASE("scan: carries on, stacks, goes backwards, and through no slices at all") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "scan: carries on, stacks, goes backwards, and through no slices at all") {
     const auto x = placeholder<int, shape<steps, 2>>("x");
     const auto [last, before] = scan(adds, constant({10, 20}), x);
     const auto [first, after] = scan(adds, constant({10, 20}), x, {.reversed = true});
@@ -152,8 +150,7 @@ TEST_CASE("scan: gradients of the first carry, the slices and what all steps use
               input<shape<2, 3>>(), input<shape<3, 2, 2>>(), input<shape<2, 3>>(), input<shape<3, 3>>()) == "");
 }
 
-TEST_CASE("scan: the same as its steps written one after another, whatever is carried") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "scan: the same as its steps written one after another, whatever is carried") {
     const auto x = placeholder<float, shape<3, batch, 2>>("x");
     const auto w = placeholder<float, shape<2, 2>>("w");
     const auto step = [&](const auto& state, const auto& slice) {
@@ -194,8 +191,7 @@ TEST_CASE("scan: the same as its steps written one after another, whatever is ca
     CHECK(element<int>(got[3], 2) == 2);
 }
 
-TEST_CASE("cond: one of its functions runs; gradients flow through that") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "cond: one of its functions runs; gradients flow through that") {
     const auto x = placeholder<double, shape<2>>("x");
     const auto w = placeholder<double, shape<2>>("w");
     const auto y = cond(
@@ -213,8 +209,7 @@ TEST_CASE("cond: one of its functions runs; gradients flow through that") {
     CHECK(gb == array<double, shape<2>>{0.0, 0.0});
 }
 
-TEST_CASE("control flow: bodies in bodies, from what is around all of them") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "control flow: bodies in bodies, from what is around all of them") {
     const auto x = placeholder<double, shape<4>>("x");
     const auto w = variable<double, shape<>>("w", constant_value(2.0));
     // Each element, halved until it is at most w, and counted.
@@ -271,8 +266,7 @@ TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and
     CHECK(host.back() < host.front());
 }
 
-TEST_CASE("control flow: layers are made by the first step, and trained through all of them") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "control flow: layers are made by the first step, and trained through all of them") {
     const auto cell = nn::dense<3>();
     const auto x = placeholder<float, shape<steps, batch, 3>>("x");
     const auto [last, all] = scan(
@@ -288,8 +282,7 @@ TEST_CASE("control flow: layers are made by the first step, and trained through 
     CHECK(s.run_untyped(test::fed(x, values), grads).size() == 2);
 }
 
-TEST_CASE("control flow: a graph with bodies is read as it was written, and runs the same") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "control flow: a graph with bodies is read as it was written, and runs the same") {
     const auto x = placeholder<float, shape<steps, 3>>("x");
     const auto [last, all] = scan(adds, constant({1.0f, 2.0f, 3.0f}), x);
     const auto y = cond(
@@ -307,8 +300,7 @@ TEST_CASE("control flow: a graph with bodies is read as it was written, and runs
     CHECK(one[1] == other[1]);
 }
 
-TEST_CASE("control flow: what a body cannot have is refused in words") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "control flow: what a body cannot have is refused in words") {
     const auto x = placeholder<float, shape<3>>("x");
     const auto yes = placeholder<bool, shape<>>("yes");
     CHECK_ERROR(invalid_argument_error, "it computes and nothing else; make variables and random numbers outside",
@@ -336,8 +328,7 @@ TEST_CASE("control flow: what a body cannot have is refused in words") {
                     [](const auto& c) { return std::vector<any_tensor>{sum(as<float, shape<3>>(c[0]))}; }, {x}));
 }
 
-TEST_CASE("control flow: sizes that do not agree in the step are told") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "control flow: sizes that do not agree in the step are told") {
     const auto x = placeholder<float, shape<dyn>>("x");
     const auto yes = placeholder<bool, shape<>>("yes");
     const auto either = cond(

@@ -133,8 +133,7 @@ TEST_CASE("random amounts are even in their bounds, and each image's own") {
     CHECK(c.span()[0] == 0.5F);
 }
 
-TEST_CASE("what is no amount is refused") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "what is no amount is refused") {
     const auto x = tn::placeholder<float, shape<batch, 2, 2, 3>>("x");
     CHECK_THROWS_AS(tn::random_brightness(x, -1), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::random_hue(x, 0.6), tn::invalid_argument_error);

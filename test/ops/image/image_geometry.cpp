@@ -41,8 +41,7 @@ TEST_CASE_TEMPLATE("random_flip_left_right mirrors about the asked part of the i
     CHECK(mirrored < 1120);
 }
 
-TEST_CASE("random_crop takes each place as often, for each image its own") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "random_crop takes each place as often, for each image its own") {
     const auto x = tn::placeholder<std::int32_t, shape<dyn, dyn, dyn, 1>>("x");
     const auto y = tn::random_crop<4, 3>(x, {.seed = 1});
     tn::session s(tn::graph::current());
@@ -60,8 +59,7 @@ TEST_CASE("random_crop takes each place as often, for each image its own") {
     }
 }
 
-TEST_CASE("a place outside fails the step and says of which image, which row and what is possible") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a place outside fails the step and says of which image, which row and what is possible") {
     const auto x = tn::placeholder<std::uint8_t, shape<batch, 6, 5, 1>>("x");
     const auto p = tn::placeholder<std::int32_t, shape<batch, 2>>("p");
     const auto y = tn::crop_at<4, 3>(x, p);
@@ -81,8 +79,7 @@ TEST_CASE("a place outside fails the step and says of which image, which row and
             tn::invalid_argument_error);
 }
 
-TEST_CASE("sizes that a step tells are checked in the step") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "sizes that a step tells are checked in the step") {
     const auto x = tn::placeholder<float, shape<dyn, dyn, dyn, 1>>("x");
     const auto cropped = tn::center_crop<4, 4>(x), padded = tn::pad_to<4, 4>(x);
     tn::session s(tn::graph::current());
@@ -96,8 +93,7 @@ TEST_CASE("sizes that a step tells are checked in the step") {
     CHECK_THROWS_AS(tn::untyped::random_flip_up_down(x, {.probability = 1.5}), tn::invalid_argument_error);
 }
 
-TEST_CASE("a single image is mirrored and cut as a batch of one") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a single image is mirrored and cut as a batch of one") {
     const auto x = tn::constant<shape<3, 4, 1>>(images<float>({3, 4, 1}));
     const auto one = tn::expand_dims<0>(x);
     tn::session s(tn::graph::current());

@@ -130,8 +130,7 @@ TEST_CASE("mixup mixes images and labels with one weight for each, which is Beta
     }
 }
 
-TEST_CASE("cutmix puts a box of a partner into each image, and mixes the labels as the areas are") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "cutmix puts a box of a partner into each image, and mixes the labels as the areas are") {
     const auto x = tn::placeholder<float, shape<batch, 12, 12, 1>>("x");
     const auto labels = tn::placeholder<float, shape<batch, 300>>("labels");
     const auto [images, mixed] = tn::cutmix(x, labels, {.seed = 6});
@@ -157,8 +156,7 @@ TEST_CASE("cutmix puts a box of a partner into each image, and mixes the labels 
     CHECK(foreign < 300 * 144 / 2);
 }
 
-TEST_CASE("what hides or mixes refuses what is not possible") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "what hides or mixes refuses what is not possible") {
     const auto x = tn::placeholder<float, shape<batch, 4, 4, 1>>("x");
     const auto labels = tn::placeholder<float, shape<batch, 3>>("labels");
     CHECK_THROWS_AS(tn::random_erasing(x, {.probability = 2}), tn::invalid_argument_error);

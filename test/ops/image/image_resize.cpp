@@ -164,8 +164,7 @@ TEST_CASE("rotate gives what other libraries give: counter-clockwise, about the 
     check_close(s.run(y), {2, 5, 8, 1, 4, 7, 0, 3, 6}, 1e-5);
 }
 
-TEST_CASE("what is resized to its own sizes, or turned by nothing, stays to the last bit") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "what is resized to its own sizes, or turned by nothing, stays to the last bit") {
     const auto x = tn::constant<shape<2, 6, 5, 3>>(images<float>({2, 6, 5, 3}));
     tn::session s(tn::graph::current());
     const auto [a, b, c, d, e] = s.run(tn::resize<tn::bilinear, 6, 5>(x), tn::resize<tn::nearest, 6, 5>(x),
@@ -176,8 +175,7 @@ TEST_CASE("what is resized to its own sizes, or turned by nothing, stays to the 
     CHECK(d == e);
 }
 
-TEST_CASE("a mirrored image resized is the resized image mirrored") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a mirrored image resized is the resized image mirrored") {
     const auto x = tn::constant<shape<2, 6, 5, 3>>(images<double>({2, 6, 5, 3}));
     tn::session s(tn::graph::current());
     const auto [a, b] = s.run(tn::resize<tn::bilinear, 4, 9>(tn::flip_left_right(x)),
@@ -185,8 +183,7 @@ TEST_CASE("a mirrored image resized is the resized image mirrored") {
     check_close(a, std::vector<double>(b.span().begin(), b.span().end()), 1e-12);
 }
 
-TEST_CASE("each image is turned by its own angle; random ones are even and each image's own") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "each image is turned by its own angle; random ones are even and each image's own") {
     const auto x = tn::placeholder<float, shape<batch, 9, 9, 1>>("x");
     const auto angles = tn::placeholder<float, shape<batch>>("angles");
     const auto each = tn::rotate(x, angles);

@@ -120,8 +120,7 @@ TEST_CASE("a shard is a safetensors file; its tensors are restored by name, and 
     CHECK_ERROR(tn::data_loss_error, "bytes", get(w_again, all));
 }
 
-TEST_CASE("what a rule of these ops does not take is said in its words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "what a rule of these ops does not take is said in its words") {
     const auto x = tn::constant(1.0f);
     CHECK_ERROR(tn::invalid_argument_error, "one text", tn::add<tn::read_file_op>({}, {x}));
     CHECK_ERROR(tn::invalid_argument_error, "each name",

@@ -69,8 +69,7 @@ TEST_CASE("conv2d_transpose is what conv2d does to gradients") {
     static_assert(std::is_same_v<decltype(tn::conv2d_transpose<2>(x, w)), tn::tensor<double, shape<batch, 9, 11, 2>>>);
 }
 
-TEST_CASE("operands that do not fit are refused with the rule's words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "operands that do not fit are refused with the rule's words") {
     const auto image = [](const extents& e) { return tn::untyped::placeholder(tn::element_type::float32, e); };
     const auto refused = [&](const extents& x, const extents& w, const conv2d_options& o) {
         return message_of<tn::invalid_argument_error>([&] { tn::untyped::conv2d(image(x), image(w), o); });

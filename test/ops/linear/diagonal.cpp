@@ -44,8 +44,7 @@ TEST_CASE("tril of an expression is one node with what is around it") {
     for (const node_output& in : node.node()->inputs) CHECK(std::string(in.node->op->name) != "fused");
 }
 
-TEST_CASE("diag, diagonal, diag_embed and matrix_trace; their types know what can be known") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "diag, diagonal, diag_embed and matrix_trace; their types know what can be known") {
     const auto v = constant(array<float, shape<3>>{1, 2, 3});
     const auto x = constant(array<std::int32_t, shape<2, 2, 3>>{{{1, 2, 3}, {4, 5, 6}}, {{7, 8, 9}, {10, 11, 12}}});
     const auto open = placeholder<float, shape<n, n>>("open");
@@ -79,8 +78,7 @@ TEST_CASE("gradients of triangles and the trace") { // the table of ops has thos
     check([](in x) { return u::matrix_trace(x[0]); });
 }
 
-TEST_CASE("triangles and diagonals refuse what is no matrix, in words") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "triangles and diagonals refuse what is no matrix, in words") {
     const any_tensor v = untyped::placeholder(element_type::float32, extents(3), "v");
     const auto refusal = [](auto&& f) { return message_of<invalid_argument_error>(f); };
     CHECK(refusal([&] { untyped::tril(v); }).find("tril: rank is too low: [3]") == 0);

@@ -151,8 +151,7 @@ TEST_CASE("einsum: one operand is transposed, summed, and its diagonals taken") 
     check_einsum("ij,jk->ik", {{0, 3}, {3, 5}});
 }
 
-TEST_CASE("einsum: integers of all widths are multiplied and added as they are") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "einsum: integers of all widths are multiplied and added as they are") {
     const auto a = constant(array<std::int8_t, shape<2, 2>>{{1, 2}, {3, 100}});
     const auto b = constant(array<std::uint16_t, shape<2, 2>>{{1, 2}, {3, 4}});
     const auto c = constant(array<std::int64_t, shape<2, 2>>{{1, 2}, {3, 4}});
@@ -163,8 +162,7 @@ TEST_CASE("einsum: integers of all widths are multiplied and added as they are")
     CHECK(s.run(einsum<"ij,jk->ik">(c, c)) == array<std::int64_t, shape<2, 2>>{{7, 10}, {15, 22}});
 }
 
-TEST_CASE("einsum: types of results, with an implicit one and with dimensions without letters") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "einsum: types of results, with an implicit one and with dimensions without letters") {
     const auto x = placeholder<float, shape<batch, 3, 4>>("x");
     const auto y = placeholder<float, shape<batch, 4, 5>>("y");
     const auto w = placeholder<float, shape<4, 5>>("w");
@@ -197,8 +195,7 @@ TEST_CASE("einsum: types of results, with an implicit one and with dimensions wi
                 }
 }
 
-TEST_CASE("einsum: what is a product of matrices is one node") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "einsum: what is a product of matrices is one node") {
     const auto x = placeholder<float, shape<batch, 3, 4>>("x");
     const auto y = placeholder<float, shape<batch, 4, 5>>("y");
     const auto z = placeholder<float, shape<batch, 5, 4>>("z");

@@ -63,8 +63,7 @@ TEST_CASE_TEMPLATE("fft, ifft, rfft, irfft: are their sums, for many lengths", T
     }
 }
 
-TEST_CASE("fft over several dimensions: one after another") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "fft over several dimensions: one after another") {
     const any_array image = random_array<double>({2, 3, 4}, 6);
     const auto x = placeholder<double, shape<batch, 3, 4>>("x");
     const auto y = rfft<2>(x);
@@ -106,8 +105,7 @@ TEST_CASE("fft, ifft, rfft, irfft: gradients") {
     check([](in x) { return u::irfft(x[0], 2, 5); }, {2, 3, 2});
 }
 
-TEST_CASE("fft: what does not fit is refused") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "fft: what does not fit is refused") {
     const auto real = untyped::placeholder(element_type::float32, {4, 3}),
                whole = untyped::placeholder(element_type::int32, {4, 2});
     const auto pairs = untyped::placeholder(element_type::float32, {4, 2});

@@ -53,8 +53,7 @@ TEST_CASE("matmul: int8 is multiplied and summed exactly, in int32, also in sums
     }
 }
 
-TEST_CASE("matmul: sums of int8 are exact up to the end of int32 and wrap around beyond it") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "matmul: sums of int8 are exact up to the end of int32 and wrap around beyond it") {
     const auto x = placeholder<std::int8_t, shape<dyn>>("x"), y = placeholder<std::int8_t, shape<dyn>>("y");
     const tensor<std::int32_t, shape<>> dot = matmul(x, y);
     session s(graph::current());
@@ -69,8 +68,7 @@ TEST_CASE("matmul: sums of int8 are exact up to the end of int32 and wrap around
     CHECK(s.run(dot, feed(x, least(262145)), feed(y, least(262145))).item() == 1 << 14);
 }
 
-TEST_CASE("matmul: a bias of int32, and relu, may follow a product of int8") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "matmul: a bias of int32, and relu, may follow a product of int8") {
     const auto x = constant(array<std::int8_t, shape<2, 2>>{{127, -128}, {-128, -128}});
     const auto w = constant(array<std::int8_t, shape<2, 3>>{{127, -128, 1}, {-128, -128, 0}});
     const auto b = constant(array<std::int32_t, shape<3>>{100000, -1, -200});
@@ -80,8 +78,7 @@ TEST_CASE("matmul: a bias of int32, and relu, may follow a product of int8") {
     CHECK_ERROR(invalid_argument_error, "element type is not supported", untyped::matmul_bias(x, w, b, false));
 }
 
-TEST_CASE("matmul: sizes that only the run knows are checked there, in the words of the compiler") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "matmul: sizes that only the run knows are checked there, in the words of the compiler") {
     const auto a = placeholder<float, shape<dyn, dyn>>("a");
     const auto b = placeholder<float, shape<dyn, 10>>("b");
     const auto c = matmul(a, b);

@@ -201,8 +201,7 @@ TEST_CASE("a product of what is not finite is not finite") {
     }
 }
 
-TEST_CASE("matmul_float8 says which operands it takes") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "matmul_float8 says which operands it takes") {
     const auto of = [](tn::element_type e, const extents& sizes) { return tn::untyped::placeholder(e, sizes); };
     using enum tn::element_type;
     CHECK_ERROR(tn::invalid_argument_error, "matmul_float8: elements are float, half or bfloat16",

@@ -91,8 +91,7 @@ TEST_CASE("svd, eigh: of matrices without full rank, and with large and small nu
     test::check_hard_decompositions(on_host);
 }
 
-TEST_CASE("linear algebra: types of results") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "linear algebra: types of results") {
     const auto a = placeholder<float, shape<batch, 3, 3>>("a");
     const auto h = placeholder<double, shape<batch, 5, 3>>("h");
     const auto open = placeholder<double, shape<dyn, dyn>>("open");

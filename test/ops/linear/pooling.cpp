@@ -35,8 +35,7 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE("a NaN is the largest of its window, and has its gradient") { tn::test::check_pool_of_nan("/cpu:0"); }
 
-TEST_CASE("a window whose pixels are all around the image has no largest element and no mean") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a window whose pixels are all around the image has no largest element and no mean") {
     constexpr pool2d_options apart{.window = {1, 2}, .stride = 1, .padding = tn::pad(0, 1), .dilation = 3};
     const auto x = tn::placeholder<float, shape<1, 1, 2, 1>>("x");
     const auto y = tn::max_pool2d<apart>(x);
@@ -90,8 +89,7 @@ TEST_CASE("gradients of a global average, and of an image that is repeated, agre
               drawn(input<shape<1, 4, 4, 1>>(), tn::test::values::distinct)) == "");
 }
 
-TEST_CASE("windows that do not fit are refused with the rule's words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "windows that do not fit are refused with the rule's words") {
     const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {1, 4, 6, 3});
     const auto refused = [](const any_tensor& t, const pool2d_options& o) {
         return message_of<tn::invalid_argument_error>([&] { tn::untyped::max_pool2d(t, o); });

@@ -119,8 +119,7 @@ TEST_CASE("conv1d_transpose, conv3d_transpose: what the convolution does to grad
     static_assert(std::is_same_v<decltype(conv1d_transpose<2, same>(x, w)), tensor<float, shape<batch, 10, 8>>>);
 }
 
-TEST_CASE("max_pool1d, average_pool1d, max_pool3d, average_pool3d: of what is inside") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "max_pool1d, average_pool1d, max_pool3d, average_pool3d: of what is inside") {
     const any_array volume = random_array<double>({2, 5, 6, 7, 3}, 7);
     const auto v = placeholder<double, shape<batch, 5, 6, 7, 3>>("v");
     const auto x = placeholder<double, shape<dyn, dyn, 3>>("x");
@@ -158,8 +157,7 @@ TEST_CASE("max_pool1d, average_pool1d, max_pool3d, average_pool3d: of what is in
     check(volume, got[5], true, one, one, far_line);
 }
 
-TEST_CASE("ceil_mode: what is left over has a window of its own, which begins inside") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "ceil_mode: what is left over has a window of its own, which begins inside") {
     // Of a line: length, window, stride, padding, and how many windows there are.
     struct line {
         int n, window, stride, around, windows;
@@ -201,8 +199,7 @@ TEST_CASE("ceil_mode: what is left over has a window of its own, which begins in
                                  tensor<float, shape<batch, 2, 3, 3, 2>>>);
 }
 
-TEST_CASE("max_pool2d_with_indices: places are where the values are") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "max_pool2d_with_indices: places are where the values are") {
     const any_array image = random_array<float>({2, 5, 6, 3}, 8);
     const auto x = placeholder<float, shape<batch, dyn, dyn, 3>>("x");
     const auto [values, places] = max_pool2d_with_indices<3, 2, same>(x);
@@ -219,8 +216,7 @@ TEST_CASE("max_pool2d_with_indices: places are where the values are") {
     }
 }
 
-TEST_CASE("places in lines and volumes: of equal elements the first, and the gradient goes there") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "places in lines and volumes: of equal elements the first, and the gradient goes there") {
     const auto x = placeholder<float, shape<batch, 4, 5, 3, 2>>("x");
     constexpr pool3d_options wide{.window = 2, .stride = {2, 1, 2}, .padding = pad_volume(1, 0, 1), .ceil_mode = true};
     const auto [values, places] = max_pool3d_with_indices<wide>(x);
@@ -284,8 +280,7 @@ TEST_CASE("convolutions and pools in one and three dimensions: gradients") {
     check([](in x) { return u::average_pool2d(x[0], {.window = 2, .ceil_mode = true}); }, {{{1, 5, 3, 2}}});
 }
 
-TEST_CASE("convolutions and pools in one and three dimensions: what does not fit is refused") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "convolutions and pools in one and three dimensions: what does not fit is refused") {
     const auto x = untyped::placeholder(element_type::float32, {2, 8, 3}),
                w = untyped::placeholder(element_type::float32, {3, 4, 5});
     const auto open = untyped::placeholder(element_type::float32, {2, extent{}, 6, 6, 3});

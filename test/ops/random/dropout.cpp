@@ -111,8 +111,7 @@ TEST_CASE("rate 0 changes nothing; what is dropped is 0 even where x is not fini
     CHECK(s.run(tn::feed(x, ones), tn::untyped::dropout(x, 0.0)) == ones);
 }
 
-TEST_CASE("random truth values") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "random truth values") {
     const auto a = tn::random_bernoulli<shape<10'000>>(0.2, 1);
     const auto x = tn::placeholder<std::int64_t, shape<batch>>("x");
     const auto b = tn::random_bernoulli_like(x, 1.0, 1);
@@ -124,8 +123,7 @@ TEST_CASE("random truth values") {
     CHECK(vb == array<bool>{true, true, true, true, true, true, true});
 }
 
-TEST_CASE("a rate outside of [0, 1) is refused where it is written") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a rate outside of [0, 1) is refused where it is written") {
     const auto x = tn::placeholder<float, shape<3>>("x");
     CHECK_THROWS_AS(tn::dropout(x, 1), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::dropout(x, -0.1), tn::invalid_argument_error);

@@ -30,8 +30,7 @@ any_array counting(const extents& e) {
 
 } // namespace
 
-TEST_CASE("sizes whose sum or product overflows are refused in the words that the compiler says") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "sizes whose sum or product overflows are refused in the words that the compiler says") {
     CHECK_ERROR(invalid_argument_error,
                 "concat: the result would take more than 2^62 bytes: [2305843009213693953] x [2305843009213693952]",
                 u::concat({bytes({big + 1}), bytes({big})}, 0));
@@ -66,8 +65,7 @@ TEST_CASE("sizes of a file that overflow are refused") {
     CHECK_ERROR(invalid_argument_error, "at most 8", graph_from_json(split("[0,0,0,0,0,0,0,4,0]")));
 }
 
-TEST_CASE("a ninth dimension, axis or count is refused, and the limit is named") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "a ninth dimension, axis or count is refused, and the limit is named") {
     const any_tensor x = bytes({2});
     extents nine;
     for (int i = 0; i < 9; ++i) nine.push_back(i == 0 ? 2 : 1);
@@ -119,8 +117,7 @@ TEST_CASE("a slice's step may be as large as 64 bits: one element is taken, and 
     CHECK(refused({0, 1, 0}));
 }
 
-TEST_CASE("convolutions of images without rows, channels or a batch") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "convolutions of images without rows, channels or a batch") {
     const auto x_of = [](const extents& e) { return test::unknown_placeholder(any_array(element_type::float32, e)); };
     const any_tensor w = u::constant(counting({3, 3, 2, 2}));
     struct one_case {
@@ -164,8 +161,7 @@ TEST_CASE("convolutions of images without rows, channels or a batch") {
     CHECK(test::run(u::conv2d_transpose(x, w), x, none).extents() == extents{0, 6, 6, 2});
 }
 
-TEST_CASE("pools of images without rows, channels or a batch") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "pools of images without rows, channels or a batch") {
     const auto check = [](const extents& image, const pool2d_options& how, const extents& result) {
         const any_array v(element_type::float32, image);
         for (const bool average : {false, true}) {
@@ -188,8 +184,7 @@ TEST_CASE("pools of images without rows, channels or a batch") {
                 test::run(u::average_pool2d(x, {.window = 3, .padding = tenon::pad(2)}), x, empty));
 }
 
-TEST_CASE("numbers beside tensors of integers are exact") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "numbers beside tensors of integers are exact") {
     constexpr std::int64_t odd = 9007199254740993; // 2^53 + 1
     constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
     CHECK(value<std::int64_t>(u::add(one<std::int64_t>(0), odd)) == odd);
@@ -206,8 +201,7 @@ TEST_CASE("numbers beside tensors of integers are exact") {
     CHECK(value<half>(u::pad(one(half(1.0f)), {{1, 0}}, 0.5)) == half(0.5f));
 }
 
-TEST_CASE("numbers beside tensors that do not hold them are refused") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "numbers beside tensors that do not hold them are refused") {
     CHECK_ERROR(invalid_argument_error, "300 cannot be an element of type uint8", u::add(one<std::uint8_t>(1), 300));
     CHECK_ERROR(invalid_argument_error, "-1 cannot be an element of type uint8", u::subtract(-1, one<std::uint8_t>(1)));
     CHECK_ERROR(invalid_argument_error, "0.5 cannot be an element of type int32",
@@ -222,8 +216,7 @@ TEST_CASE("numbers beside tensors that do not hold them are refused") {
     CHECK_ERROR(invalid_argument_error, "int32[2], 0.5", tenon::pad<margin{1, 1}>(x, 0.5));
 }
 
-TEST_CASE("arange of integers is exact, or refused") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "arange of integers is exact, or refused") {
     constexpr std::int64_t odd = 9007199254740993;
     session s;
     CHECK(s.run(arange<std::int64_t, 3>(odd, odd - 1))(1) == 2 * odd - 1);

@@ -45,8 +45,7 @@ TEST_CASE("SEMANTICS 21: same seeds give the same numbers, other seeds and other
     CHECK(again.run(t) == third);
 }
 
-TEST_CASE("SEMANTICS 21: with a graph seed alone, ops of different names differ") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 21: with a graph seed alone, ops of different names differ") {
     tn::graph::current().set_seed(3);
     const auto a = tn::random_normal<float, shape<20>>(), b = tn::random_normal<float, shape<20>>();
     tn::session s(tn::graph::current());
@@ -88,8 +87,7 @@ TEST_CASE("SEMANTICS 21: the number of threads changes nothing") {
     CHECK(first_run(1, build, one) == first_run(1, build, three));
 }
 
-TEST_CASE("element types, sizes of other tensors, and the step's sizes") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "element types, sizes of other tensors, and the step's sizes") {
     const auto x = tn::placeholder<float, shape<batch, 3>>("x");
     const auto u = tn::random_uniform_like(x, 2, 3, 1);
     const auto d = tn::random_normal_like<double>(x, 0, 1, 1);
@@ -111,8 +109,7 @@ TEST_CASE("element types, sizes of other tensors, and the step's sizes") {
     CHECK(none.extents() == extents{0, 3});
 }
 
-TEST_CASE("a shuffle moves whole rows, of any element type") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a shuffle moves whole rows, of any element type") {
     const auto x = tn::placeholder<std::int32_t, shape<tn::dyn, 2>>("x");
     const auto names = tn::placeholder<std::string, shape<5>>("names");
     const auto y = tn::random_shuffle(x, 4);
@@ -148,8 +145,7 @@ TEST_CASE("no gradient flows through random tensors") {
     CHECK(b == array<double>{0, 0, 0, 0});
 }
 
-TEST_CASE("bounds and deviations that make no sense are refused where they are written") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "bounds and deviations that make no sense are refused where they are written") {
     CHECK_ERROR(tn::invalid_argument_error, "holds no number", tn::random_uniform<float>(1, 1));
     CHECK_THROWS_AS(tn::random_uniform<double>(0, HUGE_VAL), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::random_normal<float>(0, -1), tn::invalid_argument_error);

@@ -210,8 +210,7 @@ TEST_CASE("reductions: every instruction set gives the same") {
     });
 }
 
-TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few roundings") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "sum: ten million ones are exact in float; a mean is accurate to a few roundings") {
     any_array ones(element_type::float32, extents(10'000'000));
     for (std::int64_t i = 0; i < ones.elements(); ++i) ones.data<float>()[i] = 1;
     const any_tensor x = unknown_placeholder(ones);
@@ -230,8 +229,7 @@ TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few
     CHECK(std::fabs(found - exact / 3e6) < 1e-6 * found);
 }
 
-TEST_CASE("reductions: NaN and infinities") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "reductions: NaN and infinities") {
     const auto of = [](std::vector<double> v) {
         any_array a(element_type::float64, extents(static_cast<std::int64_t>(v.size())));
         for (std::size_t i = 0; i < v.size(); ++i) a.data<double>()[i] = v[i];
@@ -310,8 +308,7 @@ TEST_CASE_TEMPLATE("logsumexp of rows: wherever the largest element is, and howe
     });
 }
 
-TEST_CASE("argmax: the first of equal elements, also in another block and on another thread") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "argmax: the first of equal elements, also in another block and on another thread") {
     any_array a = any_array::zeros(element_type::float32, extents(300000));
     a.data<float>()[70000] = 2;
     a.data<float>()[70001] = 2;
@@ -324,8 +321,7 @@ TEST_CASE("argmax: the first of equal elements, also in another block and on ano
     CHECK(element<std::int64_t>(run(untyped::argmin(x), x, a), 0) == 250000);
 }
 
-TEST_CASE("variance: two passes, so that a large mean does no harm") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "variance: two passes, so that a large mean does no harm") {
     any_array a(element_type::float32, extents(1000));
     for (std::int64_t i = 0; i < 1000; ++i) a.data<float>()[i] = 4096.0F + static_cast<float>(i % 2);
     const any_tensor x = unknown_placeholder(a);
@@ -334,8 +330,7 @@ TEST_CASE("variance: two passes, so that a large mean does no harm") {
           doctest::Approx(std::sqrt(250.0 / 999.0)));
 }
 
-TEST_CASE("reductions: an empty axis has no least or largest element") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "reductions: an empty axis has no least or largest element") {
     const auto x = placeholder<float, shape<dyn, 3>>("x");
     session s;
     const any_array none(element_type::float32, extents(0, 3));
@@ -345,8 +340,7 @@ TEST_CASE("reductions: an empty axis has no least or largest element") {
     CHECK(s.run(max<1>(x), feed(x, none)).size() == 0);
 }
 
-TEST_CASE("reductions: axes and element types are checked") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "reductions: axes and element types are checked") {
     const any_tensor x = untyped::placeholder(element_type::float32, extents(2, 3));
     const any_tensor flags = untyped::placeholder(element_type::boolean, extents(2, 3));
     CHECK_ERROR(invalid_argument_error, "sum: axis is out of range: [2, 3]", untyped::sum(x, {2}));
@@ -356,8 +350,7 @@ TEST_CASE("reductions: axes and element types are checked") {
     CHECK_THROWS_AS(untyped::mean(untyped::placeholder(element_type::int32, extents(2))), invalid_argument_error);
 }
 
-TEST_CASE("moments are the mean and the variance; l2_normalize divides by the length") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "moments are the mean and the variance; l2_normalize divides by the length") {
     const auto x = placeholder<double, shape<batch, 2>>();
     session s;
     const auto [mean_of_x, variance_of_x] = moments<0>(x);

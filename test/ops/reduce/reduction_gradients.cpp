@@ -19,8 +19,7 @@ TEST_CASE("prod: its gradient is right where elements are zero") {
     CHECK(check_gradients(product, given(input<shape<3, 3>>(), {1, 0, 2, 0, 3, 0, 2, 3, 4})) == "");
 }
 
-TEST_CASE("min, max: elements that share the value share the gradient") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "min, max: elements that share the value share the gradient") {
     const auto x = constant(array<double, shape<4>>{3, 1, 3, 3});
     session s;
     const auto [dx] = gradients(max(x), x);
@@ -30,8 +29,7 @@ TEST_CASE("min, max: elements that share the value share the gradient") {
     CHECK(v(3) == doctest::Approx(1.0 / 3));
 }
 
-TEST_CASE("logsumexp: no NaN comes from a result that is infinite") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "logsumexp: no NaN comes from a result that is infinite") {
     const auto x = placeholder<double, shape<2, 2>>("x");
     const auto [dx] = gradients(sum(logsumexp<1>(x)), x);
     session s;
@@ -41,8 +39,7 @@ TEST_CASE("logsumexp: no NaN comes from a result that is infinite") {
     CHECK(v(1, 1) == doctest::Approx(0.5));
 }
 
-TEST_CASE("norm: the gradient at zero is zero") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "norm: the gradient at zero is zero") {
     const auto x = constant(array<double, shape<2>>{0, 0});
     session s;
     const auto [dx] = gradients(norm<2>(x), x);

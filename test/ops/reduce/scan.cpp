@@ -83,8 +83,7 @@ template <class T, class F> void check_scan(scan_function f, F combined, double 
 template <class T> constexpr double rounding = sizeof(T) == 2 ? 1e-2 : sizeof(T) == 4 ? 1e-5 : 1e-12;
 } // namespace
 
-TEST_CASE("scans refuse an axis that is not there, and elements that they are not of") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "scans refuse an axis that is not there, and elements that they are not of") {
     const auto x = constant({1, 2, 3, 4});
     CHECK_ERROR(invalid_argument_error, "cumsum: axis is out of range: [4]", untyped::cumsum(x, 1));
     CHECK_ERROR(invalid_argument_error, "cumlogsumexp: element type must be float, double, half or bfloat16",
@@ -118,8 +117,7 @@ TEST_CASE_TEMPLATE("cumprod: along any axis", T, float, double) {
             }
 }
 
-TEST_CASE("scans: infinities and NaN") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "scans: infinities and NaN") {
     session s;
     using four = array<double, shape<4>>;
     const auto same = [](const four& a, const four& b) {
@@ -166,8 +164,7 @@ TEST_CASE("scans: gradients, and theirs, agree with central differences") {
         }
 }
 
-TEST_CASE("gradients of scans at zeros, ties and infinities") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "gradients of scans at zeros, ties and infinities") {
     session s;
     const auto slope = [&](const auto& x, const auto& y) {
         const auto [dx] = gradients(sum(y), x);

@@ -143,8 +143,7 @@ TEST_CASE_TEMPLATE("searchsorted counts what is less, or not larger", T, float, 
     }
 }
 
-TEST_CASE("sort and searchsorted refuse what they cannot do, in words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "sort and searchsorted refuse what they cannot do, in words") {
     const auto of = [](const tn::extents& sizes, tn::element_type e = tn::element_type::float32) {
         return tn::untyped::placeholder(e, sizes, "x");
     };

@@ -1,4 +1,5 @@
 #include "messages.hpp"
+#include "own_graph.hpp"
 
 #include <cmath>
 #include <limits>
@@ -16,8 +17,7 @@ inline constexpr struct batch : dim<"batch"> {} batch;
 
 } // namespace
 
-TEST_CASE("random_categorical: each class as often as softmax says") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "random_categorical: each class as often as softmax says") {
     const auto logits = placeholder<double, shape<batch, 4>>("logits");
     const auto drawn = random_categorical(logits, 3);
     static_assert(std::is_same_v<decltype(drawn), const tensor<std::int64_t, shape<batch>>>);
@@ -41,8 +41,7 @@ TEST_CASE("random_categorical: each class as often as softmax says") {
     CHECK(same.untyped() == first.untyped());
 }
 
-TEST_CASE("random_categorical: one class, no rows, half, and what does not fit") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "random_categorical: one class, no rows, half, and what does not fit") {
     const auto one = placeholder<half, shape<batch, 1>>("one");
     session s;
     const auto [zeros] = s.callable(feeds(one), fetches(random_categorical(one)))(array<half, shape<batch, 1>>(5));

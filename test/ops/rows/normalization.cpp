@@ -76,8 +76,7 @@ TEST_CASE_TEMPLATE("layer_norm and its gradients are the formulas", T, float, do
     check_layer_norm<T>({4, 33}, sizeof(T) == 2 ? 4 : 1000); // the mean is taken away before squares are
 }
 
-TEST_CASE("operands that do not fit are refused with the rule's words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "operands that do not fit are refused with the rule's words") {
     const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {4, 6});
     const any_tensor six = tn::untyped::placeholder(tn::element_type::float32, {6}),
                      five = tn::untyped::placeholder(tn::element_type::float32, {5});

@@ -233,8 +233,7 @@ TEST_CASE_TEMPLATE("sparse cross entropy and its gradient are the formulas, for 
     });
 }
 
-TEST_CASE("a label that is no class fails the step, naming label, row and number of classes") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a label that is no class fails the step, naming label, row and number of classes") {
     const auto x = tn::placeholder<float, shape<batch, 10>>("x");
     const auto labels = tn::placeholder<std::int32_t, shape<batch>>("labels");
     const auto loss = tn::sparse_softmax_cross_entropy(x, labels);
@@ -272,8 +271,7 @@ TEST_CASE("cross entropy of logits of any magnitude is finite; of a class at -in
     });
 }
 
-TEST_CASE("leading dimensions of any number, named, dynamic and static sizes") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "leading dimensions of any number, named, dynamic and static sizes") {
     const auto x = tn::placeholder<float, shape<batch, 5, 4>>("x");
     const auto labels = tn::placeholder<std::int64_t, shape<tn::dyn, 5>>("labels");
     const auto loss = tn::sparse_softmax_cross_entropy(x, labels);
@@ -298,8 +296,7 @@ TEST_CASE("sigmoid_cross_entropy: gradients agree with central differences") {
                           input<shape<tn::dyn, 3>>(2, 3)) == "");
 }
 
-TEST_CASE("sigmoid_cross_entropy keeps its precision at both ends") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "sigmoid_cross_entropy keeps its precision at both ends") {
     const auto x = tn::placeholder<float, shape<tn::dyn>>("x"), z = tn::placeholder<float, shape<tn::dyn>>("z");
     tn::session s(tn::graph::current());
     const auto a = s.run(tn::feed(x, array<float>{-100, -20, 0, 20, 100, 100}),
@@ -310,8 +307,7 @@ TEST_CASE("sigmoid_cross_entropy keeps its precision at both ends") {
     for (std::int64_t i = 0; i < 6; ++i) CHECK(a[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
 }
 
-TEST_CASE("shapes that do not fit are refused with the rule's words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "shapes that do not fit are refused with the rule's words") {
     const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {4, 10});
     const auto refused = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     const auto sparse = [&](tn::element_type e, const extents& sizes) {

@@ -66,8 +66,7 @@ TEST_CASE("split_evenly: parts differ by one at most, the larger first, also of 
     CHECK_THROWS_AS(untyped::split_evenly(x, 2, 2), invalid_argument_error);
 }
 
-TEST_CASE("concat: large, on several threads") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "concat: large, on several threads") {
     const auto a = placeholder<float, shape<dyn, 300>>("a");
     const auto b = placeholder<float, shape<dyn, 500>>("b");
     const any_array va = random_array<float>(extents(900, 300), 1), vb = random_array<float>(extents(900, 500), 2);
@@ -79,8 +78,7 @@ TEST_CASE("concat: large, on several threads") {
                     (j < 300 ? element<float>(va, i * 300 + j) : element<float>(vb, i * 500 + j - 300)));
 }
 
-TEST_CASE("concat, split, unstack: sizes that only the run knows are checked there") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "concat, split, unstack: sizes that only the run knows are checked there") {
     const auto x = placeholder<float, shape<dyn, 3>>("x");
     const auto y = placeholder<float, shape<2, dyn>>("y");
     session s;

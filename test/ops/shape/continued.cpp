@@ -3,8 +3,7 @@
 
 using namespace tenon;
 
-TEST_CASE("pad with a tensor's own elements, as NumPy has it, however far") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "pad with a tensor's own elements, as NumPy has it, however far") {
     const auto x = constant(array<std::int32_t, shape<3>>{1, 2, 3});
     session s;
     using wide = array<std::int32_t, shape<12>>;
@@ -36,8 +35,7 @@ TEST_CASE("what flows back through padding is added up where elements stand seve
     }
 }
 
-TEST_CASE("padding refuses what has no elements, when the graph is made or when the size is known") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "padding refuses what has no elements, when the graph is made or when the size is known") {
     const any_tensor none = untyped::placeholder(element_type::float32, extents(2, 0), "none");
     CHECK(message_of<invalid_argument_error>([&] {
               untyped::pad(none, {{}, {1, 0}}, pad_mode::wrap);

@@ -16,15 +16,13 @@ TEST_CASE_TEMPLATE("zeros, ones and full: one value everywhere", T, float, doubl
     CHECK(scalar.item() == static_cast<T>(1));
 }
 
-TEST_CASE("zeros() and ones() without template arguments are initialisers") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "zeros() and ones() without template arguments are initialisers") {
     const auto v = variable<float, shape<2>>("v", zeros()), w = variable<float, shape<2>>("w", ones());
     initialized_session s;
     CHECK(s.run(v + w)[1] == 1);
 }
 
-TEST_CASE("eye is 1 on the diagonal, whatever its sides") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "eye is 1 on the diagonal, whatever its sides") {
     session s;
     const auto [square, wide, tall] = s.run(eye<double, 3>(), eye<float, 2, 4>(), eye<std::int32_t, 3, 1>());
     for (int i = 0; i < 3; ++i)
@@ -34,8 +32,7 @@ TEST_CASE("eye is 1 on the diagonal, whatever its sides") {
     CHECK(tall[0] + tall[1] + tall[2] == 1);
 }
 
-TEST_CASE("arange steps from its start, linspace meets both its ends") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "arange steps from its start, linspace meets both its ends") {
     session s;
     const auto [ids, steps, grid, point] = s.run(arange<std::int32_t, 5>(), arange<half, 3>(1, -0.5),
                                                  linspace<double, 11>(-0.3, 0.7), linspace<float, 1>(2, 3));

@@ -9,8 +9,7 @@ using test::element;
 using test::input;
 using test::random_array;
 
-TEST_CASE("gather: an index that is out of range fails the step and is named") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "gather: an index that is out of range fails the step and is named") {
     const auto table = placeholder<float, shape<5, 2>>("table");
     const auto indices = placeholder<std::int64_t, shape<2, 3>>("indices");
     const auto rows = gather(table, indices);

@@ -152,8 +152,7 @@ TEST_CASE("an index out of range fails the step, and the error names the node, t
     }
 }
 
-TEST_CASE("what indices name: what does not fit is refused when the graph is made, in words") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "what indices name: what does not fit is refused when the graph is made, in words") {
     const auto of = [](const tn::extents& sizes, tn::element_type e = tn::element_type::float32) {
         return tn::untyped::placeholder(e, sizes);
     };

@@ -61,8 +61,7 @@ TEST_CASE_TEMPLATE("slice: any ranges, as Python has them", T, float, double, ha
         }
 }
 
-TEST_CASE("slice: a bound outside the dimension is an error, when it is known") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "slice: a bound outside the dimension is an error, when it is known") {
     const auto x = placeholder<float, shape<dyn, 4>>("x");
     session s;
     const auto y = slice<range{1, 6}>(x);
@@ -74,8 +73,7 @@ TEST_CASE("slice: a bound outside the dimension is an error, when it is known") 
     CHECK_THROWS_AS(untyped::slice(x, {range{0, 1, 0}}), invalid_argument_error);
 }
 
-TEST_CASE("roll and repeat: values, and sizes as far as they are known") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "roll and repeat: values, and sizes as far as they are known") {
     const auto x = placeholder<float, shape<batch, 3>>();
     static_assert(std::is_same_v<decltype(roll<1>(x))::shape_type, shape<batch, 3>>);
     static_assert(std::is_same_v<decltype(roll<-4, 1>(x))::shape_type, shape<batch, 3>>);

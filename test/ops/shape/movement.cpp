@@ -62,8 +62,7 @@ TEST_CASE("transpose: every instruction set gives the same") {
 
 TEST_CASE("transpose: large, on several threads") { check_transposes<float>(extents(700, 801)); }
 
-TEST_CASE("reshape: sizes that only the run knows") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "reshape: sizes that only the run knows") {
     const auto x = placeholder<float, shape<batch, time_, 4>>("x");
     session s;
     const any_array value = random_array<float>(extents(3, 5, 4));
@@ -79,8 +78,7 @@ TEST_CASE("reshape: sizes that only the run knows") {
                 s.run(reshape<shape<8, deduce>>(x), fed()));
 }
 
-TEST_CASE("reshape: tensors without elements") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "reshape: tensors without elements") {
     const auto x = placeholder<float, shape<dyn, 4>>("x");
     session s;
     const any_array none(element_type::float32, extents(0, 4));
@@ -88,8 +86,7 @@ TEST_CASE("reshape: tensors without elements") {
     CHECK(s.run(reshape<shape<7, deduce>>(x), feed(x, none)).extents() == extents(7, 0));
 }
 
-TEST_CASE("squeeze: a size that turns out not to be 1") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "squeeze: a size that turns out not to be 1") {
     const auto x = placeholder<float, shape<dyn, 4>>("x");
     session s;
     CHECK(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(1, 4)))).extents() == extents(4));
@@ -97,8 +94,7 @@ TEST_CASE("squeeze: a size that turns out not to be 1") {
                 s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))));
 }
 
-TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "broadcast_to, broadcast_like: sizes that do not repeat") {
     const auto x = placeholder<float, shape<dyn, 3>>("x");
     const auto y = placeholder<float, shape<4, dyn, 3>>("y");
     session s;
@@ -114,8 +110,7 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
                 s.run(broadcast_like(x, y), feed(x, two), feed(y, like)));
 }
 
-TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "swapaxes, moveaxis and flatten know what they can of the sizes") {
     const auto x = placeholder<float, shape<batch, 3, 2>>();
     static_assert(std::is_same_v<decltype(swapaxes<0, -1>(x))::shape_type, shape<2, 3, batch>>);
     static_assert(std::is_same_v<decltype(moveaxis<0, -1>(x))::shape_type, shape<3, 2, batch>>);

@@ -73,8 +73,7 @@ TEST_CASE("SEMANTICS 20: an index that occurs again: add takes all, update the l
     }
 }
 
-TEST_CASE("SEMANTICS 20: an index out of range is named before anything is written") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: an index out of range is named before anything is written") {
     const auto v = variable<float, shape<4, 2>>("table", ones());
     const auto ids = placeholder<int, shape<dyn, 2>>("ids");
     const auto update = v.scatter_add(ids, 5.0f);
@@ -157,15 +156,13 @@ TEST_CASE("scatter: a step reads what the variable held before it, unless the re
           array<float, shape<3>>{120, 10, 10});
 }
 
-TEST_CASE("SEMANTICS 18: scattering into a variable that has no value is an error that names it") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 18: scattering into a variable that has no value is an error that names it") {
     const auto v = variable<float, shape<3>>("early", zeros());
     session s;
     CHECK_ERROR(failed_precondition_error, "variable \"early\"", s.run(v.scatter_add(constant({1}), 1.0f)));
 }
 
-TEST_CASE("SEMANTICS 20: scatter updates by several threads never tear and none is lost") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: scatter updates by several threads never tear and none is lost") {
     const auto v = variable<float, shape<8, 500>>("v", zeros());
     const auto update = operation(v.scatter_add(constant({1, 6, 1}), 1.0f).node());
     const auto difference = max(v) - 2.0f * sum(slice<range{6, 7}, range{3, 4}>(v));

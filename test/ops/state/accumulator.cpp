@@ -114,8 +114,7 @@ TEST_CASE("numbers that make no sense are refused when a node is made, with op, 
                 tn::untyped::accumulator({tn::element_type::float32, tn::extents{far, far}}));
 }
 
-TEST_CASE("a turn of another size than three is refused by the step") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a turn of another size than three is refused by the step") {
     const tn::untyped::accumulator sum({tn::element_type::float32, tn::extents{2}});
     const tn::any_tensor turn = tn::constant({std::int64_t{0}, std::int64_t{1}});
     const tn::operation deposit = sum.deposit({tn::constant({1.f, 2.f})}, turn);

@@ -23,8 +23,7 @@ template <class A> moments moments_of(const A& a) {
 
 } // namespace
 
-TEST_CASE("constants of every kind") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "constants of every kind") {
     tn::session s;
     CHECK(s.run(tn::constant(2.5)).item() == 2.5);
     CHECK(s.run(tn::constant({1, 2, 3}))(2) == 3);
@@ -39,8 +38,7 @@ TEST_CASE("constants of every kind") {
     CHECK_THROWS_AS((void)(tn::constant<tn::shape<2, 2>>(tn::array<float>{{7}, {8}})), tn::invalid_argument_error);
 }
 
-TEST_CASE("a constant of no elements") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a constant of no elements") {
     tn::session s;
     CHECK(s.run(tn::constant(tn::array<float, tn::shape<0, 3>>())).size() == 0);
 }
@@ -142,8 +140,7 @@ TEST_CASE("SEMANTICS 20: a variable begins with what another begins with, in wha
     CHECK(tn::untyped::initialized_value(w).output() == w.initialized_value().output());
 }
 
-TEST_CASE("an initial value that reads another variable is told what to read instead") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "an initial value that reads another variable is told what to read instead") {
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::ones());
     const auto copy = tn::variable("copy", w * 2.0f);
     tn::session s;
@@ -156,8 +153,7 @@ TEST_CASE("an initial value that reads another variable is told what to read ins
     CHECK(s.run(copy)(1) == 10);
 }
 
-TEST_CASE("initialisers run one by one, or some of them") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "initialisers run one by one, or some of them") {
     const auto a = tn::variable(1.0f), b = tn::variable(2.0f), c = tn::variable(3.0f);
     tn::session s;
     s.run(a.initializer());
@@ -167,8 +163,7 @@ TEST_CASE("initialisers run one by one, or some of them") {
     CHECK(s.run(b + c).item() == 5);
 }
 
-TEST_CASE("SEMANTICS 20: assign, assign_add and assign_sub, each is the variable after it") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: assign, assign_add and assign_sub, each is the variable after it") {
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::constant_value(10));
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     initialized_session s;
@@ -188,16 +183,14 @@ TEST_CASE("SEMANTICS 20: assign, assign_add and assign_sub, each is the variable
     CHECK(s.run(text).item() == "a longer text than fits inside a string object");
 }
 
-TEST_CASE("assigning gives a variable its first value as well") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "assigning gives a variable its first value as well") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     tn::session s;
     CHECK(s.run(v.assign(5.0f)).item() == 5);
     CHECK(s.run(v).item() == 5);
 }
 
-TEST_CASE("what a run returned of a variable does not change with it") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "what a run returned of a variable does not change with it") {
     const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
     initialized_session s;
     const auto before = s.run(v), updated = s.run(v.assign_add(1.0f));
@@ -206,8 +199,7 @@ TEST_CASE("what a run returned of a variable does not change with it") {
     CHECK(updated(0) == 2);
 }
 
-TEST_CASE("an update of what is fed for the variable") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "an update of what is fed for the variable") {
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto update = v.assign_add(1.0f);
     initialized_session s;
@@ -234,8 +226,7 @@ TEST_CASE("SEMANTICS 20: collections: variables, and the trainable ones; a prelo
     CHECK(s.run(data)(0) == 1);
 }
 
-TEST_CASE("names of variables follow name scopes") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "names of variables follow name scopes") {
     const tn::name_scope layer("layer");
     const auto w = tn::variable<float, tn::shape<2>>("w", tn::zeros());
     CHECK(w.name() == "layer/w");
@@ -243,8 +234,7 @@ TEST_CASE("names of variables follow name scopes") {
     CHECK(s.run(w)(0) == 0);
 }
 
-TEST_CASE("uniform, normal and truncated initialisers have the moments they name") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "uniform, normal and truncated initialisers have the moments they name") {
     using sizes = tn::shape<200, 100>;
     const auto u = tn::variable<float, sizes>("u", tn::uniform(-3, 5, 1));
     const auto n = tn::variable<float, sizes>("n", tn::normal(2, 0.5, 2));
@@ -263,8 +253,7 @@ TEST_CASE("uniform, normal and truncated initialisers have the moments they name
     CHECK(mt.deviation == doctest::Approx(2 * 0.8796).epsilon(0.02));
 }
 
-TEST_CASE("Glorot and He initialisers scale with what flows in and out: of matrices and of filters") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "Glorot and He initialisers scale with what flows in and out: of matrices and of filters") {
     const auto gu = tn::variable<float, tn::shape<300, 100>>("gu", tn::glorot_uniform(1));
     const auto gn = tn::variable<float, tn::shape<300, 100>>("gn", tn::glorot_normal(2));
     const auto hu = tn::variable<float, tn::shape<300, 100>>("hu", tn::he_uniform(3));
@@ -306,8 +295,7 @@ TEST_CASE("two variables of one graph do not begin alike") {
     CHECK_FALSE(x == y);
 }
 
-TEST_CASE("untyped variables: made and assigned by types known at run time, with the rule's words") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "untyped variables: made and assigned by types known at run time, with the rule's words") {
     const tn::any_tensor v = tn::untyped::variable("v", tn::untyped::constant(tn::any_array(tn::array<float>{1, 2})));
     const tn::any_tensor x = tn::placeholder<float, tn::shape<3>>("x"), d = tn::placeholder<double, tn::shape<2>>("d");
     using bad = tn::invalid_argument_error;
@@ -325,8 +313,7 @@ TEST_CASE("untyped variables: made and assigned by types known at run time, with
     CHECK(s.run(v).data<float>()[1] == 6);
 }
 
-TEST_CASE("a variable whose memory there is not is a resource_exhausted_error that names it") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a variable whose memory there is not is a resource_exhausted_error that names it") {
     constexpr int large = 1 << 22; // 128 TiB
     const auto v = tn::variable<double, tn::shape<large, large>>("enormous", tn::zeros());
     tn::session s;
@@ -351,8 +338,7 @@ TEST_CASE_FIXTURE(in_graph, "an initialiser that cannot begin the variable is re
     CHECK(g.collection(tn::global_variables).empty());
 }
 
-TEST_CASE("a number that is assigned is one the variable can hold") {
-    const tn::graph_scope in{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "a number that is assigned is one the variable can hold") {
     const auto v = tn::variable<std::uint8_t, tn::shape<>>("v", tn::zeros());
     CHECK_ERROR(tn::invalid_argument_error, "300 is not a value of uint8", v.assign(300));
     CHECK_THROWS_AS(v.assign(-1), tn::invalid_argument_error);
@@ -360,8 +346,7 @@ TEST_CASE("a number that is assigned is one the variable can hold") {
     CHECK(s.run(v.assign(200)).item() == 200);
 }
 
-TEST_CASE("SEMANTICS 18: whether a variable has a value can be asked, without reading it") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 18: whether a variable has a value can be asked, without reading it") {
     const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
     const auto w = tn::on("/cpu:0", [] { return tn::variable("w", std::string("text")); });
     const tn::any_tensor v_is = tn::add<tn::is_initialized_op>({}, {v}), w_is = tn::add<tn::is_initialized_op>({}, {w});
