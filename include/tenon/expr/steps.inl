@@ -235,7 +235,7 @@ void run_tree(void* to, const void* a, const void* b, const void* c, const void*
     over_packs<!tree.is_long(), T>(n, [&](std::ptrdiff_t i) {
         pack<T> operands[tree.operands];
         operands[0] = load(x + i);
-        operands[1] = load(y + i);
+        if constexpr (tree.operands > 1) operands[1] = load(y + i);
         if constexpr (tree.operands > 2) operands[2] = load(u + i);
         if constexpr (tree.operands > 3) operands[3] = load(v + i);
         store(z + i, value_in_tree<Tree, tree.root()>(operands));

@@ -52,6 +52,7 @@ public:
             if (f != opcode::relu) put(fused(a, b, c).apply(f) * d);
             put(fused(a, b, c).apply(f));
             if (f != opcode::relu) put(a.apply(f) * b);
+            if (f != opcode::relu) put(a.apply(f).apply(f)); // few elements wait for memory longer than for either
         }
         for (const opcode compared : {opcode::equal, opcode::not_equal, opcode::less, opcode::less_equal,
                                       opcode::greater, opcode::greater_equal})
