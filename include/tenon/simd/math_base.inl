@@ -68,6 +68,12 @@ template <class V, class C, class... Cs> TENON_SIMD_INLINE V polynomial(V x, C c
     return native_fma(polynomial(x, cs...), x, fill<V>(c0));
 }
 
+/// The same of five terms, given x^2: in pairs, of which fewer wait for each other.
+template <class V, class C> TENON_SIMD_INLINE V paired_polynomial(V x, V square, C c0, C c1, C c2, C c3, C c4) {
+    const V high = native_fma(fill<V>(c4), square, native_fma(fill<V>(c3), x, fill<V>(c2)));
+    return native_fma(high, square, native_fma(fill<V>(c1), x, fill<V>(c0)));
+}
+
 TENON_SIMD_INLINE i32 sign_bits(f32 x) { return bits_as<i32>(x) & std::numeric_limits<std::int32_t>::min(); }
 TENON_SIMD_INLINE i64 sign_bits(f64 x) { return bits_as<i64>(x) & std::numeric_limits<std::int64_t>::min(); }
 template <class V> TENON_SIMD_INLINE V magnitude_of(V x) {

@@ -9,7 +9,7 @@ TENON_SIMD_INLINE f32 tanh_of(f32 x) {
     const f32 z = x * x;
     const f32 near = native_fma(
         polynomial(z, -0x1.555534p-2F, 0x1.11074cp-3F, -0x1.b8405ap-5F, 0x1.523bc8p-6F, -0x1.762d76p-8F) * z, a, a);
-    const f32 far = 1.0F - 2.0F / one_plus_exp<0>(native_min(fill<f32>(40.0F), a + a));
+    const f32 far = 1.0F - 2.0F / one_plus_exp_minus<0>(native_max(fill<f32>(-40.0F), a * -2.0F));
     return with_sign(choose(a < 0.625F, near, far), x);
 }
 #else

@@ -13,7 +13,7 @@ TENON_SIMD_INLINE f32 erf_of(f32 x) {
     f32 r = polynomial(b, 0x1.8b3eep-13F, -0x1.212c2cp0F, -0x1.4434fp-1F, -0x1.bc18dp-4F, 0x1.9d0bd2p-6F,
                        -0x1.1398f6p-8F, 0x1.ceeaep-12F, -0x1.6c067cp-16F);
     const f32 scale = power_of_two(reduce_by_ln2<127>(r));
-    const f32 t = native_fma(exp_tail(r), r * r, r);
+    const f32 t = small_expm1(r);
     const f32 far = (1.0F - scale) - t * scale;
     return with_sign(choose(a < 1.0F, near, far), x);
 }
