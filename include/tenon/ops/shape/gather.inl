@@ -199,20 +199,17 @@ public:
         indices_(s.inputs[1]),
         once_(decode<sum_equal_rows_op::attributes>(s.attrs).once),
         inner_(indices_.count == 0 ? 0 : s.inputs[0].extents.elements() / indices_.count),
-        bytes_(size_of(s.inputs[0].element)),
-        add_(s.inputs[0].element, opcode::add),
-        run_(compute_type(s.inputs[0].element) == element_type::float32 ? 128 : INT64_MAX) {}
+        row_bytes_(static_cast<std::size_t>(inner_) * size_of(s.inputs[0].element)),
+        sums_(s.inputs[0].element, inner_) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || inner_ == 0) return;
         const equal_indices equal(indices_, r.in[1], r.scratch);
         const auto* in = r.input<std::byte>(0);
         auto* out = r.output<std::byte>(0);
-        const std::size_t row_bytes = static_cast<std::size_t>(inner_) * bytes_;
-        parallel_for(r.pool, indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes + 8),
+        parallel_for(r.pool, indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes_ + 8),
                      [&](std::int64_t begin, std::int64_t end) {
                          for (std::int64_t i = begin; i < end; ++i) // what is alone in its place is there
-                             if ((in != out || equal.after(i) >= 0) && equal.is_first(i))
-                                 sum(equal, i, in, out, row_bytes);
+                             if ((in != out || equal.after(i) >= 0) && equal.is_first(i)) sum(equal, i, in, out);
                      });
     }
     std::size_t scratch_bytes() const override { return equal_indices::bytes(indices_.count); }
@@ -222,47 +219,28 @@ public:
     bool may_share(int i, int) const override { return i == 0; }
 
 private:
-    // The rows of a chain lie where their sums go: a stretch of all is read before it is written.
-    void sum(const equal_indices& equal, std::int64_t first, const std::byte* in, std::byte* out,
-             std::size_t row_bytes) const {
-        const auto at = [&](std::int64_t row) { return static_cast<std::size_t>(row) * row_bytes; };
+    void sum(const equal_indices& equal, std::int64_t first, const std::byte* in, std::byte* out) const {
+        const auto at = [&](std::int64_t row) { return static_cast<std::size_t>(row) * row_bytes_; };
+        std::byte* const to = out + at(first);
         if (equal.after(first) < 0) {
-            if (in != out) std::memcpy(out + at(first), in + at(first), row_bytes);
+            if (in != out) std::memcpy(to, in + at(first), row_bytes_);
             return;
         }
-        alignas(64) std::byte sums[row_instruction::block * 8];
-        for (std::int64_t col = 0; col < inner_; col += row_instruction::block) {
-            const std::int64_t n = std::min(inner_ - col, row_instruction::block);
-            const std::size_t begin = static_cast<std::size_t>(col) * bytes_;
-            const std::size_t size = static_cast<std::size_t>(n) * bytes_;
-            double totals[row_instruction::block];
-            for (std::int64_t i = first; i >= 0;) {
-                const bool is_first = i == first;
-                add_.load(sums, in + at(i) + begin, n);
-                i = equal.after(i);
-                for (std::int64_t k = 1; i >= 0 && k < run_; ++k, i = equal.after(i))
-                    add_.apply_wide(sums, in + at(i) + begin, n);
-                if (is_first && i < 0) break;
-                if (is_first) std::fill_n(totals, n, 0.0);
-                auto* const some = reinterpret_cast<float*>(sums);
-                for (std::int64_t k = 0; k < n; ++k) totals[k] += static_cast<double>(some[k]);
-                for (std::int64_t k = 0; i < 0 && k < n; ++k) some[k] = static_cast<float>(totals[k]);
-            }
-            std::byte* const to = out + at(first) + begin;
-            add_.store(to, sums, n);
-            for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i)) {
-                if (once_) std::memset(out + at(i) + begin, 0, size);
-                else std::memcpy(out + at(i) + begin, to, size);
-            }
-        }
+        sums_.add_up(
+            equal, first, [&](std::int64_t i) { return in + at(i); }, to,
+            [&](std::size_t begin, std::size_t size) {
+                for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i)) {
+                    if (once_) std::memset(out + at(i) + begin, 0, size);
+                    else std::memcpy(out + at(i) + begin, to + begin, size);
+                }
+            });
     }
 
     row_indices indices_;
     bool once_;
     std::int64_t inner_;
-    std::size_t bytes_;
-    row_instruction add_;
-    std::int64_t run_; // rows that are added in float; sums of such in double
+    std::size_t row_bytes_;
+    equal_row_sums sums_;
 };
 
 } // namespace detail

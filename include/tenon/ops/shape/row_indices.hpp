@@ -1,12 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include <tenon/core/fault.hpp>
 #include <tenon/expr/steps.hpp>
 
-/// Rows of a tensor that are named by indices: what the kernels of gather, its gradient and scatter share.
+/// Rows of a tensor that are named by indices: what the kernels of gather, its gradient, scatter and fused_rows share.
 
 namespace tenon::detail {
 
@@ -142,6 +143,48 @@ public:
 private:
     std::size_t bytes_; // of an element in its compute type
     step_function step_, copy_, load_ = nullptr, store_ = nullptr;
+};
+
+/// Sums of the rows whose indices are equal, in their order: in the compute type, floats some at a time and their sums in double.
+class equal_row_sums {
+public:
+    equal_row_sums(element_type e, std::int64_t inner) :
+        inner_(inner),
+        bytes_(size_of(e)),
+        add_(e, opcode::add),
+        run_(compute_type(e) == element_type::float32 ? 128 : INT64_MAX) {}
+
+    /// Of a chain of several, a stretch of all rows after another. `row_at(i)` is the row of index number i; when the bytes begin .. begin + size
+    /// of the sum lie in `to`, which may be the first row, `stored(begin, size)` is called.
+    template <class RowAt, class Stored>
+    void add_up(const equal_indices& equal, std::int64_t first, RowAt row_at, std::byte* to, Stored stored) const {
+        alignas(64) std::byte sums[row_instruction::block * 8];
+        for (std::int64_t col = 0; col < inner_; col += row_instruction::block) {
+            const std::int64_t n = std::min(inner_ - col, row_instruction::block);
+            const std::size_t begin = static_cast<std::size_t>(col) * bytes_;
+            double totals[row_instruction::block];
+            for (std::int64_t i = first; i >= 0;) {
+                const bool is_first = i == first;
+                add_.load(sums, row_at(i) + begin, n);
+                i = equal.after(i);
+                for (std::int64_t k = 1; i >= 0 && k < run_; ++k, i = equal.after(i))
+                    add_.apply_wide(sums, row_at(i) + begin, n);
+                if (is_first && i < 0) break;
+                if (is_first) std::fill_n(totals, n, 0.0);
+                auto* const some = reinterpret_cast<float*>(sums);
+                for (std::int64_t k = 0; k < n; ++k) totals[k] += static_cast<double>(some[k]);
+                for (std::int64_t k = 0; i < 0 && k < n; ++k) some[k] = static_cast<float>(totals[k]);
+            }
+            add_.store(to + begin, sums, n);
+            stored(begin, static_cast<std::size_t>(n) * bytes_);
+        }
+    }
+
+private:
+    std::int64_t inner_;
+    std::size_t bytes_;
+    row_instruction add_;
+    std::int64_t run_; // rows that are added in float; sums of such in double
 };
 
 } // namespace tenon::detail

@@ -93,7 +93,7 @@ private:
     void find_updates();
     void find_readers();
     void order_accesses();
-    void read_before(const number_list& readers, int update);
+    void read_before(const number_list& readers, const variable_resource* variable, int update);
     int add_copy(int value);
     void forward_assignments();
 

@@ -183,12 +183,14 @@ TENON_INLINE void ordering::find_updates() {
     std::unordered_map<const variable_resource*, std::size_t> places;
     for (int i = 0; i < items(); ++i) {
         if (item(i).removed || !item(i).op->is(op_flags::updates)) continue;
-        variable_resource* v = p_.value(item(i).outputs[0]).variable;
-        const auto [at, first] = places.emplace(v, updated_.size());
-        if (first) updated_.push_back({v, {}, {}});
-        std::vector<int>& updates = updated_[at->second].updates;
-        updates.push_back(i);
-        version_[static_cast<std::size_t>(i)] = static_cast<int>(updates.size());
+        for (const int out : item(i).outputs) { // of several, each is the only one of its variable
+            variable_resource* v = p_.value(out).variable;
+            const auto [at, first] = places.emplace(v, updated_.size());
+            if (first) updated_.push_back({v, {}, {}});
+            std::vector<int>& updates = updated_[at->second].updates;
+            updates.push_back(i);
+            version_[static_cast<std::size_t>(i)] = static_cast<int>(updates.size());
+        }
     }
 }
 
@@ -228,14 +230,13 @@ TENON_INLINE void ordering::order_accesses() {
         for (std::size_t u = 1; u < v.updates.size(); ++u) before_.add(v.updates[u - 1], v.updates[u]);
     for (const accesses& v : updated_)
         for (std::size_t u = 0; u < v.updates.size(); ++u)
-            if (!v.readers[u].empty()) read_before(v.readers[u], v.updates[u]);
+            if (!v.readers[u].empty()) read_before(v.readers[u], v.variable, v.updates[u]);
     if (copies_.empty()) return;
     needs_ = find_needs();
     find_readers();
 }
 
-TENON_INLINE void ordering::read_before(const number_list& readers, int update) {
-    variable_resource* const variable = p_.value(item(update).outputs[0]).variable;
+TENON_INLINE void ordering::read_before(const number_list& readers, const variable_resource* variable, int update) {
     const int version = version_[static_cast<std::size_t>(update)] - 1;
     number_list earlier, later;
     before_.search(update, readers);

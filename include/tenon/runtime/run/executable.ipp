@@ -180,9 +180,11 @@ TENON_INLINE void executable::find_variables(const std::vector<const variable_re
             if (it.read[k]) reads(it.inputs[k], k == 0 && it.op->is(op_flags::rows));
         if (it.op->is(op_flags::variable)) reads(it.outputs[0], true);
         if (!it.op->is(op_flags::updates)) continue;
-        variable_use& use = *use_of(it.outputs[0]);
-        if (!use.updated) use.in_part = !it.op->is(op_flags::replaces);
-        use.updated = true;
+        for (const int out : it.outputs) {
+            variable_use& use = *use_of(out);
+            if (!use.updated) use.in_part = !it.op->is(op_flags::replaces);
+            use.updated = true;
+        }
     }
     for (std::size_t f = 0; f < lent.size(); ++f) {
         if (!lent[f]) continue;
@@ -223,11 +225,13 @@ TENON_INLINE void executable::find_variables(const std::vector<const variable_re
                 op.changes.push_back(places.at(v.variable));
             }
         if (!it.op->is(op_flags::updates)) continue;
-        const program_value& v = whole.value(it.outputs[0]);
-        op.updates = places.at(v.variable);
-        char& before_it = updated[static_cast<std::size_t>(op.updates)];
-        if (!it.read[0]) points(v, before_it ? memory_of::after : memory_of::current, in_begin[s], false);
-        before_it = true;
+        for (std::size_t k = it.outputs.size(); k-- > 0;) {
+            const program_value& v = whole.value(it.outputs[k]);
+            op.updates = places.at(v.variable);
+            char& before_it = updated[static_cast<std::size_t>(op.updates)];
+            if (!it.read[k]) points(v, before_it ? memory_of::after : memory_of::current, in_begin[s] + k, false);
+            before_it = true;
+        }
     }
     find_pointers();
     find_phases(begin, end, end_rows, any_read, any_rows);

@@ -311,6 +311,7 @@ inline void make_conversions(program& p) {
 #include <tenon/runtime/plan/rewrite/rewrite_parts.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_spread.inl>
 #include <tenon/runtime/plan/rewrite/rewrite_orders.inl>
+#include <tenon/runtime/plan/rewrite/rewrite_keyed_rows.inl>
 
 namespace tenon::runtime {
 
@@ -340,6 +341,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::join_passes(p, o);
     detail::take_orders(p);
     detail::read_parts_in_place(p, o);
+    detail::fuse_keyed_updates(p, o);
 }
 
 } // namespace tenon::runtime
