@@ -2,6 +2,8 @@
 
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/onnx/onnx.hpp>
+#include <tenon/ops/image/image_geometry.hpp>
+#include <tenon/ops/image/image_resize.hpp>
 
 #include "tests.hpp"
 #include "models.hpp"
@@ -226,6 +228,55 @@ TEST_CASE_FIXTURE(in_graph, "pools go out and come back as they are: dilated, an
     for (const auto& [name, y] : pools)
         CHECK(tn::all_close(t.run(tn::feed(m.input("x"), images.untyped().share()), m.output(name)),
                             s.run(tn::feed(x, images), y), 1e-6, 1e-6));
+}
+
+TEST_CASE_FIXTURE(
+    in_graph, "images in other sizes, diagonals and losses go out and come back, without a value that no node reads") {
+    const auto x = tn::placeholder<float, tn::shape<batch, 6, 8, 2>>("x");
+    const auto rows = tn::placeholder<float, tn::shape<batch, 5>>("rows");
+    const auto labels = tn::placeholder<std::int32_t, tn::shape<batch>>("labels");
+    const auto squares = tn::einsum<"bi,bj->bij">(rows, rows);
+    const auto bytes = tn::cast<std::int8_t>(rows * 40.0f);
+    const auto turned = tn::reshape<tn::shape<6, 8, 2>>(tn::slice<tn::range{0, 1}>(x)); // a single one
+    const std::vector<tn::named_tensor> outputs{{"larger", tn::resize<tn::bilinear, 9, 11>(x)},
+                                                {"single", tn::resize<tn::bilinear, 4, 11>(turned)},
+                                                {"nearest", tn::resize<tn::nearest, 4, 11>(x)},
+                                                {"means", tn::resize<tn::interpolation::area, 3, 2>(x)},
+                                                {"fitted", tn::resize_with_crop_or_pad<9, 5>(x, 2)},
+                                                {"diagonal", tn::diagonal<-2>(squares)},
+                                                {"above", tn::diag_embed<2>(rows)},
+                                                {"below", tn::diag_embed<-1>(rows)},
+                                                {"sparse", tn::sparse_softmax_cross_entropy(rows, labels)},
+                                                {"dense", tn::softmax_cross_entropy(rows, tn::softmax(rows))},
+                                                {"bytes", tn::matmul<tn::transpose_b>(bytes, bytes)},
+                                                {"classes", tn::one_hot<3>(labels)}};
+    tn::array<float> images(tn::extents{2, 6, 8, 2});
+    for (std::int64_t i = 0; i < images.untyped().elements(); ++i) images.data()[i] = std::sin(static_cast<float>(i));
+    const tn::array<float> values{{1, -2, 0.5f, 3, 0}, {0.25f, 2, -1, 1, -3}};
+    const tn::array<std::int32_t> known{4, 1};
+    tn::session s(g);
+    const std::string model = tn::onnx_bytes(s, {{"x", x}, {"rows", rows}, {"labels", labels}}, outputs);
+    CHECK(message_of<tn::unimplemented_error>([&] {
+              tn::onnx_bytes(s, {{"x", x}}, {{"y", tn::resize<tn::interpolation::area, 4, 4>(x)}});
+          }).find("means of areas that are not so many whole pixels") != std::string::npos);
+
+    const tn::any_tensor unread = [] {
+        const tn::name_scope in("unread");
+        return tn::constant({0.5f, 4.0f});
+    }();
+    CHECK(tn::onnx_bytes(s, {}, {{"y", tn::untyped::add(unread, 1)}}).find("unread") != std::string::npos);
+    CHECK(tn::onnx_bytes(s, {}, {{"y", tn::untyped::zeros_like(unread)}}).find("unread") == std::string::npos);
+
+    const own_graph second;
+    const tn::onnx_model m = tn::parse_onnx(span(model));
+    tn::session t(second);
+    for (const auto& [name, y] : outputs) {
+        CAPTURE(name);
+        CHECK(tn::all_close(
+            t.run(tn::feed(m.input("x"), images.untyped().share()), tn::feed(m.input("rows"), values.untyped().share()),
+                  tn::feed(m.input("labels"), known.untyped().share()), m.output(name)),
+            s.run(tn::feed(x, images), tn::feed(rows, values), tn::feed(labels, known), y), 1e-6, 1e-6));
+    }
 }
 
 TEST_CASE_FIXTURE(in_graph, "a tensor that is given no name is called as its node") {

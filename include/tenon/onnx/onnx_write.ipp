@@ -89,11 +89,7 @@ inline std::string write_model(session& s, const std::vector<named_tensor>& inpu
     }
     refuse();
     for (const named_tensor& t : outputs) {
-        std::string n;
-        write_field(n, 1, w.name_of(t.tensor.output()));
-        write_field(n, 2, t.name);
-        write_field(n, 4, "Identity");
-        write_field(w.nodes, 1, n);
+        w.give_output(w.name_of(t.tensor.output()), t.name);
         gives.emplace_back(t.name, t.tensor.type());
     }
 
@@ -131,6 +127,7 @@ TENON_INLINE void write_onnx(session& s, const std::string& path, const std::vec
 #include <tenon/onnx/onnx_writer.ipp>
 #include <tenon/onnx/write/onnx_write_elements.ipp>
 #include <tenon/onnx/write/onnx_write_flow.ipp>
+#include <tenon/onnx/write/onnx_write_images.ipp>
 #include <tenon/onnx/write/onnx_write_indices.ipp>
 #include <tenon/onnx/write/onnx_write_layers.ipp>
 #include <tenon/onnx/write/onnx_write_shapes.ipp>

@@ -37,6 +37,8 @@ public:
     std::vector<std::string> add(const char* op, const std::vector<std::string>& inputs, int outputs);
     /// The same of a node that is no other's equal: it draws numbers, or gives a value a name of its own.
     std::string add_distinct(const char* op, const std::vector<std::string>& inputs);
+    /// A value under a name that the model promises.
+    void give_output(const std::string& x, const std::string& name) { put_node("Identity", {x}, name); }
     std::string copy_of(const std::string& x) { return add_distinct("Identity", {x}); }
 
     std::string initializer(const any_array& a, const std::string& wished = {});
@@ -69,15 +71,20 @@ public:
     /// Keeps a body, whose nodes' names are kept, too.
     const body& keep(std::shared_ptr<const body> b) { return *model_->bodies.emplace_back(std::move(b)); }
 
-    std::string nodes, initializers; ///< fields 1 and 5 of GraphProto, one after another
+    std::string nodes; ///< field 1 of GraphProto, one after another
+    /// Its field 5: those that a node reads.
+    std::string initializers() const;
 
 private:
     struct whole_model {
         std::uint64_t opset = 18;
-        std::set<std::string> used;
+        std::set<std::string> used, read; ///< names that there are, and those that are a node's input
         std::vector<std::shared_ptr<const body>> bodies;
     };
     std::shared_ptr<whole_model> model_ = std::make_shared<whole_model>();
+    void put_node(const char* op, const std::vector<std::string>& inputs, const std::string& name);
+    void put_inputs(std::string& to, const std::vector<std::string>& names);
+    std::vector<std::pair<std::string, std::string>> initializers_; // names, and what is written of them
     std::string attributes_;
     std::map<std::pair<const node*, int>, std::string> names_;
     std::unordered_map<std::string, std::string> made_; // a node's bytes without its output, and that
@@ -90,6 +97,7 @@ struct write_entry {
     write_node write;
 };
 std::vector<write_entry> written_flow();
+std::vector<write_entry> written_images();
 std::vector<write_entry> written_indices();
 std::vector<write_entry> written_layers();
 std::vector<write_entry> written_shapes();

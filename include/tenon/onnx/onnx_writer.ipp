@@ -64,9 +64,13 @@ TENON_INLINE std::string writer::unused(std::string wished) {
     return name;
 }
 
+TENON_INLINE void writer::put_inputs(std::string& to, const std::vector<std::string>& names) {
+    for (const std::string& i : names) write_field(to, 1, i);
+    model_->read.insert(names.begin(), names.end());
+}
 TENON_INLINE std::vector<std::string> writer::add(const char* op, const std::vector<std::string>& inputs, int outputs) {
     std::string n;
-    for (const std::string& i : inputs) write_field(n, 1, i);
+    put_inputs(n, inputs);
     write_field(n, 4, op);
     n += std::exchange(attributes_, {});
     if (outputs == 1)
@@ -85,21 +89,30 @@ TENON_INLINE std::string writer::add(const char* op, const std::vector<std::stri
     return add(op, inputs, 1)[0];
 }
 
-TENON_INLINE std::string writer::add_distinct(const char* op, const std::vector<std::string>& inputs) {
-    const std::string name = unused(std::string(op) + "_out");
+TENON_INLINE void writer::put_node(const char* op, const std::vector<std::string>& inputs, const std::string& name) {
     std::string n;
-    for (const std::string& i : inputs) write_field(n, 1, i);
+    put_inputs(n, inputs);
     write_field(n, 2, name);
     write_field(n, 4, op);
     n += std::exchange(attributes_, {});
     write_field(nodes, 1, n);
+}
+TENON_INLINE std::string writer::add_distinct(const char* op, const std::vector<std::string>& inputs) {
+    std::string name = unused(std::string(op) + "_out");
+    put_node(op, inputs, name);
     return name;
 }
 
 TENON_INLINE std::string writer::initializer(const any_array& a, const std::string& wished) {
     const std::string name = unused(wished.empty() ? "constant" : wished);
-    write_field(initializers, 5, tensor_bytes(name, a));
+    initializers_.emplace_back(name, tensor_bytes(name, a));
     return name;
+}
+TENON_INLINE std::string writer::initializers() const {
+    std::string all;
+    for (const auto& [name, bytes] : initializers_)
+        if (model_->read.contains(name)) write_field(all, 5, bytes);
+    return all;
 }
 TENON_INLINE std::string writer::integers(const std::vector<std::int64_t>& list, bool scalar) {
     std::string key = scalar ? "scalar" : "list";
@@ -160,7 +173,7 @@ TENON_INLINE std::string graph_bytes(writer& w, const std::string& name, const d
                                      const declared_values& outputs) {
     std::string graph = std::move(w.nodes);
     write_field(graph, 2, name);
-    graph += w.initializers;
+    graph += w.initializers();
     for (const auto& [input, type] : inputs) write_field(graph, 11, value_info(input, type));
     for (const auto& [output, type] : outputs) write_field(graph, 12, value_info(output, type));
     return graph;
@@ -169,8 +182,8 @@ TENON_INLINE std::string graph_bytes(writer& w, const std::string& name, const d
 TENON_INLINE const std::map<std::string, write_node>& written_ops() {
     static const std::map<std::string, write_node> all = [] {
         std::map<std::string, write_node> table{{"fused", write_fused}};
-        for (const auto& family :
-             {written_flow(), written_indices(), written_layers(), written_shapes(), written_signals()})
+        for (const auto& family : {written_flow(), written_images(), written_indices(), written_layers(),
+                                   written_shapes(), written_signals()})
             for (const write_entry& e : family) table.emplace(e.op, e.write);
         return table;
     }();

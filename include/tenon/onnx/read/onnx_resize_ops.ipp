@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
@@ -121,7 +122,9 @@ inline any_tensor resized(const any_tensor& x, int axis, const resized_axis& r) 
 
 // What a node says of the new sizes, a number for each axis that it names.
 struct resize_request {
-    explicit resize_request(const call& c, int rank) : axes(c.integers("axes")) {
+    /// own: the sizes before, in the model's order.
+    resize_request(const call& c, const extents& own) : axes(c.integers("axes")) {
+        const int rank = own.rank();
         if (axes.empty())
             for (int i = 0; i < rank; ++i) axes.push_back(i);
         for (std::int64_t& a : axes) a = axis_in(c, a, rank);
@@ -135,7 +138,10 @@ struct resize_request {
             return list;
         };
         const int scale_input = c.node().op == "Upsample" || c.opset() < 11 ? 1 : 2;
-        if (c.has(3)) sizes = c.integers(3, "the new sizes");
+        if (c.has(3)) {
+            read_sizes(c, own);
+            if (axes.empty()) return;
+        }
         if (c.has(scale_input) && sizes.empty()) scales = reals(scale_input, "the scales");
         else if (const attribute_message* a = c.attribute("scales")) scales.assign(a->floats.begin(), a->floats.end());
         else if (c.attribute("height_scale") && rank == 4) // of set 1
@@ -146,6 +152,23 @@ struct resize_request {
         if (scale_input == 2 && c.has(1) && c.text("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
             part = reals(1, "the part");
             if (part.size() != 2 * axes.size()) c.wrong("its part has " + std::to_string(part.size()) + " numbers");
+        }
+    }
+    // Sizes with names that stay as they are, as a batch's, need not be known.
+    void read_sizes(const call& c, const extents& own) {
+        const std::vector<std::int64_t> named = std::exchange(axes, {});
+        const auto all = c.sizes(3);
+        for (std::size_t i = 0; i < named.size(); ++i) {
+            const extent& from = own[static_cast<int>(named[i])];
+            const bool told = all && all->size() == named.size();
+            if (told && from.is_named() && (*all)[i] == from) continue;
+            axes.push_back(named[i]);
+            if (told && (*all)[i].is_number()) sizes.push_back((*all)[i].size);
+            else {
+                sizes = c.integers(3, "the new sizes");
+                axes = named;
+                return;
+            }
         }
     }
     // One scale for all, so that nothing is larger than its size, or nothing smaller.
@@ -182,7 +205,12 @@ inline void resize(const call& c) {
     if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") c.refuse("mode \"" + how.mode + '"');
     const bool last = c.is_last(0);
     any_tensor x = last ? c.last() : c.x();
-    resize_request asked(c, x.rank());
+    extents own = x.extents();
+    if (last) {
+        own.insert(1, own[3]);
+        own.erase(4);
+    }
+    resize_request asked(c, own);
     if (last)
         for (std::int64_t& a : asked.axes) a = a == 0 ? 0 : a == 1 ? 3 : a - 1;
     asked.keep_proportions(c, x, c.text("keep_aspect_ratio_policy", "stretch"));

@@ -92,8 +92,14 @@ inline void write_boolean_mask(writer& w, const node& n) {
 }
 inline void write_unique(writer& w, const node& n) {
     const auto a = decode<unique_op::attributes>(n.attributes);
-    const auto made = w.with("sorted", std::int64_t{0}).add("Unique", {w.input(n, 0)}, 3);
-    w.give(n, made[0], 0);
+    // ONNX Runtime has it of some types.
+    const element_type e = n.input_type(0).element;
+    const bool some = e == element_type::float32 || e == element_type::float64 || e == element_type::int64 ||
+                      e == element_type::uint64;
+    const element_type by = some ? e : is_floating(e) ? element_type::float32 : element_type::int64;
+    const std::string x = some ? w.input(n, 0) : cast_to(w, w.input(n, 0), by);
+    const auto made = w.with("sorted", std::int64_t{0}).add("Unique", {x}, 3);
+    w.give(n, some ? made[0] : cast_to(w, made[0], e), 0);
     w.give(n, a.index == element_type::int64 ? made[2] : cast_to(w, made[2], a.index), 1);
 }
 inline void write_string_equal(writer& w, const node& n) {

@@ -25,8 +25,8 @@ inline std::string matrix_transposed(writer& w, const node& n, int input, bool w
     return w.transposed(w.input(n, input), axes);
 }
 inline std::string write_product(writer& w, const node& n, bool a, bool b) {
-    if (n.input_type(0).element == element_type::int8) throw unimplemented_error("products of int8");
-    return w.add("MatMul", {matrix_transposed(w, n, 0, a), matrix_transposed(w, n, 1, b)});
+    const bool bytes = n.input_type(0).element == element_type::int8;
+    return w.add(bytes ? "MatMulInteger" : "MatMul", {matrix_transposed(w, n, 0, a), matrix_transposed(w, n, 1, b)});
 }
 inline void write_matmul(writer& w, const node& n) {
     const auto a = decode<matmul_op::attributes>(n.attributes);
@@ -83,6 +83,18 @@ inline void write_softmax(writer& w, const node& n) {
     const auto a = decode<softmax_op::attributes>(n.attributes);
     const bool logarithm = n.op == &definition_of<log_softmax_op>();
     w.give(n, w.with("axis", std::int64_t{a.axis}).add(logarithm ? "LogSoftmax" : "Softmax", {w.input(n, 0)}));
+}
+// Their second output is for gradients.
+inline void write_cross_entropy(writer& w, const node& n) {
+    const std::string logs = w.with("axis", std::int64_t{-1}).add("LogSoftmax", {w.input(n, 0)}),
+                      last = w.integers({-1});
+    if (n.op == &definition_of<softmax_cross_entropy_op>()) {
+        const std::string each = w.add("Mul", {logs, w.input(n, 1)});
+        return w.give(n, w.add("Neg", {w.with("keepdims", std::int64_t{0}).add("ReduceSum", {each, last})}));
+    }
+    const std::string label = w.add("Unsqueeze", {w.input(n, 1), last});
+    const std::string found = w.with("axis", std::int64_t{-1}).add("GatherElements", {logs, label});
+    w.give(n, w.add("Neg", {w.add("Squeeze", {found, last})}));
 }
 inline void write_layer_norm(writer& w, const node& n) {
     const auto a = decode<layer_norm_op::attributes>(n.attributes);
@@ -181,6 +193,8 @@ TENON_INLINE std::vector<write_entry> written_layers() {
             {"norm", write_norm},
             {"prod", write_reduction},
             {"softmax", write_softmax},
+            {"softmax_cross_entropy", write_cross_entropy},
+            {"sparse_softmax_cross_entropy", write_cross_entropy},
             {"sum", write_reduction},
             {"top_k", write_top_k},
             {"variance", write_variance}};

@@ -194,15 +194,12 @@ inline void write_tile(writer& w, const node& n) {
 }
 inline void write_one_hot(writer& w, const node& n) {
     const auto a = decode<one_hot_op::attributes>(n.attributes);
-    any_array values(element_type::int32, {2});
-    values.data<std::int32_t>()[0] = 0;
-    values.data<std::int32_t>()[1] = 1;
     // Those that are none of the classes give zeros; in ONNX the negative ones count from the end.
     const std::string depth = w.integers({a.depth}, true), none = w.integers({a.depth}, true),
                       zero = w.integers({0}, true);
     const std::string wide = w.with("to", std::int64_t{7}).add("Cast", {w.input(n, 0)});
     const std::string index = w.add("Where", {w.add("Less", {wide, zero}), none, wide});
-    const std::string hot = w.with("axis", std::int64_t{a.axis}).add("OneHot", {index, depth, w.initializer(values)});
+    const std::string hot = w.with("axis", std::int64_t{a.axis}).add("OneHot", {index, depth, w.integers({0, 1})});
     w.give(n, w.with("to", data_type_of(a.element)).add("Cast", {hot}));
 }
 inline void write_gather(writer& w, const node& n) {
