@@ -8,8 +8,7 @@ inline constexpr struct sized_time : dim<"sized_time"> {} steps;
 
 } // namespace
 
-TEST_CASE("zeros, ones, full, arange_like, eye_like and random tensors take sizes from the run") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "zeros, ones, full, arange_like, eye_like and random tensors take sizes from the run") {
     const auto x = placeholder<float, shape<rows, 3>>("x");
     const auto y = placeholder<double, shape<2, steps>>("y");
     const auto z = zeros<float, shape<rows, 2>>(x);

@@ -102,8 +102,7 @@ TEST_CASE("gradients go through colours") {
     CHECK(check_gradients([](auto a, auto b) { return tn::sum(tn::adjust_gamma(a, 1.7) * b); }, x, w) == "");
 }
 
-TEST_CASE("random amounts are even in their bounds, and each image's own") {
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph, "random amounts are even in their bounds, and each image's own") {
     const auto x = tn::placeholder<float, shape<batch, 2, 2, 3>>("x");
     const auto brighter = tn::random_brightness(x, 0.5, {.seed = 1});
     const auto darker = tn::random_gamma(x, 1, 3, {.seed = 1});

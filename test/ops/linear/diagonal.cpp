@@ -35,8 +35,7 @@ TEST_CASE_TEMPLATE("tril and triu keep one side of a diagonal, of matrices and o
         }
 }
 
-TEST_CASE("tril of an expression is one node with what is around it") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "tril of an expression is one node with what is around it") {
     const auto x = placeholder<float, shape<n, 4>>("x");
     const auto y = tril(exp(x) * 2.0F, -1) + 1.0F;
     const any_tensor node = detail::as_tensor(y);

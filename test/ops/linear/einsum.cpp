@@ -221,8 +221,7 @@ TEST_CASE("einsum: gradients") {
     check("...i,i...->...", {{{3, 1, 2}}, {{2, 4}}});
 }
 
-TEST_CASE("einsum: what does not fit is said with the letter and the sizes") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "einsum: what does not fit is said with the letter and the sizes") {
     const auto x = untyped::placeholder(element_type::float32, {3, 4});
     const auto y = untyped::placeholder(element_type::float32, {5, 6});
     const auto i = untyped::placeholder(element_type::int32, {4, 6});
