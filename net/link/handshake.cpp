@@ -8,46 +8,32 @@
 #include <limits>
 #include <string_view>
 
+#include <net/wire/fields.hpp>
+
 namespace tenon::net {
 
 namespace {
 
-constexpr std::size_t most_name_bytes = 256;
+constexpr std::size_t most_bytes_of_a_name = 256;
 constexpr std::size_t most_why_bytes = 2048;
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-std::string name(byte_reader& r) {
-    std::string found = r.text();
-    if (found.size() > most_name_bytes) r.fail("a name has " + std::to_string(found.size()) + " bytes");
-    for (const char c : found)
+template <class Body> bytes written(const Body& b) {
+    value_writer w;
+    put_value(w, b);
+    return w.take();
+}
+template <class Body> Body read_whole(value_reader& r) {
+    Body b;
+    take_value(r, b);
+    r.end();
+    return b;
+}
+
+void check_name(const value_reader& r, const std::string& name) {
+    if (name.size() > most_bytes_of_a_name) r.fail("a name has " + std::to_string(name.size()) + " bytes");
+    for (const char c : name)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) r.fail("a name has a character that is none of a text");
-    return found;
-}
-
-template <class Array> Array fixed(byte_reader& r) {
-    Array a;
-    const auto from = r.raw(a.size());
-    std::copy(from.begin(), from.end(), a.begin());
-    return a;
-}
-
-void write(byte_writer& w, const link_limits& l) {
-    w.number(l.body_bytes);
-    w.number(l.payload_bytes);
-    w.number(l.arrays);
-    w.number(l.calls);
-    w.number(l.bytes);
-}
-
-link_limits limits(byte_reader& r) {
-    link_limits l;
-    l.body_bytes = r.number<std::uint64_t>();
-    l.payload_bytes = r.number<std::uint64_t>();
-    l.arrays = r.number<std::uint64_t>();
-    l.calls = r.number<std::uint64_t>();
-    l.bytes = r.number<std::uint64_t>();
-    if (l.calls == 0) r.fail("it takes no calls");
-    return l;
 }
 
 proof_bytes mac(const std::string& token, std::string_view side,
@@ -82,51 +68,23 @@ std::pair<error_code, error_reason> failure_of_verb(std::uint8_t verb) noexcept 
             reason < error_reasons ? static_cast<error_reason>(reason) : error_reason::none};
 }
 
-bytes write(const hello& h) {
-    byte_writer w;
-    w.number(h.oldest);
-    w.number(h.newest);
-    w.number(h.cluster);
-    w.text(h.job);
-    w.number(h.task);
-    w.number(h.incarnation);
-    w.text(h.expected_job);
-    w.number(h.expected_task);
-    w.number(h.expected_incarnation);
-    w.number(h.stream);
-    w.number(h.link);
-    w.number(h.attempt);
-    w.number(h.established);
-    w.number(h.received);
-    w.number(h.has_token);
-    write(w, h.limits);
-    w.raw(h.random.data(), h.random.size());
-    return w.take();
-}
+bytes write(const hello& h) { return written(h); }
+bytes write(const challenge& c) { return written(c); }
+bytes write(const proof& p) { return written(p); }
+bytes write(const ready& r) { return written(r); }
 
 hello read_hello(std::span<const std::byte> from) {
-    byte_reader r(from, "hello");
     hello h;
-    h.oldest = r.number<std::uint16_t>();
-    h.newest = r.number<std::uint16_t>();
+    byte_reader versions(from, "hello");
+    h.oldest = versions.number<std::uint16_t>();
+    h.newest = versions.number<std::uint16_t>();
     // What follows is of a version that both know; of others nothing is known but these two numbers.
     if (h.newest < oldest_link_version || h.oldest > newest_link_version) return h;
-    h.cluster = r.number<std::uint64_t>();
-    h.job = name(r);
-    h.task = r.number<std::int32_t>();
-    h.incarnation = r.number<std::uint64_t>();
-    h.expected_job = name(r);
-    h.expected_task = r.number<std::int32_t>();
-    h.expected_incarnation = r.number<std::uint64_t>();
-    h.stream = r.number<std::uint64_t>();
-    h.link = r.number<std::uint64_t>();
-    h.attempt = r.number<std::uint64_t>();
-    h.established = r.boolean();
-    h.received = r.number<std::uint64_t>();
-    h.has_token = r.boolean();
-    h.limits = limits(r);
-    h.random = fixed<nonce>(r);
-    r.end();
+    value_reader r(from, {}, "hello");
+    h = read_whole<hello>(r);
+    check_name(r, h.job);
+    check_name(r, h.expected_job);
+    if (h.limits.calls == 0) r.fail("it takes no calls");
     if (h.oldest > h.newest) r.fail("its oldest version is newer than its newest");
     if (h.incarnation == 0) r.fail("it has no incarnation");
     if (h.link == 0 || h.attempt == 0) r.fail("its link, or attempt, has no number");
@@ -134,27 +92,10 @@ hello read_hello(std::span<const std::byte> from) {
     return h;
 }
 
-bytes write(const challenge& c) {
-    byte_writer w;
-    w.number(c.version);
-    w.text(c.job);
-    w.number(c.task);
-    w.number(c.incarnation);
-    w.number(c.has_token);
-    w.raw(c.random.data(), c.random.size());
-    return w.take();
-}
-
 challenge read_challenge(std::span<const std::byte> from) {
-    byte_reader r(from, "challenge");
-    challenge c;
-    c.version = r.number<std::uint16_t>();
-    c.job = name(r);
-    c.task = r.number<std::int32_t>();
-    c.incarnation = r.number<std::uint64_t>();
-    c.has_token = r.boolean();
-    c.random = fixed<nonce>(r);
-    r.end();
+    value_reader r(from, {}, "challenge");
+    challenge c = read_whole<challenge>(r);
+    check_name(r, c.job);
     if (c.version < oldest_link_version || c.version > newest_link_version)
         r.fail("version " + std::to_string(c.version) + " was not offered");
     if (c.incarnation == 0) r.fail("it has no incarnation");
@@ -162,32 +103,15 @@ challenge read_challenge(std::span<const std::byte> from) {
     return c;
 }
 
-bytes write(const proof& p) { return bytes(p.mac.begin(), p.mac.end()); }
-
 proof read_proof(std::span<const std::byte> from) {
-    byte_reader r(from, "proof");
-    proof p{fixed<proof_bytes>(r)};
-    r.end();
-    return p;
-}
-
-bytes write(const ready& r) {
-    byte_writer w;
-    w.number(r.received);
-    w.number(r.lease_ms);
-    write(w, r.limits);
-    w.raw(r.mac.data(), r.mac.size());
-    return w.take();
+    value_reader r(from, {}, "proof");
+    return read_whole<proof>(r);
 }
 
 ready read_ready(std::span<const std::byte> from) {
-    byte_reader r(from, "ready");
-    ready found;
-    found.received = r.number<std::uint64_t>();
-    found.lease_ms = r.number<std::int64_t>();
-    found.limits = limits(r);
-    found.mac = fixed<proof_bytes>(r);
-    r.end();
+    value_reader r(from, {}, "ready");
+    ready found = read_whole<ready>(r);
+    if (found.limits.calls == 0) r.fail("it takes no calls");
     if (found.lease_ms <= 0 || found.lease_ms > std::int64_t{1} << 40)
         r.fail("its lease is " + std::to_string(found.lease_ms) + " ms");
     return found;

@@ -14,7 +14,7 @@
 /// What a connection carries before it belongs to a link, and the bodies of a link's own messages. The dialing side says hello; the
 /// listening side answers with a challenge, or with goodbye and why not; the dialing side proves that it has the token, and the
 /// listening side, with ready, that it has it too. Bodies are read as all bytes from outside are: what they promise is checked
-/// first, what is no body is a data_loss_error.
+/// first, what is no body is a data_loss_error. A body is its members, one after another (net/wire/fields.hpp).
 
 namespace tenon::net {
 

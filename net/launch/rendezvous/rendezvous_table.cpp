@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <net/wire/fields.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
@@ -13,30 +14,18 @@ constexpr std::uint32_t version = 2;
 } // namespace
 
 bytes encode(const joining& who) {
-    byte_writer w;
+    value_writer w;
     w.number(version);
-    w.text(who.run);
-    w.number(static_cast<std::int32_t>(who.size));
-    w.number(static_cast<std::int32_t>(who.rank));
-    w.text(who.job);
-    w.number(static_cast<std::int32_t>(who.task));
-    w.text(who.address);
-    w.number(who.incarnation);
+    put_value(w, who);
     return w.take();
 }
 
 joining decode_joining(std::span<const std::byte> body) {
-    byte_reader r(body, "rendezvous");
+    value_reader r(body, {}, "rendezvous");
     if (const auto v = r.number<std::uint32_t>(); v != version)
         r.fail("a process speaks version " + std::to_string(v) + " of it, this one version " + std::to_string(version));
     joining who;
-    who.run = r.text();
-    who.size = r.number<std::int32_t>();
-    who.rank = r.number<std::int32_t>();
-    who.job = r.text();
-    who.task = r.number<std::int32_t>();
-    who.address = r.text();
-    who.incarnation = r.number<std::uint64_t>();
+    take_value(r, who);
     r.end();
     return who;
 }
