@@ -10,7 +10,7 @@ namespace {
 kernel_pointer prepare_element_count(const kernel_setup& s) {
     std::uint64_t bits = 0;
     void* const out[] = {&bits};
-    prepare_kernel<element_count_op>(s)->run({.in = nullptr, .out = out, .scratch = nullptr, .pool = nullptr});
+    element_count_op::prepare(s)->run({.in = nullptr, .out = out, .scratch = nullptr, .pool = nullptr});
     return std::make_unique<fill_kernel>(s.outputs[0], bits);
 }
 

@@ -43,16 +43,10 @@ any_tensor add(const typename Op::attributes& a, std::initializer_list<any_tenso
 // The same for the library's own ops, a line after each struct NAME_op of op family FAMILY. Their definitions, and what adds
 // their nodes, are compiled with the family's kernels: a program that includes everything would otherwise spend most of its
 // compile time on ops that it does not use. The pointer has a static library's archive bring the family along.
-#define TENON_OP_OWN(NAME)                                                       \
-    template <> kernel_pointer prepare_kernel<NAME##_op>(const kernel_setup& s); \
-    template <> inline constexpr bool detail::is_own_op<NAME##_op> = true
 #if TENON_HEADER_ONLY
-#define TENON_OP(FAMILY, NAME) \
-    TENON_OP_OWN(NAME);        \
-    inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
+#define TENON_OP(FAMILY, NAME) inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
 #else
 #define TENON_OP(FAMILY, NAME)                                                                       \
-    TENON_OP_OWN(NAME);                                                                              \
     extern const op_definition NAME##_definition;                                                    \
     template <> inline const op_definition& definition_of<NAME##_op>() { return NAME##_definition; } \
     TENON_OP_IN(TENON_KERNELS_OF_##FAMILY, NAME)

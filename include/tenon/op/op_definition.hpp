@@ -129,10 +129,6 @@ const op_definition& register_op(const op_definition& d);
 const op_definition* find_op(const std::string& name);
 std::vector<const op_definition*> all_ops();
 
-/// Prepares a kernel for CPUs of one of the library's own ops, but those that say `prepare = nullptr`. Compiled with their families. An op of
-/// a program has a static function `prepare` instead.
-template <class Op> kernel_pointer prepare_kernel(const kernel_setup& s);
-
 namespace detail {
 
 /// The same without a copy: the definition stays for as long as the process runs.
@@ -142,9 +138,6 @@ const op_definition& enter_op(const op_definition& d);
 const op_definition& require_op(const std::string& name);
 /// What op_definition::checked gives; throws invalid_argument_error where there is an attribute that the op has not.
 attributes checked_attributes(const op_definition& op, const attributes& given);
-
-/// The library's own, of which TENON_OP (graph/add_node.hpp) tells.
-template <class Op> inline constexpr bool is_own_op = false;
 
 template <class Op> constexpr op_definition make_definition() {
     using A = typename Op::attributes;
@@ -163,8 +156,7 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires(const attributes& a) { Op::needs_value(a, 0); }) d.needs_value = &Op::needs_value;
     else if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
         d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
-    if constexpr (requires { Op::prepare; }) d.cpu = Op::prepare;
-    else if constexpr (is_own_op<Op>) d.cpu = &prepare_kernel<Op>;
+    if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
     if constexpr (requires(const kernel_setup& s) { Op::prepare_gpu(s); }) d.gpu = &Op::prepare_gpu;
     if constexpr (requires { Op::gpu_types; }) d.gpu_types = Op::gpu_types;
     if constexpr (requires(const A& a, type_list in) { Op::at_most(a, in, 0); })
@@ -217,10 +209,8 @@ template <class Op> const op_definition& definition_of() {
 }
 
 /// Defines what prepares an op's kernel, where that is one type, made of the setup.
-#define TENON_KERNEL(NAME, ...)                                                                \
-    template <> TENON_INLINE kernel_pointer prepare_kernel<NAME##_op>(const kernel_setup& s) { \
-        return std::make_unique<__VA_ARGS__>(s);                                               \
-    }                                                                                          \
+#define TENON_KERNEL(NAME, ...)                                                                                        \
+    TENON_INLINE kernel_pointer NAME##_op::prepare(const kernel_setup& s) { return std::make_unique<__VA_ARGS__>(s); } \
     static_assert(true)
 
 } // namespace tenon

@@ -29,6 +29,7 @@ struct all_reduce_op {
         const tensor_type& t = in[output];
         return is_numeric(t.element) ? inferred(t) : inferred(fault::element_type_not_supported);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(all_reduce, all_reduce);
 
@@ -43,6 +44,7 @@ struct all_reduced_op {
     static constexpr inferred infer(const attributes&, type_list in, int output) {
         return in.size() > 0 ? inferred(in[output]) : inferred(fault::expects_more_operands);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(all_reduce, all_reduced);
 

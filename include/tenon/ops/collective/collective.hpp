@@ -36,6 +36,7 @@ struct collective_op {
         if (a.kind == collective_kind::gather) out.extents[0] = extent{};
         return out;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(collective, collective);
 

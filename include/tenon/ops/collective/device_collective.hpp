@@ -24,7 +24,6 @@ struct device_collective_start_op {
         std::string sums; ///< chosen_process_sums::name
         std::int64_t place = 0;
     };
-    static constexpr kernel_factory prepare = nullptr; // GPUs' libraries have it
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
         return is_floating(in[0].element) ? inferred(element_type::float64, {})
@@ -51,6 +50,7 @@ struct device_collective_op {
         if (a.kind != collective_kind::sum && a.kind != collective_kind::mean) return what_it_takes;
         return inferred(element_type::float64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(device_collective, device_collective);
 
@@ -61,7 +61,6 @@ struct device_collective_done_op {
     struct attributes {
         std::int64_t place = 0;
     };
-    static constexpr kernel_factory prepare = nullptr; // GPUs' libraries have it
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 2 ? inferred(in[1]) : inferred(fault::expects_more_operands);

@@ -21,6 +21,7 @@ struct send_op {
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() <= 1 ? fault::none : fault::expects_more_operands;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(exchange, send);
 
@@ -40,6 +41,7 @@ struct receive_op {
     };
     static int outputs(const attributes& a, int) { return a.tensor.empty() ? 0 : 1; }
     static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(exchange, receive);
 
@@ -51,7 +53,6 @@ struct convert_op {
     struct attributes {
         element_type element = element_type::none;
     };
-    static constexpr kernel_factory prepare = nullptr; // a plan has a pass of its own in its place
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;
         if (!is_floating(in[0].element) || !is_floating(a.element)) return fault::element_type_must_be_floating;

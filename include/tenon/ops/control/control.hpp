@@ -19,7 +19,6 @@ struct placeholder_op {
         extents shape;
     };
     static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
-    static constexpr kernel_factory prepare = nullptr;
 };
 TENON_OP(control, placeholder);
 
@@ -35,6 +34,7 @@ struct placeholder_with_default_op {
         return m.what == fault::none ? inferred(a.element, a.shape) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, placeholder_with_default);
 
@@ -47,6 +47,7 @@ struct identity_op {
         return in.size() == 1 ? inferred(in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, identity);
 
@@ -54,6 +55,7 @@ TENON_OP(control, identity);
 struct transfer_op : identity_op {
     static constexpr const char* name = "transfer";
     static constexpr op_flags flags = op_flags::alike;
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, transfer);
 
@@ -71,6 +73,7 @@ struct ensure_shape_op {
         return m.what == fault::none ? inferred(in[0].element, m.extents) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, ensure_shape);
 
@@ -80,6 +83,7 @@ struct stop_gradient_op {
     static constexpr op_flags flags = op_flags::identity;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int o) { return identity_op::infer(a, in, o); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, stop_gradient);
 
@@ -90,6 +94,7 @@ struct no_op_op {
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list, int) { return fault::none; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, no_op);
 
@@ -106,6 +111,7 @@ struct fill_like_op {
         return a.value.fits(in[0].element) ? inferred(in[0]) : inferred(fault::number_does_not_fit);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, fill_like);
 
@@ -121,6 +127,7 @@ struct print_op {
         return in.size() > 0 ? inferred(in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, print);
 
@@ -136,6 +143,7 @@ struct assert_op {
         if (in.size() == 0) return fault::expects_more_operands;
         return in[0].element == element_type::boolean ? inferred() : inferred(fault::element_type_must_be_bool);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(control, assert);
 
@@ -430,19 +438,19 @@ TENON_INLINE void print_op::gradient(gradient_context& g) { g.set(0, g.output_gr
 
 TENON_KERNEL(placeholder_with_default, detail::identity_kernel);
 TENON_KERNEL(identity, detail::identity_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<transfer_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer transfer_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s, false);
 }
 TENON_KERNEL(ensure_shape, detail::identity_kernel);
 TENON_KERNEL(stop_gradient, detail::identity_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<no_op_op>(const kernel_setup&) {
+TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) {
     return std::make_unique<detail::nothing_kernel>();
 }
 TENON_INLINE kernel_pointer detail::make_fill_kernel(const tensor_type& type, const number& value) {
     return std::make_unique<fill_kernel>(type, value);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<fill_like_op>(const kernel_setup& s) {
-    return detail::make_fill_kernel(s.outputs[0], decode<fill_like_op::attributes>(s.attrs).value);
+TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
+    return detail::make_fill_kernel(s.outputs[0], decode<attributes>(s.attrs).value);
 }
 TENON_KERNEL(print, detail::print_kernel);
 TENON_KERNEL(assert, detail::assert_kernel);

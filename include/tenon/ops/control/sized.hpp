@@ -49,6 +49,7 @@ struct fill_sizes_op {
         }
         return inferred(a.element, sizes);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(sized, fill_sizes);
 
@@ -72,6 +73,7 @@ struct arange_like_op {
         if (axis < 0) return fault::axis_out_of_range;
         return inferred(a.element, extents{in[0].extents[axis]});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(sized, arange_like);
 
@@ -206,8 +208,8 @@ struct arange_kernel final : kernel {
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<fill_sizes_op>(const kernel_setup& s) {
-    return detail::make_fill_kernel(s.outputs[0], decode<fill_sizes_op::attributes>(s.attrs).value);
+TENON_INLINE kernel_pointer fill_sizes_op::prepare(const kernel_setup& s) {
+    return detail::make_fill_kernel(s.outputs[0], decode<attributes>(s.attrs).value);
 }
 TENON_KERNEL(arange_like, detail::arange_kernel);
 

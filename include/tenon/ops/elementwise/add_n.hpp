@@ -26,6 +26,7 @@ struct add_n_op {
         return equal_types(in);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(add_n, add_n);
 
@@ -141,7 +142,7 @@ private:
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<add_n_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer add_n_op::prepare(const kernel_setup& s) {
     using detail::add_n_kernel;
     switch (s.outputs[0].element) {
     case element_type::float32: return std::make_unique<add_n_kernel<float, float>>(s);

@@ -24,6 +24,7 @@ struct constant_op {
         std::shared_ptr<const any_array> value;
     };
     static inferred infer(const attributes& a, type_list, int) { return inferred(a.value->type()); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(constant, constant);
 
@@ -109,7 +110,7 @@ TENON_INLINE any_tensor constant(any_array value) {
 }
 } // namespace untyped
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<constant_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer constant_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::constant_kernel>(s.attrs.get<std::shared_ptr<const any_array>>("value"));
 }
 

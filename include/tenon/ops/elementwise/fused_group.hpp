@@ -28,6 +28,7 @@ struct fused_group_op {
     static inferred infer(const attributes& a, type_list inputs, int output);
     static bool needs_value(const tenon::attributes& a, int input);
     static double operations(const attributes& a, type_list inputs, type_list outputs);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(fused_group, fused_group);
 
@@ -140,9 +141,8 @@ TENON_INLINE double fused_group_op::operations(const attributes& a, type_list in
         all += fused_op::operations(a.member(m), {inputs.begin() + std::ptrdiff_t{m} * count, count}, outputs);
     return all;
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<fused_group_op>(const kernel_setup& s) {
-    return std::make_unique<detail::fused_group_kernel>(s, decode<fused_group_op::attributes>(s.attrs),
-                                                        fused_op::prepare);
+TENON_INLINE kernel_pointer fused_group_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::fused_group_kernel>(s, decode<attributes>(s.attrs), fused_op::prepare);
 }
 
 } // namespace tenon

@@ -29,6 +29,7 @@ struct fused_parts_op {
     static inferred infer(const attributes& a, type_list inputs, int output);
     static bool needs_value(const tenon::attributes& a, int input);
     static double operations(const attributes& a, type_list inputs, type_list outputs);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(fused_parts, fused_parts);
 
@@ -118,8 +119,8 @@ TENON_INLINE double fused_parts_op::operations(const attributes& a, type_list, t
     return fused_op::operations(a.fused(), {a.types.data(), static_cast<int>(a.types.size())}, outputs);
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<fused_parts_op>(const kernel_setup& s) {
-    const auto a = decode<fused_parts_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer fused_parts_op::prepare(const kernel_setup& s) {
+    const auto a = decode<attributes>(s.attrs);
     return std::make_unique<detail::fused_kernel>(detail::setup_of_operands(s, a.types), a.fused(), true,
                                                   detail::parts_in(a));
 }

@@ -41,6 +41,7 @@ struct fused_reductions_op {
     static inferred infer(const attributes& a, type_list inputs, int output);
     static bool needs_value(const tenon::attributes& a, int input);
     static double operations(const attributes& a, type_list inputs, type_list outputs);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(fused_reductions, fused_reductions);
 
@@ -189,8 +190,8 @@ TENON_INLINE double fused_reductions_op::operations(const attributes& a, type_li
     return fused_op::operations(a.fused(), inputs, outputs) +
            a.count() * static_cast<double>(detail::broadcast_of_all(inputs).elements());
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<fused_reductions_op>(const kernel_setup& s) {
-    const auto a = decode<fused_reductions_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer fused_reductions_op::prepare(const kernel_setup& s) {
+    const auto a = decode<attributes>(s.attrs);
     return std::make_unique<detail::fused_kernel>(s, a.fused(), true, std::vector<detail::operand_part>{},
                                                   detail::tape_results_of(a, detail::broadcast_of_all(s.inputs)));
 }

@@ -25,6 +25,7 @@ struct cond_op {
     static inferred infer(const attributes& a, type_list in, int output);
     static std::vector<std::string> bodies(const attributes& a) { return {a.then_body, a.else_body}; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(cond, cond);
 
@@ -315,9 +316,7 @@ TENON_INLINE void cond_op::gradient(gradient_context& g) {
         g.set(static_cast<int>(wanted[k]) + 1, any_tensor({n, static_cast<int>(k)}));
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<cond_op>(const kernel_setup& s) {
-    return std::make_unique<detail::cond_kernel>(s);
-}
+TENON_INLINE kernel_pointer cond_op::prepare(const kernel_setup& s) { return std::make_unique<detail::cond_kernel>(s); }
 
 } // namespace tenon
 

@@ -34,6 +34,7 @@ struct scan_op {
     static inferred infer(const attributes& a, type_list in, int output);
     static std::vector<std::string> bodies(const attributes& a) { return {a.body}; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s); ///< for GPUs, too
 };
 TENON_OP(scan_slices, scan);
 
@@ -467,7 +468,7 @@ private:
 };
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<scan_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer scan_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::scan_slices_kernel>(s);
 }
 

@@ -29,6 +29,7 @@ struct while_op {
     static inferred infer(const attributes& a, type_list in, int output);
     static std::vector<std::string> bodies(const attributes& a) { return {a.condition, a.body}; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(while_loop, while);
 
@@ -46,6 +47,7 @@ struct while_gradient_op {
     static inferred infer(const attributes& a, type_list in, int output);
     static std::vector<std::string> bodies(const attributes& a) { return {a.body, a.gradient_body}; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(while_loop, while_gradient);
 
@@ -418,10 +420,10 @@ TENON_INLINE void while_gradient_op::gradient(gradient_context& g) {
         g.set(static_cast<int>(r), back.input_gradients()[1 + loop.carried.size() + r]);
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<while_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer while_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::while_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<while_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer while_gradient_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::while_gradient_kernel>(s);
 }
 

@@ -37,6 +37,7 @@ struct decode_image_op {
         if (a.sizes[2].is_number() && (a.sizes[2].size < 1 || a.sizes[2].size > 4)) return fault::channels_differ;
         return inferred(a.element, a.sizes);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode_image, decode_image);
 
@@ -66,6 +67,7 @@ struct encode_png_op : detail::encodes_image {
         int compression = encode_png_options().compression;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) { return encoded(in, true, 4, true); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode_image, encode_png);
 
@@ -77,6 +79,7 @@ struct encode_jpeg_op : detail::encodes_image {
         bool progressive = false;
     };
     static constexpr inferred infer(const attributes&, type_list in, int) { return encoded(in, false, 3, false); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode_image, encode_jpeg);
 

@@ -28,6 +28,7 @@ struct flip_images_op {
         return detail::images_beside(in[0], in[1].extents, 0);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_geometry, flip_images);
 
@@ -55,6 +56,7 @@ struct crop_images_op {
         return in.size() == 2 ? cut(a, in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_geometry, crop_images);
 
@@ -73,6 +75,7 @@ struct crop_images_gradient_op {
                                                              : inferred(fault::element_type_not_supported);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_geometry, crop_images_gradient);
 
@@ -98,6 +101,7 @@ struct fit_images_op {
         return detail::images_of(in[0], a.height, a.width);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_geometry, fit_images);
 
@@ -118,6 +122,7 @@ struct fit_images_like_op {
         return m.what == fault::none ? inferred(in[0].element, m.extents) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_geometry, fit_images_like);
 
@@ -406,10 +411,10 @@ TENON_INLINE void fit_images_like_op::gradient(gradient_context& g) {
 TENON_KERNEL(flip_images, detail::flip_images_kernel);
 TENON_KERNEL(crop_images, detail::crop_images_kernel);
 TENON_KERNEL(crop_images_gradient, detail::crop_images_gradient_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<fit_images_op>(const kernel_setup& s) {
-    return std::make_unique<detail::fit_images_kernel>(s, decode<fit_images_op::attributes>(s.attrs).value);
+TENON_INLINE kernel_pointer fit_images_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::fit_images_kernel>(s, decode<attributes>(s.attrs).value);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<fit_images_like_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer fit_images_like_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::fit_images_kernel>(s, 0);
 }
 

@@ -40,6 +40,7 @@ struct box_mask_op {
         r.type.extents[r.type.extents.rank() - 1] = 1;
         return inferred(element_type::boolean, r.type.extents);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_mixing, box_mask);
 
@@ -61,6 +62,7 @@ struct fill_boxes_op {
         return result;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_mixing, fill_boxes);
 

@@ -51,6 +51,7 @@ struct resize_nearest_op {
                               : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_resize, resize_nearest);
 
@@ -64,6 +65,7 @@ struct resize_images_op {
                                                   : detail::infer_resized(a, in[0]);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_resize, resize_images);
 
@@ -82,6 +84,7 @@ struct resize_images_gradient_op {
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_resize, resize_images_gradient);
 
@@ -141,10 +144,10 @@ TENON_INLINE void resize_images_gradient_op::gradient(gradient_context& g) {
 }
 
 TENON_KERNEL(resize_nearest, detail::resize_nearest_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<resize_images_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer resize_images_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::resize_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<resize_images_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer resize_images_gradient_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::resize_gradient_kernel>(s);
 }
 

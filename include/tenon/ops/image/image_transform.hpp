@@ -49,6 +49,7 @@ struct affine_transform_op {
         return in.size() == 2 ? detail::infer_transform(a, in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_transform, affine_transform);
 
@@ -61,6 +62,7 @@ struct affine_transform_gradient_op {
         return in.size() == 2 ? detail::infer_transform(a, in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(image_transform, affine_transform_gradient);
 
@@ -176,10 +178,10 @@ TENON_INLINE void affine_transform_gradient_op::gradient(gradient_context& g) {
     g.set(0, tenon::add<affine_transform_op>(a, {g.output_gradient(), g.input(1)}));
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<affine_transform_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer affine_transform_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::affine_transform_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<affine_transform_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer affine_transform_gradient_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::affine_transform_gradient_kernel>(s);
 }
 

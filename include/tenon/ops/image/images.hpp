@@ -36,6 +36,7 @@ struct per_image_op {
     };
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static constexpr inferred infer(const attributes& a, type_list in, int);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(images, per_image);
 

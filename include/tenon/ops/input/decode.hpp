@@ -73,6 +73,7 @@ struct decode_csv_op : detail::decodes {
             if (t.extents.rank() > 1 || (t.extents.rank() == 1 && t.extents[0].size < 1)) return fault::rank_too_high;
         return a.columns.check(in, output);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode, decode_csv);
 
@@ -89,6 +90,7 @@ struct decode_json_op : detail::decodes {
             return fault::names_differ;
         return a.columns.check(in, output);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode, decode_json);
 
@@ -108,6 +110,7 @@ struct decode_raw_op : detail::decodes {
         if (!a.sizes.is_static()) return fault::size_must_be_known;
         return detail::behind_records(in[0], a.element, a.sizes);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decode, decode_raw);
 

@@ -32,6 +32,7 @@ struct epoch_order_op {
                                         : inferred(element_type::int64, extents(in[0].extents[0]));
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(epochs, epoch_order);
 

@@ -33,6 +33,7 @@ struct read_file_op : detail::file_op {
         if (!detail::is_path(in, 0)) return fault::path_must_be_text;
         return inferred(element_type::string, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, read_file);
 
@@ -54,6 +55,7 @@ struct claim_file_op : detail::file_op {
     static void of_before(const graph&, node& n) {
         if (!n.attributes.find("renews")) n.attributes.set("renews", std::int64_t{0});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, claim_file);
 
@@ -68,6 +70,7 @@ struct write_file_op : detail::file_op {
             if (!detail::is_path(in, i)) return fault::path_must_be_text;
         return fault::none;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, write_file);
 
@@ -82,6 +85,7 @@ struct remove_files_op : detail::file_op {
         return in[0].element == element_type::string && in[0].extents.rank() == 1 ? fault::none
                                                                                   : fault::path_must_be_text;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, remove_files);
 
@@ -94,6 +98,7 @@ struct list_files_op : detail::file_op {
         if (!detail::is_path(in, 0)) return fault::path_must_be_text;
         return inferred(element_type::string, extents(dynamic_extent));
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, list_files);
 
@@ -110,6 +115,7 @@ struct save_shard_op : detail::file_op {
         if (!detail::is_path(in, 0)) return fault::path_must_be_text;
         return inferred(element_type::int64, extents(2));
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, save_shard);
 
@@ -145,6 +151,7 @@ struct restore_shard_op : detail::file_op {
     /// Before there were pieces: in: paths, and what each file has in bytes and their hash, int64 [n, 2]; `names` was an attribute,
     /// and each was an output, all of it.
     static void of_before(const graph& to, node& n);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, restore_shard);
 

@@ -34,6 +34,7 @@ struct iterator_op {
         if (in.size() != 0 || a.components.empty()) return fault::components_differ;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator);
 
@@ -51,6 +52,7 @@ struct iterator_initialize_op : detail::telling<detail::iterator_use> {
     struct attributes {
         std::int64_t source = 0; ///< the data set's number
     };
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_initialize);
 
@@ -63,6 +65,7 @@ struct iterator_get_next_op : detail::waiting<detail::iterator_use> {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
         return a.components[static_cast<std::size_t>(output)];
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_get_next);
 
@@ -79,18 +82,21 @@ struct iterator_next_of_op {
         if (in[0].element != element_type::string || in[0].extents.rank() != 0) return no_handle;
         return a.components[static_cast<std::size_t>(output)];
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_next_of);
 
 /// in: the iterator. A text by which other steps of the task find it.
 struct iterator_handle_op : detail::asking<detail::iterator_use, element_type::string> {
     static constexpr const char* name = "iterator_handle";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_handle);
 
 /// in: the iterator. A text that iterator_restore takes: where it is.
 struct iterator_save_op : detail::asking<detail::waiting<detail::iterator_use>, element_type::string> {
     static constexpr const char* name = "iterator_save";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_save);
 
@@ -105,12 +111,14 @@ struct iterator_restore_op : detail::iterator_use {
         if (in[1].element != element_type::string || in[1].extents.rank() != 0) return no_place;
         return fault::none;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_restore);
 
 /// in: the iterator. What its steps took, a text for people (tenon::data_report).
 struct iterator_report_op : detail::asking<detail::iterator_use, element_type::string> {
     static constexpr const char* name = "iterator_report";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(iterator, iterator_report);
 

@@ -57,6 +57,7 @@ struct parse_example_op {
     static constexpr std::int64_t required = 4, length = 8;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.types.size()); }
     static inferred infer(const attributes& a, type_list in, int output);
+    static kernel_pointer prepare(const kernel_setup& s);
 
     static feature_layout layout_of(std::int64_t how) { return static_cast<feature_layout>(how & 3); }
     /// Whether an input says what stands where there is no value.

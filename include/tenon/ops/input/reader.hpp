@@ -54,6 +54,7 @@ struct reader_op {
         if (in.size() != 0) return fault::components_differ;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader);
 
@@ -66,6 +67,7 @@ struct reader_read_op : detail::waiting<detail::queue_use> {
         return in.size() == 2 ? inferred(element_type::string, {}) : inferred(fault::expects_more_operands);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader_read);
 
@@ -85,6 +87,7 @@ struct reader_read_up_to_op : detail::waiting<detail::queue_use> {
     }
     static constexpr extents at_most(const attributes& a, type_list, int) { return {extent(a.n)}; }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader_read_up_to);
 
@@ -92,6 +95,7 @@ TENON_OP(reader, reader_read_up_to);
 struct reader_reset_op : detail::telling<detail::queue_use> {
     static constexpr const char* name = "reader_reset";
     using attributes = no_attributes;
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader_reset);
 
@@ -105,6 +109,7 @@ struct reader_count_op : detail::queue_use {
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? inferred(element_type::int64, {}) : inferred(fault::expects_more_operands);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reader, reader_count);
 
@@ -397,10 +402,10 @@ TENON_INLINE reader npy_reader(const record_reader_options& o) {
 TENON_KERNEL(reader, detail::reader_kernel);
 TENON_KERNEL(reader_reset, detail::reader_reset_kernel);
 TENON_KERNEL(reader_count, detail::reader_count_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<reader_read_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer reader_read_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::reading_kernel>(s, -1);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<reader_read_up_to_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer reader_read_up_to_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::reading_kernel>(s, s.attrs.get<std::int64_t>("n"));
 }
 

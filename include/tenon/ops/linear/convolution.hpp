@@ -110,6 +110,7 @@ struct conv2d_op {
         return detail::convolution_operations(in[1], out[0]);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(convolution, conv2d);
 
@@ -138,6 +139,7 @@ struct conv2d_bias_op {
         return detail::convolution_operations(in[1], out[0]);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(convolution, conv2d_bias);
 
@@ -156,6 +158,7 @@ struct conv2d_backward_input_op {
     }
     static constexpr bool needs_value(const attributes&, int input) { return input != 2; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(convolution, conv2d_backward_input);
 
@@ -180,6 +183,7 @@ struct conv2d_backward_filter_op {
     }
     static constexpr bool needs_value(const attributes&, int input) { return input != 2; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(convolution, conv2d_backward_filter);
 
@@ -209,6 +213,7 @@ struct conv2d_transpose_op {
         return detail::convolution_operations(in[1], in[0]);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(convolution, conv2d_transpose);
 
@@ -455,31 +460,31 @@ struct conv2d_backward_filter_kernel final : convolution_kernel<dense::convoluti
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<conv2d_op>(const kernel_setup& s) {
-    return std::make_unique<detail::conv2d_kernel>(s, decode<conv2d_op::attributes>(s.attrs), dense::epilogue::none);
+TENON_INLINE kernel_pointer conv2d_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::conv2d_kernel>(s, decode<attributes>(s.attrs), dense::epilogue::none);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<conv2d_bias_op>(const kernel_setup& s) {
-    const auto a = decode<conv2d_bias_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer conv2d_bias_op::prepare(const kernel_setup& s) {
+    const auto a = decode<attributes>(s.attrs);
     return std::make_unique<detail::conv2d_kernel>(s, a.convolution,
                                                    a.relu ? dense::epilogue::bias_relu : dense::epilogue::bias);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<conv2d_backward_input_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer conv2d_backward_input_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::conv2d_backward_input_kernel>(
-        s, detail::describe(decode<conv2d_backward_input_op::attributes>(s.attrs), s.inputs[2].extents,
-                            s.inputs[1].extents, s.inputs[0].extents, s.outputs[0].element, s.threads));
+        s, detail::describe(decode<attributes>(s.attrs), s.inputs[2].extents, s.inputs[1].extents, s.inputs[0].extents,
+                            s.outputs[0].element, s.threads));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<conv2d_backward_filter_op>(const kernel_setup& s) {
-    const auto a = decode<conv2d_backward_filter_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer conv2d_backward_filter_op::prepare(const kernel_setup& s) {
+    const auto a = decode<attributes>(s.attrs);
     return std::make_unique<detail::conv2d_backward_filter_kernel>(
         s,
         detail::describe(a.convolution, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents,
                          s.outputs[0].element, s.threads),
         a.bias);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<conv2d_transpose_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer conv2d_transpose_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::conv2d_backward_input_kernel>(
-        s, detail::describe(decode<conv2d_transpose_op::attributes>(s.attrs), s.outputs[0].extents, s.inputs[1].extents,
-                            s.inputs[0].extents, s.outputs[0].element, s.threads));
+        s, detail::describe(decode<attributes>(s.attrs), s.outputs[0].extents, s.inputs[1].extents, s.inputs[0].extents,
+                            s.outputs[0].element, s.threads));
 }
 
 } // namespace tenon

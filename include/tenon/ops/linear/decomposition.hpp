@@ -33,6 +33,7 @@ struct qr_op {
         return r;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decomposition, qr);
 
@@ -56,6 +57,7 @@ struct svd_op {
         return r;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decomposition, svd);
 
@@ -72,6 +74,7 @@ struct eigh_op {
         return r;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(decomposition, eigh);
 

@@ -226,13 +226,13 @@ template <class T> struct eigh_kernel final : decomposition_kernel<T> {
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<qr_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer qr_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::qr_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<svd_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer svd_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::svd_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<eigh_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer eigh_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::eigh_kernel>(s);
 }
 

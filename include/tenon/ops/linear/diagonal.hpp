@@ -53,6 +53,7 @@ struct diagonal_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(diagonal, diagonal);
 
@@ -70,6 +71,7 @@ struct put_diagonal_op {
         return m.what == fault::none ? inferred(in[0].element, in[1].extents) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(diagonal, put_diagonal);
 
@@ -94,6 +96,7 @@ struct diag_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(diagonal, diag);
 
@@ -259,13 +262,13 @@ inline kernel_pointer prepare_diagonal(const kernel_setup& s, const extents& mat
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<diagonal_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer diagonal_op::prepare(const kernel_setup& s) {
     return detail::prepare_diagonal(s, s.inputs[0].extents, s.outputs[0].extents, false);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<put_diagonal_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer put_diagonal_op::prepare(const kernel_setup& s) {
     return detail::prepare_diagonal(s, s.outputs[0].extents, s.inputs[0].extents, true);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<diag_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer diag_op::prepare(const kernel_setup& s) {
     return detail::prepare_diagonal(s, s.outputs[0].extents, s.inputs[0].extents, true);
 }
 

@@ -228,6 +228,7 @@ struct einsum_operand_op {
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static inferred infer(const attributes& a, type_list in, int);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(einsum, einsum_operand);
 

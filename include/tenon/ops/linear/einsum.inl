@@ -361,9 +361,7 @@ TENON_INLINE inferred einsum_operand_op::infer(const attributes& a, type_list in
     return inferred(in[0].element, sizes);
 }
 TENON_INLINE void einsum_operand_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
-template <> TENON_INLINE kernel_pointer prepare_kernel<einsum_operand_op>(const kernel_setup& s) {
-    return prepare_kernel<identity_op>(s);
-}
+TENON_INLINE kernel_pointer einsum_operand_op::prepare(const kernel_setup& s) { return identity_op::prepare(s); }
 
 namespace untyped {
 TENON_INLINE any_tensor einsum(const std::string& text, const std::vector<any_tensor>& operands) {

@@ -86,6 +86,7 @@ struct fft_op {
         return r;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(fourier, fft);
 
@@ -102,6 +103,7 @@ struct rfft_op {
         return in.size() == 1 ? detail::half_spectrum(in[0], 1) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(fourier, rfft);
 
@@ -127,6 +129,7 @@ struct irfft_op {
         return r;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(fourier, irfft);
 

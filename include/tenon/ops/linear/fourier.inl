@@ -175,13 +175,13 @@ template <template <class> class Kernel> kernel_pointer prepare_transform(const 
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<fft_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer fft_op::prepare(const kernel_setup& s) {
     return detail::prepare_transform<detail::fft_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<rfft_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer rfft_op::prepare(const kernel_setup& s) {
     return detail::prepare_transform<detail::rfft_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<irfft_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer irfft_op::prepare(const kernel_setup& s) {
     return detail::prepare_transform<detail::irfft_kernel>(s);
 }
 

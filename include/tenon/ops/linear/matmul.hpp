@@ -64,6 +64,7 @@ struct matmul_op {
                static_cast<double>(a[a.rank() - (t.transpose_a ? 2 : 1)].size);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(matmul, matmul);
 
@@ -94,6 +95,7 @@ struct matmul_bias_op {
         return matmul_op::operations({t.transpose_a, t.transpose_b}, in, out);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(matmul, matmul_bias);
 
@@ -239,12 +241,12 @@ TENON_INLINE void matmul_bias_op::gradient(gradient_context& g) {
     g.set(2, untyped::sum_like(d, g.input(2)));
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<matmul_op>(const kernel_setup& s) {
-    const matmul_op::attributes t = decode<matmul_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer matmul_op::prepare(const kernel_setup& s) {
+    const attributes t = decode<attributes>(s.attrs);
     return detail::prepare_matmul(s, t.transpose_a, t.transpose_b, dense::epilogue::none);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<matmul_bias_op>(const kernel_setup& s) {
-    const matmul_bias_op::attributes t = decode<matmul_bias_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer matmul_bias_op::prepare(const kernel_setup& s) {
+    const attributes t = decode<attributes>(s.attrs);
     return detail::prepare_matmul(s, t.transpose_a, t.transpose_b,
                                   t.relu ? dense::epilogue::bias_relu : dense::epilogue::bias);
 }

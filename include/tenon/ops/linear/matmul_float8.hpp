@@ -46,6 +46,7 @@ struct matmul_float8_op {
         return matmul_op::operations({t.transpose_a, t.transpose_b}, in, out);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(matmul_float8, matmul_float8);
 
@@ -161,8 +162,8 @@ private:
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<matmul_float8_op>(const kernel_setup& s) {
-    const auto t = decode<matmul_float8_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer matmul_float8_op::prepare(const kernel_setup& s) {
+    const auto t = decode<attributes>(s.attrs);
     switch (s.inputs[0].element) {
     case element_type::float16: return std::make_unique<detail::float8_matmul_kernel<half>>(s, t);
     case element_type::bfloat16: return std::make_unique<detail::float8_matmul_kernel<bfloat16>>(s, t);

@@ -114,6 +114,7 @@ struct max_pool2d_op : detail::was_never_dilated {
         return in.size() == 1 ? detail::infer_pool(a, in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(pooling, max_pool2d);
 
@@ -125,6 +126,7 @@ struct average_pool2d_op : detail::was_never_dilated {
         return in.size() == 1 ? detail::infer_pool(a, in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(pooling, average_pool2d);
 
@@ -141,6 +143,7 @@ struct pool2d_gradient_op : detail::was_never_dilated {
     }
     static constexpr bool needs_value(const attributes& a, int input) { return !a.average || input == 2; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(pooling, pool2d_gradient);
 
@@ -154,6 +157,7 @@ struct max_pool2d_pick_op : detail::was_never_dilated {
         return y;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(pooling, max_pool2d_pick);
 

@@ -25,6 +25,7 @@ struct solve_op {
         return in.size() == 2 ? detail::solution_type(in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(solve, solve);
 
@@ -37,6 +38,7 @@ struct inverse_op {
         return in.size() == 1 ? detail::square_matrices(in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(solve, inverse);
 
@@ -51,6 +53,7 @@ struct determinant_op {
         return r ? inferred(r.type.element, detail::batch_dimensions(r.type.extents)) : r;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(solve, determinant);
 
@@ -62,6 +65,7 @@ struct slogdet_op {
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr inferred infer(const attributes&, type_list in, int) { return determinant_op::infer({}, in, 0); }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(solve, slogdet);
 
@@ -218,16 +222,16 @@ template <class T> struct log_of_pivots_kernel final : determinant_kernel<T, tru
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<solve_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer solve_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::solve_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<inverse_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer inverse_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::inverse_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<determinant_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer determinant_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::product_of_pivots_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<slogdet_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer slogdet_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::log_of_pivots_kernel>(s);
 }
 

@@ -19,6 +19,7 @@ struct cholesky_op {
         return in.size() == 1 ? detail::square_matrices(in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(triangular, cholesky);
 
@@ -38,6 +39,7 @@ struct triangular_solve_op {
         return in.size() == 2 ? detail::solution_type(in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(triangular, triangular_solve);
 
@@ -134,10 +136,10 @@ template <class T> struct triangular_solve_kernel final : solution_kernel {
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<cholesky_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer cholesky_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::cholesky_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<triangular_solve_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer triangular_solve_op::prepare(const kernel_setup& s) {
     return detail::prepare_matrices<detail::triangular_solve_kernel>(s);
 }
 

@@ -446,25 +446,25 @@ TENON_KERNEL(queue, detail::queue_kernel);
 TENON_KERNEL(queue_size, detail::queue_size_kernel);
 TENON_KERNEL(queue_is_closed, detail::queue_is_closed_kernel);
 TENON_KERNEL(queue_close, detail::queue_close_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<enqueue_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer enqueue_op::prepare(const kernel_setup& s) {
     return detail::prepare_waiting(s, &queue_resource::enqueue);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<enqueue_many_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer enqueue_many_op::prepare(const kernel_setup& s) {
     return detail::prepare_waiting(s, &queue_resource::enqueue_many, true);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<dequeue_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer dequeue_op::prepare(const kernel_setup& s) {
     return detail::prepare_waiting(s, &queue_resource::dequeue);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<dequeue_many_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer dequeue_many_op::prepare(const kernel_setup& s) {
     return detail::prepare_waiting(
         s, [n = s.attrs.get<std::int64_t>("n")](queue_resource& q, queue_attempt& a) { q.dequeue_many(a, n); });
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<dequeue_up_to_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer dequeue_up_to_op::prepare(const kernel_setup& s) {
     return detail::prepare_waiting(
         s, [n = s.attrs.get<std::int64_t>("n")](queue_resource& q, queue_attempt& a) { q.dequeue_up_to(a, n); });
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<dequeue_some_op>(const kernel_setup& s) {
-    const auto of = decode<dequeue_some_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer dequeue_some_op::prepare(const kernel_setup& s) {
+    const auto of = decode<attributes>(s.attrs);
     return detail::prepare_waiting(s, [least = of.at_least, most = of.at_most](queue_resource& q, queue_attempt& a) {
         q.dequeue_some(a, least, most);
     });

@@ -29,6 +29,7 @@ struct queue_op {
         if (in.size() != 0 || a.components.empty()) return fault::components_differ;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue);
 
@@ -85,6 +86,7 @@ struct enqueue_op : detail::waiting<detail::queue_use> {
     static inferred infer(const attributes& a, type_list in, int) {
         return detail::misfit_of_tuple(a.components, in, false);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, enqueue);
 
@@ -97,6 +99,7 @@ struct enqueue_many_op : detail::waiting<detail::queue_use> {
     static inferred infer(const attributes& a, type_list in, int) {
         return detail::misfit_of_tuple(a.components, in, true);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, enqueue_many);
 
@@ -109,6 +112,7 @@ struct dequeue_op : detail::waiting<detail::queue_use> {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
         return a.components[static_cast<std::size_t>(output)];
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, dequeue);
 
@@ -125,6 +129,7 @@ struct dequeue_many_op : detail::waiting<detail::queue_use> {
     static void of_before(const graph&, node& n) {
         if (n.attributes.find("size")) n.attributes = renamed(n.attributes, {{"count", "n"}, {"size", "count"}});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 
     /// The sizes of a component of so many elements.
     template <class A> static extents most(const A& a, int output, std::int64_t n) {
@@ -155,6 +160,7 @@ struct dequeue_up_to_op : detail::waiting<detail::queue_use> {
     }
     static extents at_most(const attributes& a, type_list, int output) { return dequeue_many_op::most(a, output, a.n); }
     static void of_before(const graph& to, node& n) { dequeue_many_op::of_before(to, n); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, dequeue_up_to);
 
@@ -174,18 +180,21 @@ struct dequeue_some_op : detail::waiting<detail::queue_use> {
     static extents at_most(const attributes& a, type_list, int output) {
         return dequeue_many_op::most(a, output, a.at_most);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, dequeue_some);
 
 /// in: the queue. How many elements can be taken.
 struct queue_size_op : detail::asking<detail::queue_use, element_type::int64> {
     static constexpr const char* name = "queue_size";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue_size);
 
 /// in: the queue. Whether it is closed.
 struct queue_is_closed_op : detail::asking<detail::queue_use, element_type::boolean> {
     static constexpr const char* name = "queue_is_closed";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue_is_closed);
 
@@ -195,6 +204,7 @@ struct queue_close_op : detail::telling<detail::queue_use> {
     struct attributes {
         bool cancel_pending_enqueues = false;
     };
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, queue_close);
 

@@ -38,6 +38,7 @@ struct random_bernoulli_op {
         return inferred(element_type::boolean, in[0].extents);
     }
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(dropout, random_bernoulli);
 

@@ -55,6 +55,7 @@ struct random_uniform_op {
         return detail::infer_random_floating(a.element, a.shape, in);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(random, random_uniform);
 
@@ -73,6 +74,7 @@ struct random_normal_op {
         return detail::infer_random_floating(a.element, a.shape, in);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(random, random_normal);
 
@@ -97,6 +99,7 @@ struct random_part_op {
         const inferred r = detail::infer_random(a.element, a.shape, type_list(nullptr, 0));
         return r && !is_floating(r.type.element) ? inferred(fault::element_type_must_be_floating) : r;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(random, random_part);
 
@@ -115,6 +118,7 @@ struct random_integers_op {
         return r && !is_integer(r.type.element) ? inferred(fault::element_type_must_be_integer) : r;
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(random, random_integers);
 
@@ -137,6 +141,7 @@ struct random_permutation_op {
         return inferred(a.element, extents{from[0]});
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(random, random_permutation);
 
@@ -151,6 +156,7 @@ struct random_shuffle_op {
         if (in.size() != 1) return fault::expects_more_operands;
         return in[0].extents.rank() < 1 ? inferred(fault::rank_too_low) : inferred(in[0]);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(random, random_shuffle);
 

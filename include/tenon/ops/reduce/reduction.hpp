@@ -66,6 +66,7 @@ struct sum_op : detail::reduction_of<detail::reduces::numbers> {
     static constexpr op_flags flags = op_flags::alike;
     static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, sum);
 
@@ -75,6 +76,7 @@ struct mean_op : detail::reduction_of<detail::reduces::real_numbers> {
     static constexpr op_flags flags = op_flags::alike;
     static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, mean);
 
@@ -82,6 +84,7 @@ TENON_OP(reduction, mean);
 struct prod_op : detail::reduction_of<detail::reduces::numbers> {
     static constexpr const char* name = "prod";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, prod);
 
@@ -90,6 +93,7 @@ struct min_op : detail::reduction_of<detail::reduces::numbers, element_type::non
     static constexpr const char* name = "min";
     static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, min);
 
@@ -98,36 +102,42 @@ struct max_op : detail::reduction_of<detail::reduces::numbers, element_type::non
     static constexpr const char* name = "max";
     static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, max);
 
 /// in: x. Position of the first least element.
 struct argmin_op : detail::reduction_of<detail::reduces::numbers, element_type::int64, true> {
     static constexpr const char* name = "argmin";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, argmin);
 
 /// in: x. Position of the first largest element.
 struct argmax_op : detail::reduction_of<detail::reduces::numbers, element_type::int64, true> {
     static constexpr const char* name = "argmax";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, argmax);
 
 /// in: x. Whether any element is true.
 struct any_op : detail::reduction_of<detail::reduces::truth> {
     static constexpr const char* name = "any";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, any);
 
 /// in: x. Whether all elements are true.
 struct all_op : detail::reduction_of<detail::reduces::truth> {
     static constexpr const char* name = "all";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, all);
 
 /// in: x. Number of elements that are not 0 (false).
 struct count_nonzero_op : detail::reduction_of<detail::reduces::anything, element_type::int64> {
     static constexpr const char* name = "count_nonzero";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, count_nonzero);
 
@@ -135,6 +145,7 @@ TENON_OP(reduction, count_nonzero);
 struct logsumexp_op : detail::reduction_of<detail::reduces::real_numbers> {
     static constexpr const char* name = "logsumexp";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, logsumexp);
 
@@ -153,6 +164,7 @@ struct variance_op {
     }
     static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, variance);
 
@@ -169,6 +181,7 @@ struct norm_op {
     }
     static op_and_attributes of_made(const attributes&, const op_definition&, const tenon::attributes&, type_list);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, norm);
 
@@ -186,6 +199,7 @@ struct element_count_op {
         if (axes.what != fault::none) return axes.what;
         return is_numeric(a.element) ? inferred(a.element, extents{}) : fault::element_type_must_be_numeric;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, element_count);
 
@@ -224,6 +238,7 @@ struct sum_like_op {
         return inferred(in[0].element, like);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, sum_like);
 
@@ -246,6 +261,7 @@ struct prod_gradient_op {
         return is_floating(in[1].element) ? inferred(in[1]) : inferred(fault::element_type_must_be_floating);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reduction, prod_gradient);
 

@@ -362,49 +362,49 @@ template <class T> struct prod_gradient_kernel final : kernel {
 
 } // namespace reducing
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<sum_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer sum_op::prepare(const kernel_setup& s) {
     return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::sum);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<mean_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer mean_op::prepare(const kernel_setup& s) {
     return reducing::make_for_floats(s.inputs[0].element, reducing::layout_of(s), reducing::combination::sum,
                                      reducing::mapping::none, reducing::finishing::division);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<prod_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer prod_op::prepare(const kernel_setup& s) {
     return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::product);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<min_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer min_op::prepare(const kernel_setup& s) {
     return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::least);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<max_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer max_op::prepare(const kernel_setup& s) {
     return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::largest);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<argmin_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer argmin_op::prepare(const kernel_setup& s) {
     return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s), reducing::combination::least);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<argmax_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer argmax_op::prepare(const kernel_setup& s) {
     return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s), reducing::combination::largest);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<any_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer any_op::prepare(const kernel_setup& s) {
     return reducing::make<std::int32_t, bool>(reducing::layout_of(s), element_type::boolean,
                                               reducing::combination::sum);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<all_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer all_op::prepare(const kernel_setup& s) {
     return reducing::make<std::int32_t, bool>(reducing::layout_of(s), element_type::boolean,
                                               reducing::combination::least);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<count_nonzero_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer count_nonzero_op::prepare(const kernel_setup& s) {
     return reducing::make<std::int32_t, std::int64_t>(reducing::layout_of(s), s.inputs[0].element,
                                                       reducing::combination::sum, reducing::mapping::none,
                                                       reducing::finishing::nothing, reducing::reading::nonzero);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<logsumexp_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer logsumexp_op::prepare(const kernel_setup& s) {
     return reducing::for_float_type(s.inputs[0].element, [&]<class T>(T) -> kernel_pointer {
         using k = reducing::two_pass_kernel<T>;
         return std::make_unique<k>(reducing::layout_of(s), k::kind::log_sum_exp, 1);
     });
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<variance_op>(const kernel_setup& s) {
-    const variance_op::attributes a = decode<variance_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer variance_op::prepare(const kernel_setup& s) {
+    const attributes a = decode<attributes>(s.attrs);
     const reducing::reduction_layout l = reducing::layout_of(s, a.axes);
     const std::int64_t divisor = l.reduced_count() - a.ddof;
     return reducing::for_float_type(s.inputs[0].element, [&]<class T>(T) -> kernel_pointer {
@@ -413,29 +413,29 @@ template <> TENON_INLINE kernel_pointer prepare_kernel<variance_op>(const kernel
                                    divisor > 0 ? static_cast<double>(divisor) : 0.0);
     });
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<norm_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer norm_op::prepare(const kernel_setup& s) {
     using namespace reducing;
-    const norm_op::attributes a = decode<norm_op::attributes>(s.attrs);
+    const attributes a = decode<attributes>(s.attrs);
     const reduction_layout l = layout_of(s, a.axes);
     const element_type e = s.inputs[0].element;
     if (a.order == 1) return make_for_floats(e, l, combination::sum, mapping::magnitude);
     if (a.order == 2) return make_for_floats(e, l, combination::sum, mapping::square, finishing::root);
     return make_for_floats(e, l, combination::largest, mapping::magnitude, finishing::at_least_zero);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<element_count_op>(const kernel_setup& s) {
-    const element_count_op::attributes a = decode<element_count_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer element_count_op::prepare(const kernel_setup& s) {
+    const attributes a = decode<attributes>(s.attrs);
     return std::make_unique<reducing::count_kernel>(reducing::layout_of(s, a.axes).reduced_count(), a.element);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<sum_like_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer sum_like_op::prepare(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
-    const extents sizes = sum_like_op::aligned(decode<sum_like_op::attributes>(s.attrs), x, s.inputs[1].extents);
+    const extents sizes = aligned(decode<attributes>(s.attrs), x, s.inputs[1].extents);
     detail::axis_set axes;
     for (int i = 0; i < x.rank(); ++i)
         if (sizes[i].size != x[i].size) axes.bits |= 1U << i;
     return reducing::make_for_numbers(s.inputs[0].element, reducing::reduction_layout(x, axes),
                                       reducing::combination::sum);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<prod_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer prod_gradient_op::prepare(const kernel_setup& s) {
     return reducing::for_float_type(s.inputs[0].element, [&]<class T>(T) -> kernel_pointer {
         return std::make_unique<reducing::prod_gradient_kernel<T>>(s);
     });

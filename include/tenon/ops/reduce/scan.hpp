@@ -49,6 +49,7 @@ template <bool Floating> struct scan_rule {
 struct cumsum_op : detail::scan_rule<false> {
     static constexpr const char* name = "cumsum";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scan, cumsum);
 
@@ -56,6 +57,7 @@ TENON_OP(scan, cumsum);
 struct cumprod_op : detail::scan_rule<false> {
     static constexpr const char* name = "cumprod";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scan, cumprod);
 
@@ -63,6 +65,7 @@ TENON_OP(scan, cumprod);
 struct cummax_op : detail::scan_rule<false> {
     static constexpr const char* name = "cummax";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scan, cummax);
 
@@ -70,6 +73,7 @@ TENON_OP(scan, cummax);
 struct cummin_op : detail::scan_rule<false> {
     static constexpr const char* name = "cummin";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scan, cummin);
 
@@ -77,6 +81,7 @@ TENON_OP(scan, cummin);
 struct cumlogsumexp_op : detail::scan_rule<true> {
     static constexpr const char* name = "cumlogsumexp";
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scan, cumlogsumexp);
 
@@ -100,6 +105,7 @@ struct recurrence_op {
         return inferred(in[0].element, m.extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scan, recurrence);
 
@@ -268,29 +274,29 @@ TENON_INLINE void recurrence_op::gradient(gradient_context& g) {
     g.set(1, untyped::multiply(dx, y_before));
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<cumsum_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer cumsum_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<cumsum_kernel>(signless_list{}, without_sign(s.inputs[0].element), s, order_of(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<cumprod_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer cumprod_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<cumprod_kernel>(signless_list{}, without_sign(s.inputs[0].element), s, order_of(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<cummax_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer cummax_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<cummax_kernel>(number_list{}, s.inputs[0].element, s, order_of(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<cummin_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer cummin_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<cummin_kernel>(number_list{}, s.inputs[0].element, s, order_of(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<cumlogsumexp_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer cumlogsumexp_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<cumlogsumexp_kernel>(floating_list{}, s.inputs[0].element, s, order_of(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<recurrence_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer recurrence_op::prepare(const kernel_setup& s) {
     using namespace detail;
-    const auto a = decode<recurrence_op::attributes>(s.attrs);
+    const auto a = decode<attributes>(s.attrs);
     const scan_order how = order_of(s, a.axis, !a.later && a.exclusive, a.reversed);
     const element_type e = s.inputs[0].element;
     return a.later ? kernel_for<recurrence_later_kernel>(floating_list{}, e, s, how)

@@ -41,6 +41,7 @@ struct sort_op {
         return inferred(output == 0 ? in[0].element : element_type::int64, in[0].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(sort, sort);
 
@@ -68,6 +69,7 @@ struct searchsorted_op {
         }
         return inferred(element_type::int64, sizes);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(sort, searchsorted);
 
@@ -138,10 +140,10 @@ TENON_INLINE void sort_op::gradient(gradient_context& g) {
                                              g.attributes<attributes>().axis));
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<sort_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer sort_op::prepare(const kernel_setup& s) {
     return detail::kernel_for<detail::sort_kernel>(detail::number_list{}, s.inputs[0].element, s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<searchsorted_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer searchsorted_op::prepare(const kernel_setup& s) {
     return detail::kernel_for<detail::searchsorted_kernel>(detail::number_list{}, s.inputs[0].element, s);
 }
 

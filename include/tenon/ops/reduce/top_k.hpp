@@ -61,6 +61,7 @@ struct top_k_op {
         return inferred(output == 0 ? in[0].element : element_type::int32, detail::with_last(x, extent(a.k)));
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(top_k, top_k);
 
@@ -76,6 +77,7 @@ struct take_places_op {
         return inferred(in[0].element, detail::with_last(in[0].extents, in[1].extents[in[1].extents.rank() - 1]));
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(top_k, take_places);
 
@@ -93,6 +95,7 @@ struct put_places_op {
         return inferred(in[0].element, in[2].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(top_k, put_places);
 
@@ -149,15 +152,15 @@ TENON_INLINE void put_places_op::gradient(gradient_context& g) {
     g.set(0, tenon::add<take_places_op>({}, {g.output_gradient(), g.input(1)}));
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<top_k_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer top_k_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<top_k_kernel>(number_list{}, s.inputs[0].element, s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<take_places_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer take_places_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<take_places_kernel>(number_list{}, s.inputs[0].element, s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<put_places_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer put_places_op::prepare(const kernel_setup& s) {
     using namespace detail;
     return kernel_for<put_places_kernel>(number_list{}, s.inputs[0].element, s);
 }

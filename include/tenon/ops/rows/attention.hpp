@@ -81,6 +81,7 @@ struct attention_op {
         return weights * each * (a.causal ? 0.5 : 1);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
     /// What is said of a length that is none.
     static std::string refusal(const std::string& node, std::int64_t length, std::int64_t sequence, std::int64_t keys);
 };
@@ -105,6 +106,7 @@ struct attention_gradient_op {
         return in[output];
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(attention, attention_gradient);
 
@@ -335,10 +337,10 @@ TENON_INLINE void attention_gradient_op::gradient(gradient_context& g) {
     for (int i = 0; i < 4; ++i) g.set(i < 3 ? i : 5, d[static_cast<std::size_t>(i)]);
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<attention_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer attention_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::attention_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<attention_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer attention_gradient_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::attention_gradient_kernel>(s);
 }
 

@@ -57,6 +57,7 @@ struct ctc_loss_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
     /// The losses, made of functions that have gradients of any order.
     static any_tensor of_functions(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
                                    const any_tensor& lengths, std::int64_t blank);
@@ -313,7 +314,7 @@ private:
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<ctc_loss_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer ctc_loss_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::ctc_loss_kernel>(s);
 }
 

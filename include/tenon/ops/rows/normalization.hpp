@@ -49,6 +49,7 @@ struct layer_norm_op {
     }
     static const op_definition& of_sum(); ///< "layer_norm_of_sum"
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(normalization, layer_norm);
 
@@ -71,6 +72,7 @@ struct layer_norm_gradient_op {
     }
     static const op_definition& plus(); ///< "layer_norm_gradient_plus"
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(normalization, layer_norm_gradient);
 
@@ -220,10 +222,10 @@ template <class T> struct layer_norm_gradient_kernel final : kernel {
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<layer_norm_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer layer_norm_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::layer_norm_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<layer_norm_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer layer_norm_gradient_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::layer_norm_gradient_kernel>(s);
 }
 

@@ -42,6 +42,7 @@ struct softmax_op {
     }
     static double operations(const attributes&, type_list in, type_list) { return detail::softmax_operations(in[0]); }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(softmax, softmax);
 
@@ -53,6 +54,7 @@ struct log_softmax_op {
     }
     static double operations(const attributes&, type_list in, type_list) { return detail::softmax_operations(in[0]); }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(softmax, log_softmax);
 
@@ -68,6 +70,7 @@ struct softmax_gradient_op {
         return detail::infer_softmax(a.axis, in, 2);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(softmax, softmax_gradient);
 
@@ -95,6 +98,7 @@ struct sparse_softmax_cross_entropy_op {
         return inferred(in[0].element, rows);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
     /// What is said of a label that is none of the classes.
     static std::string refusal(const std::string& node, std::int64_t label, std::int64_t row, std::int64_t classes);
 };
@@ -124,6 +128,7 @@ struct softmax_cross_entropy_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(softmax, softmax_cross_entropy);
 
@@ -378,19 +383,19 @@ template <class T> struct cross_entropy_kernel final : kernel {
 
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<softmax_op>(const kernel_setup& s) {
-    return detail::make_floating<detail::softmax_kernel>(s, decode<softmax_op::attributes>(s.attrs).axis, false);
+TENON_INLINE kernel_pointer softmax_op::prepare(const kernel_setup& s) {
+    return detail::make_floating<detail::softmax_kernel>(s, decode<attributes>(s.attrs).axis, false);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<log_softmax_op>(const kernel_setup& s) {
-    return detail::make_floating<detail::softmax_kernel>(s, decode<log_softmax_op::attributes>(s.attrs).axis, true);
+TENON_INLINE kernel_pointer log_softmax_op::prepare(const kernel_setup& s) {
+    return detail::make_floating<detail::softmax_kernel>(s, decode<attributes>(s.attrs).axis, true);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<softmax_gradient_op>(const kernel_setup& s) {
-    return detail::make_floating<detail::softmax_gradient_kernel>(s, decode<softmax_gradient_op::attributes>(s.attrs));
+TENON_INLINE kernel_pointer softmax_gradient_op::prepare(const kernel_setup& s) {
+    return detail::make_floating<detail::softmax_gradient_kernel>(s, decode<attributes>(s.attrs));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<sparse_softmax_cross_entropy_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer sparse_softmax_cross_entropy_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::sparse_cross_entropy_kernel>(s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<softmax_cross_entropy_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer softmax_cross_entropy_op::prepare(const kernel_setup& s) {
     return detail::make_floating<detail::cross_entropy_kernel>(s);
 }
 

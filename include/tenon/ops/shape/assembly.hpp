@@ -48,6 +48,7 @@ struct concat_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, concat);
 
@@ -80,6 +81,7 @@ struct split_like_op {
         return inferred(in[0].element, in[output + 1].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, split_like);
 
@@ -114,6 +116,7 @@ struct split_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, split);
 
@@ -137,6 +140,7 @@ struct split_evenly_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, split_evenly);
 
@@ -156,6 +160,7 @@ struct stack_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, stack);
 
@@ -177,6 +182,7 @@ struct unstack_op {
         return inferred(in[0].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(assembly, unstack);
 
@@ -403,24 +409,12 @@ inline kernel_pointer prepare_parts(const kernel_setup& s, bool joined) {
 }
 } // namespace detail
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<concat_op>(const kernel_setup& s) {
-    return detail::prepare_parts(s, true);
-}
-template <> TENON_INLINE kernel_pointer prepare_kernel<stack_op>(const kernel_setup& s) {
-    return detail::prepare_parts(s, true);
-}
-template <> TENON_INLINE kernel_pointer prepare_kernel<split_like_op>(const kernel_setup& s) {
-    return detail::prepare_parts(s, false);
-}
-template <> TENON_INLINE kernel_pointer prepare_kernel<split_op>(const kernel_setup& s) {
-    return detail::prepare_parts(s, false);
-}
-template <> TENON_INLINE kernel_pointer prepare_kernel<split_evenly_op>(const kernel_setup& s) {
-    return detail::prepare_parts(s, false);
-}
-template <> TENON_INLINE kernel_pointer prepare_kernel<unstack_op>(const kernel_setup& s) {
-    return detail::prepare_parts(s, false);
-}
+TENON_INLINE kernel_pointer concat_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, true); }
+TENON_INLINE kernel_pointer stack_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, true); }
+TENON_INLINE kernel_pointer split_like_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+TENON_INLINE kernel_pointer split_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+TENON_INLINE kernel_pointer split_evenly_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+TENON_INLINE kernel_pointer unstack_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
 
 } // namespace tenon
 

@@ -37,6 +37,7 @@ struct bit_cast_op {
         }
         return inferred(a.to, sizes);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(bit_cast, bit_cast);
 

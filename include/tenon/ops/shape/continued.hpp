@@ -65,6 +65,7 @@ struct continue_axis_op {
         return in.size() == 1 ? padded(a, in[0]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(continued, continue_axis);
 
@@ -85,6 +86,7 @@ struct continue_axis_gradient_op {
         return m.what == fault::none ? inferred(in[0].element, in[1].extents) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(continued, continue_axis_gradient);
 
@@ -223,7 +225,7 @@ template <class T> struct continue_axis_gradient_kernel final : kernel {
 } // namespace detail
 
 TENON_KERNEL(continue_axis, detail::continue_axis_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<continue_axis_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer continue_axis_gradient_op::prepare(const kernel_setup& s) {
     return detail::kernel_for<detail::continue_axis_gradient_kernel>(detail::signless_list{},
                                                                      detail::without_sign(s.inputs[0].element), s);
 }

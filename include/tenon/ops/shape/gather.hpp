@@ -39,6 +39,7 @@ struct gather_op {
         return in.size() == 2 ? gathered(a, in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(gather, gather);
 
@@ -61,6 +62,7 @@ struct gather_gradient_op {
     static void gradient(gradient_context& g);
     /// Of several gathers along axis 0: their indices and gradients one after the other.
     static any_tensor join(const std::vector<any_tensor>& gradients);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(gather, gather_gradient);
 
@@ -81,6 +83,7 @@ struct sum_equal_rows_op {
             if (const fault f = equal_sizes(in[0].extents[i], in[1].extents[i]).what; f != fault::none) return f;
         return in[0];
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(gather, sum_equal_rows);
 

@@ -253,7 +253,7 @@ TENON_INLINE const op_definition& gather_sum_op::definition() {
     static const op_definition made = detail::make_definition<gather_sum_op>();
     return made;
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<gather_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer gather_gradient_op::prepare(const kernel_setup& s) {
     const element_type e = detail::without_sign(s.inputs[0].element);
     return detail::kernel_for<detail::gather_gradient_kernel>(detail::signless_list{}, e, s);
 }

@@ -81,6 +81,7 @@ struct take_along_axis_op {
         return in.size() == 2 ? detail::taken_along(a.axis, in[0], in[1]) : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexed, take_along_axis);
 
@@ -97,6 +98,7 @@ struct scatter_along_axis_op {
         return detail::scattered(in[0], detail::taken_along(a.axis, in[0], in[1]), in[2], a.add);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexed, scatter_along_axis);
 
@@ -112,6 +114,7 @@ struct gather_nd_op {
                               : inferred(fault::expects_more_operands);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexed, gather_nd);
 
@@ -128,6 +131,7 @@ struct scatter_nd_op {
         return detail::scattered(in[0], detail::gathered_nd(a.batch_dims, in[0], in[1]), in[2], a.add);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexed, scatter_nd);
 
@@ -264,18 +268,17 @@ TENON_INLINE void scatter_nd_op::gradient(gradient_context& g) {
     detail::set_scatter_gradient<scatter_nd_op, gather_nd_op>(g, a, {a.batch_dims});
 }
 
-template <> TENON_INLINE kernel_pointer prepare_kernel<take_along_axis_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer take_along_axis_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::take_indexed_kernel>(s, detail::rows_along_axis(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<gather_nd_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer gather_nd_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::take_indexed_kernel>(s, detail::rows_of_tuples(s));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<scatter_along_axis_op>(const kernel_setup& s) {
-    return detail::prepare_scatter(s, detail::rows_along_axis(s),
-                                   decode<scatter_along_axis_op::attributes>(s.attrs).add);
+TENON_INLINE kernel_pointer scatter_along_axis_op::prepare(const kernel_setup& s) {
+    return detail::prepare_scatter(s, detail::rows_along_axis(s), decode<attributes>(s.attrs).add);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<scatter_nd_op>(const kernel_setup& s) {
-    return detail::prepare_scatter(s, detail::rows_of_tuples(s), decode<scatter_nd_op::attributes>(s.attrs).add);
+TENON_INLINE kernel_pointer scatter_nd_op::prepare(const kernel_setup& s) {
+    return detail::prepare_scatter(s, detail::rows_of_tuples(s), decode<attributes>(s.attrs).add);
 }
 
 } // namespace tenon

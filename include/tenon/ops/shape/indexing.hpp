@@ -100,6 +100,7 @@ struct slice_op {
     }
     static regular_part part(const attributes& a, const extents& x, const extents& sliced);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, slice);
 
@@ -119,6 +120,7 @@ struct slice_gradient_op {
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, slice_gradient);
 
@@ -134,6 +136,7 @@ struct reverse_op {
         return f == fault::none ? inferred(in[0]) : inferred(f);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, reverse);
 
@@ -167,6 +170,7 @@ struct pad_op {
         return inferred(in[0].element, result);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, pad);
 
@@ -189,6 +193,7 @@ struct tile_op {
         return inferred(in[0].element, result);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, tile);
 
@@ -207,6 +212,7 @@ struct tile_gradient_op {
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, tile_gradient);
 
@@ -232,6 +238,7 @@ struct one_hot_op {
         result.insert(axis, a.depth);
         return inferred(a.element, result);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(indexing, one_hot);
 

@@ -113,16 +113,15 @@ TENON_INLINE regular_part slice_op::part(const attributes& a, const extents& x, 
     }
     return p;
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<slice_op>(const kernel_setup& s) {
-    return detail::prepare_slice(decode<slice_op::attributes>(s.attrs), s.inputs[0], s.outputs[0].extents, false);
+TENON_INLINE kernel_pointer slice_op::prepare(const kernel_setup& s) {
+    return detail::prepare_slice(decode<attributes>(s.attrs), s.inputs[0], s.outputs[0].extents, false);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<slice_gradient_op>(const kernel_setup& s) {
-    return detail::prepare_slice(decode<slice_gradient_op::attributes>(s.attrs), s.inputs[1], s.inputs[0].extents,
-                                 true);
+TENON_INLINE kernel_pointer slice_gradient_op::prepare(const kernel_setup& s) {
+    return detail::prepare_slice(decode<attributes>(s.attrs), s.inputs[1], s.inputs[0].extents, true);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<reverse_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer reverse_op::prepare(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
-    const detail::axis_set axes = detail::axes_or_all(decode<reverse_op::attributes>(s.attrs).axes, x.rank());
+    const detail::axis_set axes = detail::axes_or_all(decode<attributes>(s.attrs).axes, x.rank());
     slice_op::attributes a;
     for (int i = 0; i < x.rank(); ++i) {
         a.begins.push_back(unbounded);
@@ -131,8 +130,8 @@ template <> TENON_INLINE kernel_pointer prepare_kernel<reverse_op>(const kernel_
     }
     return detail::prepare_slice(a, s.inputs[0], x, false);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<pad_op>(const kernel_setup& s) {
-    const pad_op::attributes a = decode<pad_op::attributes>(s.attrs);
+TENON_INLINE kernel_pointer pad_op::prepare(const kernel_setup& s) {
+    const attributes a = decode<attributes>(s.attrs);
     const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
     const detail::row_major_steps x_steps(x), out_steps(out);
     std::int64_t offset = 0;
@@ -147,17 +146,17 @@ template <> TENON_INLINE kernel_pointer prepare_kernel<pad_op>(const kernel_setu
                                                         x.elements() == 0 ? 0 : offset, changes ? out.elements() : 0,
                                                         detail::bits_of_number(a.value, e));
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<tile_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer tile_op::prepare(const kernel_setup& s) {
     const detail::copied_view v =
-        detail::tiled_view(s.inputs[0].extents, decode<tile_op::attributes>(s.attrs).counts, s.outputs[0].extents);
+        detail::tiled_view(s.inputs[0].extents, decode<attributes>(s.attrs).counts, s.outputs[0].extents);
     const std::size_t bytes = size_of(s.inputs[0].element);
     return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(v.dims, v.rank, bytes), bytes, 0, 0, 0, 0);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<tile_gradient_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer tile_gradient_op::prepare(const kernel_setup& s) {
     const element_type e = detail::without_sign(s.inputs[0].element);
     return detail::kernel_for<detail::tile_gradient_kernel>(detail::signless_list{}, e, s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<one_hot_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer one_hot_op::prepare(const kernel_setup& s) {
     return detail::kernel_for<detail::one_hot_kernel>(detail::integer_list{}, s.inputs[0].element, s);
 }
 

@@ -36,6 +36,7 @@ struct transpose_op {
         return reversed;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(movement, transpose);
 
@@ -66,6 +67,7 @@ struct broadcast_to_op {
     }
     static constexpr extents repeated(const attributes&, const extents& x, const extents&) { return x; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(movement, broadcast_to);
 
@@ -101,6 +103,7 @@ struct broadcast_like_op {
         return inferred(in[0].element, like);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(movement, broadcast_like);
 
@@ -243,18 +246,15 @@ TENON_INLINE regular_part transpose_op::part(const attributes& a, const extents&
         p.strides.push_back(steps[detail::axis_of(axis, x.rank())]);
     return p;
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<transpose_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer transpose_op::prepare(const kernel_setup& s) {
     const extents& out = s.outputs[0].extents;
-    return detail::prepare_copy(
-        detail::part_view(transpose_op::part(decode<transpose_op::attributes>(s.attrs), s.inputs[0].extents, out), out),
-        s);
+    return detail::prepare_copy(detail::part_view(part(decode<attributes>(s.attrs), s.inputs[0].extents, out), out), s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<broadcast_to_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer broadcast_to_op::prepare(const kernel_setup& s) {
     return detail::prepare_copy(detail::repeated_view(s.inputs[0].extents, s.outputs[0].extents), s);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<broadcast_like_op>(const kernel_setup& s) {
-    const extents x = broadcast_like_op::repeated(decode<broadcast_like_op::attributes>(s.attrs), s.inputs[0].extents,
-                                                  s.inputs[1].extents);
+TENON_INLINE kernel_pointer broadcast_like_op::prepare(const kernel_setup& s) {
+    const extents x = repeated(decode<attributes>(s.attrs), s.inputs[0].extents, s.inputs[1].extents);
     return detail::prepare_copy(detail::repeated_view(x, s.inputs[1].extents), s);
 }
 

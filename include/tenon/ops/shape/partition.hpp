@@ -70,6 +70,7 @@ struct route_indices_op : detail::routes {
         return inferred(in[0].element, {extent()});
     }
     static extents at_most(const attributes&, type_list in, int) { return {size_of_all(in[0].extents)}; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(partition, route_indices);
 
@@ -99,6 +100,7 @@ struct route_rows_op : detail::routes {
         return sizes;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(partition, route_rows);
 
@@ -129,6 +131,7 @@ struct join_rows_op : detail::routes {
         return sizes.overfull() ? inferred(fault::too_many_dimensions) : inferred(in[1].element, sizes);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(partition, join_rows);
 

@@ -37,6 +37,7 @@ struct reshape_op {
     };
     static constexpr inferred infer(const attributes& a, type_list in, int output);
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reshape, reshape);
 
@@ -54,6 +55,7 @@ struct reshape_like_op {
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reshape, reshape_like);
 
@@ -74,6 +76,7 @@ struct squeeze_op {
         return inferred(in[0].element, detail::reduced_extents(x, axes, false));
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reshape, squeeze);
 
@@ -94,6 +97,7 @@ struct expand_dims_op {
         return inferred(in[0].element, result);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(reshape, expand_dims);
 

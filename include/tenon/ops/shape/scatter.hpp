@@ -37,6 +37,7 @@ struct scatter_op {
                                                                        : inferred(fault::value_does_not_fit_variable);
     }
     static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(scatter, scatter);
 

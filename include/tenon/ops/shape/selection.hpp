@@ -53,6 +53,7 @@ struct boolean_mask_op : detail::selects {
         return sizes;
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(selection, boolean_mask);
 
@@ -74,6 +75,7 @@ struct boolean_mask_gradient_op {
         return m.what == fault::none ? inferred(in[2]) : inferred(m.what);
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(selection, boolean_mask_gradient);
 
@@ -91,6 +93,7 @@ struct nonzero_op : detail::selects {
     static constexpr extents at_most(const attributes&, type_list in, int) {
         return {size_of_all(in[0].extents), extent(in[0].extents.rank())};
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(selection, nonzero);
 
@@ -114,6 +117,7 @@ struct unique_op : detail::selects {
         return inferred(in[0].element, {detail::selection_attributes{a.count}.result()});
     }
     static constexpr extents at_most(const attributes&, type_list in, int) { return in[0].extents; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(selection, unique);
 

@@ -58,6 +58,7 @@ struct accumulator_op {
         if (!is_countable(a.of.type())) return fault::sizes_overflow;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator);
 
@@ -122,6 +123,7 @@ struct accumulator_apply_op : detail::waiting<detail::accumulator_use> {
         const inferred fit = detail::fit_of_gradient(a.type(), a.rows, in);
         return fit.what == fault::none ? inferred(element_type::boolean, {}) : fit;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_apply);
 
@@ -139,12 +141,14 @@ struct accumulator_take_op : detail::waiting<detail::accumulator_use> {
         return in.size() == 1 ? detail::type_of_average(a.of, output) : inferred(fault::expects_more_operands);
     }
     static extents at_most(const attributes& a, type_list, int output) { return detail::most_of_average(a.of, output); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_take);
 
 /// in: the accumulator. out: its step, how many gradients are there, how many were dropped.
 struct accumulator_state_op : detail::asking<detail::accumulator_use, element_type::int64, 3> {
     static constexpr const char* name = "accumulator_state";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_state);
 
@@ -158,6 +162,7 @@ struct accumulator_set_step_op : detail::accumulator_use {
         return in[1].element == element_type::int64 && in[1].extents.rank() == 0 ? fault::none
                                                                                  : fault::element_type_must_be_integer;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_set_step);
 
@@ -173,6 +178,7 @@ struct accumulator_deposit_op : detail::waiting<detail::accumulator_use> {
         if (in[1].extents.rank() != 1) return fault::ranks_differ;
         return detail::fit_of_gradient(a.type(), a.rows, in);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_deposit);
 
@@ -189,6 +195,7 @@ struct accumulator_average_op : detail::waiting<detail::accumulator_use> {
         return detail::type_of_average(a, output);
     }
     static extents at_most(const attributes& a, type_list, int output) { return detail::most_of_average(a, output); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(accumulator, accumulator_average);
 
@@ -432,13 +439,13 @@ TENON_INLINE void detail::require_accumulator(const untyped::accumulator& a, con
 TENON_KERNEL(accumulator, detail::accumulator_kernel);
 TENON_KERNEL(accumulator_state, detail::accumulator_state_kernel);
 TENON_KERNEL(accumulator_set_step, detail::accumulator_set_step_kernel);
-template <> TENON_INLINE kernel_pointer prepare_kernel<accumulator_apply_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer accumulator_apply_op::prepare(const kernel_setup& s) {
     return detail::prepare_gradient_kernel(s, detail::gradient_use::apply);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<accumulator_deposit_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer accumulator_deposit_op::prepare(const kernel_setup& s) {
     return detail::prepare_gradient_kernel(s, detail::gradient_use::deposit);
 }
-template <> TENON_INLINE kernel_pointer prepare_kernel<accumulator_average_op>(const kernel_setup& s) {
+TENON_INLINE kernel_pointer accumulator_average_op::prepare(const kernel_setup& s) {
     return detail::prepare_gradient_kernel(s, detail::gradient_use::average);
 }
 TENON_KERNEL(accumulator_take, detail::accumulator_take_kernel);

@@ -22,6 +22,7 @@ struct lease_op {
         if (in.size() != 0) return fault::components_differ;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(lease, lease);
 
@@ -47,6 +48,7 @@ struct claim_lease_op {
                         {});
     }
     static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(lease, claim_lease);
 

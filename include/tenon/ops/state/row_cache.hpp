@@ -63,6 +63,7 @@ struct row_cache_op {
         if (a.capacity < 0 || a.staleness < 0 || !(a.write_through >= 0)) return makes_no_sense;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache);
 
@@ -87,6 +88,7 @@ struct row_cache_find_op : detail::waiting<detail::row_cache_use> {
     static extents at_most(const attributes& a, type_list in, int output) {
         return output == 0 ? extents{size_of_all(in[1].extents)} : infer(a, in, output).type.extents;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_find);
 
@@ -109,6 +111,7 @@ struct row_cache_complete_op : detail::row_cache_use {
     }
     static constexpr bool needs_value(const attributes&, int input) { return input > 0 && input < 6; }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_complete);
 
@@ -124,6 +127,7 @@ struct row_cache_change_op : detail::row_cache_use {
         return in[2];
     }
     static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_change);
 
@@ -131,6 +135,7 @@ TENON_OP(row_cache, row_cache_change);
 /// there; and bytes of rows that a gather would have had come.
 struct row_cache_counts_op : detail::asking<detail::row_cache_use, element_type::int64, 6> {
     static constexpr const char* name = "row_cache_counts";
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_counts);
 
@@ -138,6 +143,7 @@ TENON_OP(row_cache, row_cache_counts);
 struct row_cache_clear_op : detail::telling<detail::row_cache_use> {
     static constexpr const char* name = "row_cache_clear";
     using attributes = no_attributes;
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(row_cache, row_cache_clear);
 

@@ -39,6 +39,7 @@ struct variable_op {
         return inferred(a.element, a.shape);
     }
     static constexpr int outputs(const attributes&, int) { return 2; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(state, variable);
 
@@ -55,6 +56,7 @@ struct assign_op {
                    : inferred(fault::value_does_not_fit_variable);
     }
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(state, assign);
 
@@ -67,6 +69,7 @@ struct is_initialized_op {
         return in.size() == 1 ? inferred(element_type::boolean, {}) : inferred(fault::expects_more_operands);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(state, is_initialized);
 

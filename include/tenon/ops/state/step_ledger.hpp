@@ -32,6 +32,7 @@ struct step_ledger_op {
         if (a.aggregate < 0 || a.aggregate > a.total) return aggregate_out_of_range;
         return inferred(element_type::int64, {});
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, step_ledger);
 
@@ -73,6 +74,7 @@ struct ledger_begin_op : detail::ledger_use<0> {
         const inferred f = misfit(a, in);
         return f ? inferred(element_type::int64, {3}) : f;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_begin);
 
@@ -82,6 +84,7 @@ struct ledger_join_op : detail::ledger_use<0> {
     using attributes = detail::ledger_replica;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_join);
 
@@ -92,6 +95,7 @@ struct ledger_attend_op : detail::waiting<detail::ledger_use<>> {
     using attributes = detail::ledger_replica;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_attend);
 
@@ -101,6 +105,7 @@ struct ledger_commit_op : detail::ledger_use<1> {
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_commit);
 
@@ -113,6 +118,7 @@ struct ledger_await_op : detail::waiting<detail::ledger_use<>> {
         const inferred f = misfit(a, in);
         return f ? inferred(output == 0 ? element_type::int64 : element_type::boolean, {}) : f;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_await);
 
@@ -136,6 +142,7 @@ struct ledger_apply_op : detail::waiting<detail::ledger_use<0>> {
     static extents at_most(const attributes& a, type_list, int output) {
         return output == 0 ? extents() : extents(extent(a.most));
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_apply);
 
@@ -145,6 +152,7 @@ struct ledger_advance_op : detail::ledger_use<0> {
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_advance);
 
@@ -162,6 +170,7 @@ struct ledger_leave_op : detail::ledger_use<0> {
         return in[1].element == element_type::string && in[1].extents.rank() == 0 ? fault::none
                                                                                   : fault::path_must_be_text;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_leave);
 
@@ -172,6 +181,7 @@ struct ledger_pause_op : detail::waiting<detail::ledger_use<>> {
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_pause);
 
@@ -182,6 +192,7 @@ struct ledger_discard_op : detail::ledger_use<0> {
     using attributes = no_attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return misfit(a, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_discard);
 
@@ -199,6 +210,7 @@ struct ledger_state_op : detail::ledger_use<> {
         const inferred f = misfit(a, in);
         return f ? inferred(element_type::int64, output < 3 ? extents() : extents(extent(a.total))) : f;
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(step_ledger, ledger_state);
 

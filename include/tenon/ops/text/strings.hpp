@@ -42,6 +42,7 @@ template <class Op> struct text_rule {
 struct string_strip_op : detail::of_texts<element_type::string> {
     static constexpr const char* name = "string_strip";
     using attributes = no_attributes;
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_strip);
 
@@ -49,6 +50,7 @@ TENON_OP(strings, string_strip);
 struct string_lower_op : detail::of_texts<element_type::string> {
     static constexpr const char* name = "string_lower";
     using attributes = no_attributes;
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_lower);
 
@@ -56,6 +58,7 @@ TENON_OP(strings, string_lower);
 struct string_upper_op : detail::of_texts<element_type::string> {
     static constexpr const char* name = "string_upper";
     using attributes = no_attributes;
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_upper);
 
@@ -71,6 +74,7 @@ struct string_length_op : detail::of_texts<element_type::int64> {
     struct attributes {
         text_unit unit = text_unit::bytes;
     };
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_length);
 
@@ -82,6 +86,7 @@ struct substr_op : detail::of_texts<element_type::string> {
         std::int64_t position = 0, length = 0;
         text_unit unit = text_unit::bytes;
     };
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, substr);
 
@@ -93,6 +98,7 @@ struct regex_replace_op : detail::of_texts<element_type::string> {
         bool replace_global = true; ///< each match, not the first only
     };
     static void of_before(const graph&, node& n) { n.attributes = renamed(n.attributes, {{"all", "replace_global"}}); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, regex_replace);
 
@@ -106,6 +112,7 @@ struct to_hash_bucket_op : detail::of_texts<element_type::int64> {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return a.buckets < 1 ? inferred(no_buckets) : each(in);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, to_hash_bucket);
 
@@ -121,6 +128,7 @@ struct to_number_op : detail::of_texts<element_type::float32> {
         if (!fixed_size_elements.has(a.element)) return fault::element_type_not_supported;
         return inferred(a.element, in[0].extents);
     }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, to_number);
 
@@ -146,6 +154,7 @@ struct string_join_op {
         return inferred(element_type::string, sizes);
     }
     static constexpr inferred infer(const attributes&, type_list in, int) { return each(in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_join);
 
@@ -194,6 +203,7 @@ struct string_split_op {
     }
     static constexpr inferred each(type_list in) { return split({}, in); }
     static constexpr inferred infer(const attributes& a, type_list in, int) { return split(a.count, in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_split);
 
