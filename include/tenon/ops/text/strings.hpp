@@ -172,6 +172,7 @@ struct string_equal_op {
         return m.what == fault::none ? inferred(element_type::boolean, m.extents) : inferred(m.what);
     }
     static constexpr inferred infer(const attributes&, type_list in, int) { return each(in); }
+    static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_equal);
 
