@@ -12,16 +12,15 @@
 
 namespace tenon {
 
-/// in: variables of the same sizes, one for each output of a tape; indices; tensors. Each row that is named by indices, however often, is replaced
-/// in all variables by what the tape makes of it. out: the variables after that. An index outside 0 .. size - 1 fails the step, and the variables
-/// stay as they were. No node of a graph is one: it stands for the first that gathers
-/// rows of a variable.
+/// in: variables of the same sizes, one for each output of a tape; indices; tensors. Each row that indices name, however often, is replaced in all
+/// variables by what the tape makes of it. out: the variables after that. An index outside 0 .. size - 1 fails the step, and the variables stay
+/// as they were. No node of a graph is one; the planner's stand for the first node that gathers the rows.
 struct fused_rows_op {
     static constexpr const char* name = "fused_rows";
     static constexpr op_flags flags = op_flags::stateful | op_flags::updates;
     /// What an operand of the tape is: the row of the variable of this number, or of the tensor that comes next
     enum operand : std::int64_t {
-        same = -1,  ///< all, which is the same for each row
+        one_for_all = -1, ///< all, which is the same for each row
         summed = -2 ///< the sum of the rows whose indices are equal; each may stand for some that follow each other
     };
     struct attributes {
@@ -99,7 +98,7 @@ public:
         for (const std::int64_t what : a_.operands) {
             const int from = what < 0 ? next++ : static_cast<int>(what);
             const tensor_type& type = s.inputs[from];
-            if (what != fused_rows_op::same) {
+            if (what != fused_rows_op::one_for_all) {
                 rows& made = add_rows(in_, in, type.element);
                 made.from = from;
                 if (what != fused_rows_op::summed) continue;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <unordered_map>
 
 #include <tenon/ops/shape/fused_rows.hpp>
@@ -10,6 +9,10 @@
 
 namespace tenon::runtime::detail {
 
+inline tenon::detail::keyed_rows keyed_role_of(const program_item& i) {
+    return tenon::detail::keyed_rows_of(*i.op, i.attributes);
+}
+
 class keyed_updates {
 public:
     explicit keyed_updates(program& p) : p_(p), uses_(p), replaced_by_(p.values.size(), -1) {
@@ -17,7 +20,7 @@ public:
             const program_item& i = p.items[n];
             if (i.removed || !i.op->is(op_flags::updates)) continue;
             ++updates_[p.value(i.outputs[0]).variable];
-            if (role_of(i) == role::replaced && uses_[i.inputs[2]] == 1)
+            if (keyed_role_of(i) == role::replaced && uses_[i.inputs[2]] == 1)
                 replaced_by_[static_cast<std::size_t>(i.inputs[2])] = static_cast<int>(n);
         }
     }
@@ -31,7 +34,6 @@ public:
 private:
     using role = tenon::detail::keyed_rows;
     using made_op = fused_rows_op;
-    static role role_of(const program_item& i) { return tenon::detail::keyed_rows_of(*i.op, i.attributes); }
 
     bool is_free(std::size_t n) const { return p_.items[n].predecessors.empty() && uses_.awaited[n] == 0; }
     bool is_asked(std::size_t n) const {
@@ -92,15 +94,18 @@ private:
         inputs.push_back(keys);
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
             const int v = i.inputs[k], maker = p_.value(v).producer;
-            const bool is_of_keys = maker >= 0 && uses_[v] == 1 && is_free(static_cast<std::size_t>(maker)) &&
-                                    role_of(p_.item(maker)) != role::none && p_.item(maker).inputs[1] == keys;
-            if (!i.read[k]) return false;
-            if (is_of_keys && role_of(p_.item(maker)) == role::summed) {
+            const role is = maker >= 0 && uses_[v] == 1 && is_free(static_cast<std::size_t>(maker))
+                                ? keyed_role_of(p_.item(maker))
+                                : role::none;
+            const extents &own = p_.value(v).type.extents, &all = p_.value(i.outputs[0]).type.extents;
+            if (!i.read[k] || is == role::replaced) return false;
+            if (is != role::none && (p_.item(maker).inputs[1] != keys || !(own == all))) return false;
+            if (is == role::summed) {
                 a.operands.push_back(made_op::summed);
                 inputs.push_back(without_repetition(p_.item(maker).inputs[0], indices));
                 continue;
             }
-            if (is_of_keys) {
+            if (is == role::read) {
                 const program_value& whole = p_.value(p_.item(maker).inputs[0]);
                 const auto at = std::find_if(outputs.begin(), outputs.end(), [&](int o) {
                     return whole.current && whole.variable == p_.value(o).variable;
@@ -110,10 +115,9 @@ private:
                 if (!reader) reader = p_.item(maker).origin;
                 continue;
             }
-            const extents &own = p_.value(v).type.extents, &all = p_.value(i.outputs[0]).type.extents;
             for (int d = 0; d < own.rank(); ++d)
                 if (d + all.rank() - own.rank() < indices && own[d].size != 1) return false;
-            a.operands.push_back(made_op::same);
+            a.operands.push_back(made_op::one_for_all);
             inputs.push_back(v);
         }
         if (!reader) return false;
@@ -145,7 +149,11 @@ private:
 
 // Where a device has streams an item updates one variable. What is checked or timed is so node by node.
 inline void fuse_keyed_updates(program& p, const plan_options& o) {
-    if (o.has_streams() || o.check_numerics || o.measure) return;
+    const auto replaces_rows = [](const program_item& i) {
+        return !i.removed && keyed_role_of(i) == tenon::detail::keyed_rows::replaced;
+    };
+    if (o.has_streams() || o.check_numerics || o.measure || std::none_of(p.items.begin(), p.items.end(), replaces_rows))
+        return;
     if (keyed_updates(p).fuse()) drop_unread(p, false);
 }
 
