@@ -167,6 +167,7 @@ TEST_CASE("a header of another form is refused with what is wrong in it") {
     CHECK(contains(message_for<loss>("{\"x\":{", ""), "no JSON at byte"));
     CHECK(contains(message_for<loss>("{} {}", ""), "no JSON at byte"));
     CHECK(contains(message_for<loss>("{\"\xFF\":{}}", ""), "no JSON at byte"));
+    CHECK(contains(message_for<loss>("{\"x\":1e999}", ""), "the number 1e999 at byte 10 is out of range"));
     CHECK(contains(message_for<loss>("{\"a\":" + std::string(1'000'000, '['), ""), "a list where none belongs"));
     std::string deep;
     for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";

@@ -10,62 +10,62 @@ using detail::text_fault;
 
 namespace {
 
-template <class T> struct read {
+template <class T> struct number_in {
     T value{};
     text_fault fault;
-    explicit read(const std::string& text) : fault(detail::element_of_text(text, element_type_of<T>, &value)) {}
+    explicit number_in(const std::string& text) : fault(detail::element_of_text(text, element_type_of<T>, &value)) {}
 };
 
 } // namespace
 
 TEST_CASE("element_text: numbers, with what may stand around them") {
-    CHECK(read<float>("1.").value == 1);
-    CHECK(read<float>(" \t+.5e1 ").value == 5);
-    CHECK(read<double>("-0").value == 0);
-    CHECK(std::signbit(read<float>("-0").value));
-    CHECK(read<double>("1E-2").value == 0.01);
-    CHECK(std::isnan(read<float>("nan").value));
+    CHECK(number_in<float>("1.").value == 1);
+    CHECK(number_in<float>(" \t+.5e1 ").value == 5);
+    CHECK(number_in<double>("-0").value == 0);
+    CHECK(std::signbit(number_in<float>("-0").value));
+    CHECK(number_in<double>("1E-2").value == 0.01);
+    CHECK(std::isnan(number_in<float>("nan").value));
     for (const char* text : {"inf", "+inf", "INF", "+Infinity", " +inf "}) {
         CAPTURE(text);
-        CHECK(read<double>(text).value == std::numeric_limits<double>::infinity());
-        CHECK(std::isinf(read<float>(text).value));
+        CHECK(number_in<double>(text).value == std::numeric_limits<double>::infinity());
+        CHECK(std::isinf(number_in<float>(text).value));
     }
-    for (const char* text : {"+nan", "-NaN"}) CHECK(std::isnan(read<double>(text).value));
+    for (const char* text : {"+nan", "-NaN"}) CHECK(std::isnan(number_in<double>(text).value));
     for (const char* text : {"+-inf", "++inf", "+", "+i", "+na"})
-        CHECK(read<double>(text).fault == text_fault::no_value);
-    CHECK(read<double>("-inf").value == -std::numeric_limits<double>::infinity());
-    CHECK(read<float>("1e-999").value == 0);
-    CHECK(read<float>("1e-999").fault == text_fault::none);
-    CHECK(read<double>("0.00000000000000000000000000001e29").value == 1);
-    CHECK(read<float>("0e999999999999999999999").value == 0);
-    CHECK(static_cast<float>(read<half>("0.1").value) == static_cast<float>(half(0.1f)));
-    CHECK(read<std::int32_t>(" -17").value == -17);
-    CHECK(read<std::uint64_t>("18446744073709551615").value == ~std::uint64_t{0});
-    CHECK(read<std::int8_t>("+127").value == 127);
-    CHECK(read<bool>("TRUE").value);
-    CHECK(read<bool>("0").fault == text_fault::none);
-    CHECK(read<std::string>(" a ").value == " a ");
+        CHECK(number_in<double>(text).fault == text_fault::no_value);
+    CHECK(number_in<double>("-inf").value == -std::numeric_limits<double>::infinity());
+    CHECK(number_in<float>("1e-999").value == 0);
+    CHECK(number_in<float>("1e-999").fault == text_fault::none);
+    CHECK(number_in<double>("0.00000000000000000000000000001e29").value == 1);
+    CHECK(number_in<float>("0e999999999999999999999").value == 0);
+    CHECK(static_cast<float>(number_in<half>("0.1").value) == static_cast<float>(half(0.1f)));
+    CHECK(number_in<std::int32_t>(" -17").value == -17);
+    CHECK(number_in<std::uint64_t>("18446744073709551615").value == ~std::uint64_t{0});
+    CHECK(number_in<std::int8_t>("+127").value == 127);
+    CHECK(number_in<bool>("TRUE").value);
+    CHECK(number_in<bool>("0").fault == text_fault::none);
+    CHECK(number_in<std::string>(" a ").value == " a ");
 }
 
 TEST_CASE("element_text: what is no number, and what is out of range") {
     for (const char* text : {"", " ", "12x", "1e", "1.2.3", "--1", "+-1", "0x10", "1 2", ".", "e5", "1,5", "+", "-",
                              "1e+", "na", "1_0", "\0001"}) {
         CAPTURE(text);
-        CHECK(read<float>(text).fault == text_fault::no_value);
-        CHECK(read<double>(text).fault == text_fault::no_value);
-        CHECK(read<std::int32_t>(text).fault == text_fault::no_value);
+        CHECK(number_in<float>(text).fault == text_fault::no_value);
+        CHECK(number_in<double>(text).fault == text_fault::no_value);
+        CHECK(number_in<std::int32_t>(text).fault == text_fault::no_value);
     }
-    CHECK(read<float>(std::string("1\0", 2)).fault == text_fault::no_value);
-    CHECK(read<std::int64_t>("1.0").fault == text_fault::no_value);
-    CHECK(read<std::uint8_t>("-1").fault == text_fault::no_value);
-    CHECK(read<bool>("2").fault == text_fault::no_value);
-    CHECK(read<bool>("truely").fault == text_fault::no_value);
+    CHECK(number_in<float>(std::string("1\0", 2)).fault == text_fault::no_value);
+    CHECK(number_in<std::int64_t>("1.0").fault == text_fault::no_value);
+    CHECK(number_in<std::uint8_t>("-1").fault == text_fault::no_value);
+    CHECK(number_in<bool>("2").fault == text_fault::no_value);
+    CHECK(number_in<bool>("truely").fault == text_fault::no_value);
     for (const char* text : {"1e999", "-1e999", "1e39", "340282366920938463463374607431768211456"})
-        CHECK(read<float>(text).fault == text_fault::out_of_range);
-    CHECK(read<double>("1e309").fault == text_fault::out_of_range);
-    CHECK(read<half>("70000").fault == text_fault::out_of_range);
-    CHECK(read<std::int8_t>("128").fault == text_fault::out_of_range);
-    CHECK(read<std::int64_t>("9223372036854775808").fault == text_fault::out_of_range);
+        CHECK(number_in<float>(text).fault == text_fault::out_of_range);
+    CHECK(number_in<double>("1e309").fault == text_fault::out_of_range);
+    CHECK(number_in<half>("70000").fault == text_fault::out_of_range);
+    CHECK(number_in<std::int8_t>("128").fault == text_fault::out_of_range);
+    CHECK(number_in<std::int64_t>("9223372036854775808").fault == text_fault::out_of_range);
     CHECK(detail::words(text_fault::out_of_range, element_type::int8) == "is out of the range of int8");
 }
 
@@ -78,8 +78,8 @@ TEST_CASE("element_text: every number is the nearest one") {
         CAPTURE(text);
         const float f = std::strtof(text.c_str(), nullptr);
         const double d = std::strtod(text.c_str(), nullptr);
-        const read<float> rf(text);
-        const read<double> rd(text);
+        const number_in<float> rf(text);
+        const number_in<double> rd(text);
         if (std::isinf(f)) REQUIRE(rf.fault == text_fault::out_of_range);
         else {
             REQUIRE(rf.fault == text_fault::none);
@@ -118,12 +118,12 @@ TEST_CASE("element_text: a number's text says that number") {
     for (int i = 0; i < 2000; ++i) {
         const float f = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
         const double d = std::bit_cast<double>(random());
-        if (std::isfinite(f)) CHECK(read<float>(detail::text_of_number(f)).value == f);
-        if (std::isfinite(d)) CHECK(read<double>(detail::text_of_number(d)).value == d);
+        if (std::isfinite(f)) CHECK(number_in<float>(detail::text_of_number(f)).value == f);
+        if (std::isfinite(d)) CHECK(number_in<double>(detail::text_of_number(d)).value == d);
     }
     const auto least = std::numeric_limits<std::int64_t>::min();
-    CHECK(read<std::int64_t>(detail::text_of_number(least)).value == least);
-    CHECK(std::isnan(read<float>(detail::text_of_number(std::nanf(""))).value));
+    CHECK(number_in<std::int64_t>(detail::text_of_number(least)).value == least);
+    CHECK(std::isnan(number_in<float>(detail::text_of_number(std::nanf(""))).value));
 }
 
 TEST_CASE("element_text: places and texts in messages") {

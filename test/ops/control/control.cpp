@@ -170,15 +170,16 @@ TEST_CASE("print in a loop, a scan and a branch says each run once, also where g
     const auto x = tn::placeholder<double, tn::shape<>>("x");
     const auto doubled = tn::while_loop([](const auto& v) { return v < 10.0; },
                                         [](const auto& v) { return tn::sin(tn::print(v, "run")) + v * 2.0; }, x);
-    const auto [sum, sums] = tn::scan(
+    const auto [last, steps] = tn::scan(
         [](const auto& h, const auto& s) {
             const auto next = tn::print(tn::tanh(h * s), "step", h);
             return std::pair(next, next);
         },
         doubled, tn::constant({1.0, 2.0}));
+    const auto& sum = last;
     const auto y = tn::cond(
         sum > 0.0, [&] { return tn::print(sum * sum, "above") * sum; }, [&] { return tn::print(sum, "below"); });
-    const auto [slope] = tn::gradients(y, x);
+    const auto slope = std::get<0>(tn::gradients(y, x));
     tn::session s;
     double value = 0, by_x = 0;
     const std::string text = printed_by([&] {
@@ -242,7 +243,7 @@ TEST_CASE("no gradient goes through stop_gradient, and a printing tensor has one
     // The table of ops has the gradients of what changes no value.
     const tn::graph_scope in{tn::graph()};
     const auto a = tn::placeholder<double, tn::shape<batch, tn::dyn>>("a");
-    const auto [slope] = tn::gradients(tn::sum(tn::stop_gradient(a) * tn::print(a, "a")), a);
+    const auto slope = std::get<0>(tn::gradients(tn::sum(tn::stop_gradient(a) * tn::print(a, "a")), a));
     tn::session s;
     const tn::array<double> v{{1, 2, 3}, {4, 5, 6}};
     CHECK(!printed_by([&] { CHECK(s.run(tn::feed(a, v.untyped().share()), slope) == v); }).empty());

@@ -42,7 +42,9 @@ TEST_CASE_TEMPLATE("ctc_loss and its gradient are computed in double and rounded
     };
     for (std::int64_t i = 0; i < loss.size(); ++i) CHECK(within_rounding(loss[i], exact_loss[i]));
     for (std::int64_t i = 0; i < slope.size(); ++i) {
-        INFO("element ", i, ": ", static_cast<double>(slope[i]), " for ", exact_slope[i]);
-        CHECK(within_rounding(slope[i], exact_slope[i]));
+        const T found = slope[i];
+        const double exact = exact_slope[i];
+        INFO("element ", i, ": ", static_cast<double>(found), " for ", exact);
+        CHECK(within_rounding(found, exact));
     }
 }

@@ -26,9 +26,11 @@ public:
     virtual bool end_list() = 0;
     /// A text, a number, true, false or null.
     virtual bool scalar(json_value&& v) = 0;
-    /// The text is no JSON at byte `at`.
-    virtual void defect(std::size_t at, const std::string& why) = 0;
+    /// "it is no JSON at byte 7: why", or that a number is out of range.
+    virtual void defect(const std::string& what) = 0;
 };
+/// What json_listener::defect is told of an error of the parser's.
+std::string json_defect(std::size_t at, const std::string& token, int id, const std::string& words);
 /// Whether all of the text was read.
 bool read_json(const char* text, std::size_t bytes, json_listener& listener);
 

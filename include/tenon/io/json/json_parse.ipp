@@ -32,16 +32,23 @@ public:
     bool key(std::string& name) { return to_.key(std::move(name)); }
     bool end_object() { return to_.end_object(); }
     bool end_array() { return to_.end_list(); }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
-        const std::string text = e.what();
-        const std::size_t words = text.find("] ");
-        to_.defect(position, words == std::string::npos ? text : text.substr(words + 2));
+    bool parse_error(std::size_t at, const std::string& token, const nlohmann::json::exception& e) {
+        to_.defect(json_defect(at, token, e.id, e.what()));
         return false;
     }
 
 private:
     json_listener& to_;
 };
+
+TENON_INLINE std::string json_defect(std::size_t at, const std::string& token, int id, const std::string& words) {
+    constexpr int number_overflow = 406; // JSON has such numbers
+    const std::string byte = "at byte " + std::to_string(at);
+    if (id == number_overflow)
+        return "the number " + token.substr(0, 32) + (token.size() > 32 ? ".. " : " ") + byte + " is out of range";
+    const std::size_t begin = words.find("] ");
+    return "it is no JSON " + byte + ": " + (begin == std::string::npos ? words : words.substr(begin + 2));
+}
 
 TENON_INLINE bool read_json(const char* text, std::size_t bytes, json_listener& listener) {
     json_adapter adapter(listener);
@@ -79,9 +86,7 @@ public:
         inside_.pop_back();
         return true;
     }
-    void defect(std::size_t at, const std::string& why) override {
-        not_json = "it is no JSON at byte " + std::to_string(at) + ": " + why;
-    }
+    void defect(const std::string& what) override { not_json = what; }
 
     json_value root;
     std::string not_json, mistake;

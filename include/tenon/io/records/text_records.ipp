@@ -154,7 +154,7 @@ private:
         bool quoted = false;
         std::uint64_t lines = 1;
         for (std::size_t seen = 0;;) {
-            if (seen > limit_ && (quoted || seen > limit_ + 1)) return too_long();
+            if (seen > limit_ + 1) return too_long();
             if (seen == available() && !more(limit_ + 2)) {
                 whole = seen;
                 if (seen > limit_) return too_long();

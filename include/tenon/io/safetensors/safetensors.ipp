@@ -86,7 +86,7 @@ public:
         if (v.get<bool>()) return refuse("a boolean");
         return refuse("the number " + json_text(v) + " where it does not belong");
     }
-    void defect(std::size_t at, const std::string&) override { wrong = "no JSON at byte " + std::to_string(at); }
+    void defect(const std::string& what) override { wrong = what; }
 
 private:
     bool take_text(const std::string& text) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/with_element.hpp>
+#include <tenon/io/json/json_parse.hpp>
 #include <tenon/io/stream/stacked.hpp>
 #include <tenon/io/text/json_lines.hpp>
 #include <tenon/io/text/json_scanner.hpp>
@@ -244,11 +245,8 @@ public:
             fail("a list of " + std::to_string(counts_[level_]) + ", and " + std::to_string(size) + " are expected");
         return done();
     }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
-        const std::string text = e.what();
-        const std::size_t words = text.find("] ");
-        fail_record("it is no JSON at byte " + std::to_string(position) + ": " +
-                    (words == std::string::npos ? text : text.substr(words + 2)));
+    bool parse_error(std::size_t at, const std::string& token, const nlohmann::json::exception& e) {
+        fail_record(detail::json_defect(at, token, e.id, e.what()));
     }
 
     void finish() {

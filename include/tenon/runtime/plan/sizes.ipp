@@ -108,7 +108,11 @@ TENON_INLINE std::string with_places(const graph& g, std::string message) {
         if (op == std::string::npos || end == std::string::npos || op > end) break;
         try {
             const node& n = *g.find(message.substr(name, op - name));
-            message.insert(std::min(end, message.find(',', op)), detail::made_at(n));
+            if (const std::string place = detail::made_at(n); !place.empty()) {
+                const std::size_t other =
+                    std::min(end, message.find(',', op)); // that it is computed of what has a place
+                message.replace(other, end - other, place);
+            }
         } catch (const not_found_error&) { // of another's graph
         }
     }

@@ -134,7 +134,7 @@ TENON_INLINE void executor::end(std::exception_ptr why) {
         } else if (p_.updates) f_.variables.set_all_written();
         f_.variables.end();
     }
-    f_.has_run = f_.has_run || !why;
+    f_.ended(!why);
     if (owner_) owner_->ended(std::move(why));
     else ended_with_ = std::move(why);
 }

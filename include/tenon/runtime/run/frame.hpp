@@ -59,6 +59,8 @@ public:
     /// The recording of this step, which was launched, or why it could not be.
     void replayed() noexcept;
     void failed_to_replay(const std::exception_ptr& why) noexcept;
+    /// With a step.
+    void ended(bool well) noexcept;
     void stage_in(thread_pool* pool) const;
     void stage_out(thread_pool* pool) const;
 
@@ -72,7 +74,6 @@ public:
     std::vector<std::unique_ptr<device_event>> ends;      // by stream that is used
     std::vector<std::shared_ptr<std::byte>> told;         // by operation: what its kernel tells its device
     held_variables variables;
-    bool has_run = false; // well
 
 private:
     // Of steps whose streams' work is recorded.
@@ -100,8 +101,10 @@ private:
     std::vector<const void*> recorded_pointers_;
     std::shared_ptr<std::byte> staged_;
     std::uint64_t runs_ = 0, recorded_ = 0, replayed_ = 0; // of what is given at once, the first one aside
-    std::uint64_t records_from_ = 0; // the run before which nothing more is recorded, for a failure
-    int failures_ = 0;               // of recordings
+    std::uint64_t records_from_ = 0;    // the run before which nothing more is recorded, for a failure
+    int failures_ = 0;                  // of recordings
+    std::exception_ptr not_recorded_{}; // the first of them, of a step that has not ended
+    bool has_run_ = false;              // well
 };
 
 } // namespace tenon::runtime

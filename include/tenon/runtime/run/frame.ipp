@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include <tenon/concurrency/stop_scope.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
@@ -185,7 +186,7 @@ inline void copy_staged(void* to, const void* from, std::size_t bytes, thread_po
 
 TENON_INLINE const frame::recorded_parts* frame::recording_of(const tenon::step& in_step) noexcept {
     // Libraries make what they keep in the first run; what is made while a stream is recorded would be in its way.
-    if (!has_run) return nullptr;
+    if (!has_run_) return nullptr;
     ++runs_;
     const recorded_parts* found = nullptr;
     try {
@@ -249,7 +250,14 @@ TENON_INLINE void frame::failed_to_record(const std::exception_ptr& why) noexcep
     constexpr int doublings = 12;
     records_from_ = runs_ + (first_distance << std::min(failures_++, doublings));
     recording_counters& all = p_.at_once->recordings;
-    if (all.failed.fetch_add(1, std::memory_order_relaxed) == 0) detail::say_not_recorded(p_, why);
+    if (all.failed.fetch_add(1, std::memory_order_relaxed) == 0) not_recorded_ = why;
+}
+
+// A step that fails says itself what is wrong: that the card is lost, say.
+TENON_INLINE void frame::ended(bool well) noexcept {
+    has_run_ = has_run_ || well;
+    if (const std::exception_ptr why = std::exchange(not_recorded_, nullptr); why && well)
+        detail::say_not_recorded(p_, why);
 }
 
 TENON_INLINE frame::recorded_parts frame::record(const tenon::step& in_step, recorded_parts other) {

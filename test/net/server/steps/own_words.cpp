@@ -67,5 +67,6 @@ TEST_CASE("an error that a server's step ends with says the line of the client's
     const std::string words = message_of<tn::invalid_argument_error>([&] {
         (void)sess.run(tn::feed(x, tn::array<float>({1, 2, 3, 4})), tn::feed(i, tn::array<int>({1, 7})), rows);
     });
-    CHECK_MESSAGE(contains(words, "[node gather (gather) on /job:local/replica:0/task:0/device:CPU:0" + here), words);
+    CHECK_MESSAGE(contains(words, "[node gather (gather) on /job:local/replica:0/task:0/device:CPU:0" + here + "]"),
+                  words);
 }
