@@ -120,3 +120,29 @@ tn::tensor<std::uint8_t, tn::shape<4000000000000000000, 2>> x; // wrong
 tn::tensor<std::uint8_t, tn::shape<400000000000000000, 2>> x;  // right
 
 int main() { (void)tn::concat<0>(x, x); }
+
+// case array_size_of_number: A size where the type says all.
+// error[gcc]: deleted function .*array
+// error[clang]: deleted constructor of .*array
+// error: an integer for each size that the type leaves open; elements are in braces
+void program() {
+    tn::array<float, tn::shape<3>> a(5); // wrong
+    tn::array<float, tn::shape<3>> a;    // right
+}
+
+// case array_of_another_element: An array of other elements.
+// error[gcc]: deleted function .*array
+// error[clang]: deleted (constructor|function)
+// error: of another element type: a loop converts its elements, or cast<T>\(x\) in a graph
+void program(const tn::array<float, tn::shape<3>>& a) {
+    tn::array<double, tn::shape<3>> b = a.copy(); // wrong
+    tn::array<float, tn::shape<3>> b = a.copy();  // right
+}
+
+// case text_compared: A text beside a tensor.
+// error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
+// error: tenon: arrays and texts are no tensors: constant\(a.copy\(\)\) makes one
+auto program(const tn::tensor<float, tn::shape<3>>& x) {
+    return x == "a";  // wrong
+    return x == 1.0f; // right
+}

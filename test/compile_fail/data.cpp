@@ -207,3 +207,19 @@ auto f(tn::session& s, const tn::tensor<float, tn::shape<batch>>& x, const tn::a
     return tn::fit(s, {.epochs = 3}, s.callable(tn::feeds(x), tn::fetches(sum(x))), tn::minibatches({.size = 2}, a));
 #endif
 }
+
+// case csv_of_characters: A column of what no table holds.
+// error[gcc]: In instantiation of .*csv
+// error: tenon::data::csv: a column holds numbers, bools or texts, a row is a struct with fields\(\)
+auto program() {
+    return tn::data::csv<char>("x.csv");        // wrong
+    return tn::data::csv<std::string>("x.csv"); // right
+}
+
+// case generator_of_number: What is no function.
+// error[gcc]: In instantiation of .*generator
+// error: tenon::data::generator: it takes a function, called without arguments
+auto program() {
+    return tn::data::generator(5);                                                    // wrong
+    return tn::data::generator([] { return [] { return std::optional<float>(); }; }); // right
+}

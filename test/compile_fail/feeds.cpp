@@ -80,3 +80,19 @@ float f(tn::session& s, const tn::tensor<float, tn::shape<>>& x) {
     auto [e] = step(1);   // right
     return e.item();
 }
+
+// case list_for_scalar: Several values for one.
+// error[gcc]: In instantiation of .*feed
+// error: tenon::feed: the tensor is a scalar, and is fed one value: feed\(x, 0.5f\)
+auto program(const tn::tensor<float, tn::shape<>>& x) {
+    return tn::feed(x, {1.0f, 2.0f}); // wrong
+    return tn::feed(x, 1.0f);         // right
+}
+
+// case no_value: A feed without its value.
+// error[gcc]: In instantiation of .*feed
+// error: tenon::feed: say the value, too: feed\(x, value\)
+auto program(const tn::tensor<float, tn::shape<>>& x) {
+    return tn::feed(x);       // wrong
+    return tn::feed(x, 1.0f); // right
+}

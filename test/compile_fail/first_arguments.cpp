@@ -291,3 +291,83 @@ auto f() {
     return tn::variable("v", {1.0f, 2.0f});               // wrong
     return tn::variable("v", tn::constant({1.0f, 2.0f})); // right
 }
+
+// case constant_of_list: A list of which the compiler knows no length.
+// error[gcc]: In instantiation of .*constant
+// error: tenon::constant: it makes a tensor of a number, a text, a list in braces whose elements have one type
+auto program(const std::vector<float>& values) {
+    return tn::constant(values);                   // wrong
+    return tn::constant(tn::array<float>({1.0f})); // right
+}
+
+// case constant_of_rows: Rows that are not equally long.
+// error[gcc]: In instantiation of .*constant
+// error: tenon::constant: .* whose rows are equally long, or an array
+auto program() {
+    return tn::constant({{1.0f, 2.0f}, {3.0f}});       // wrong
+    return tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}); // right
+}
+
+// case constant_shape: A list that is given a shape.
+// error[gcc]: In instantiation of .*constant
+// error: tenon::constant: a list in braces has a shape: constant\(\{1.0f, 2.0f\}\)
+auto program() {
+    return tn::constant<tn::shape<3>>({1.0f, 2.0f, 3.0f}); // wrong
+    return tn::constant({1.0f, 2.0f, 3.0f});               // right
+}
+
+// case cast_to_nothing: The element type is not said.
+// error[gcc]: In instantiation of .*cast
+// error: tenon::cast: the element type is a template argument: write cast<float>\(x\)
+auto program(const images& x) {
+    return tn::cast(x);           // wrong
+    return tn::cast<tn::half>(x); // right
+}
+
+// case running_sum: An axis that is not said, where there is no default.
+// error[gcc]: In instantiation of .*an_axis_is_a_template_argument
+// error: tenon: an axis is a template argument: write sum<1>\(x\)
+auto program(const images& x) {
+    return tn::cumsum(x);    // wrong
+    return tn::cumsum<1>(x); // right
+}
+
+// case greater_of_two: The function that has C++'s name for it.
+// error[gcc]: In instantiation of .*max
+// error: tenon::max: .* the greater of two tensors is maximum\(a, b\)
+auto program(const images& x) {
+    return tn::max(x, x);     // wrong
+    return tn::maximum(x, x); // right
+}
+
+// case random_sizes: Sizes as numbers.
+// error[gcc]: In instantiation of .*sizes_are_a_template_argument
+// error: tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>\(\)
+auto program() {
+    return tn::random_uniform<float, 3>();            // wrong
+    return tn::random_uniform<float, tn::shape<3>>(); // right
+}
+
+// case zeros_of_a_name: A size that nobody knows.
+// error[gcc]: In instantiation of .*full
+// error: tenon::full: the sizes must be numbers; use ones_like\(x\) \* value
+auto program(const images& x) {
+    return tn::zeros<float, tn::shape<batch>>() * tn::sum<1>(x); // wrong
+    return tn::zeros<float, tn::shape<1>>() * tn::sum<1>(x);     // right
+}
+
+// case nothing_joined: No tensors.
+// error[gcc]: In instantiation of .*concat
+// error: tenon::concat: at least one tensor is needed
+auto program(const images& x) {
+    return tn::relu(tn::concat<1>());  // wrong
+    return tn::relu(tn::concat<1>(x)); // right
+}
+
+// case no_parts: No parts.
+// error[gcc]: In instantiation of .*split
+// error: tenon::split: at least one part is needed
+auto program(const images& x) {
+    return tn::split<0, 1>(x); // wrong
+    return tn::split<2, 1>(x); // right
+}

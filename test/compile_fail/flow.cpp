@@ -91,3 +91,29 @@ auto f() {
     return tn::while_loop([](const auto& i) { return i < 5; }, [](const auto& i) { return i + 1; }, tn::constant(0));
 #endif
 }
+
+// case cond_number: A side that gives a number.
+// error[gcc]: In instantiation of .*cond
+// error: tenon::cond: both sides give tensors, or several as std::tuple: constant\(1.0f\)
+auto program(const tn::tensor<float, tn::shape<>>& x) {
+    return tn::cond(
+        x > 0.0f, [&] { return x; }, [] { return 1.0f; }); // wrong
+    return tn::cond(
+        x > 0.0f, [&] { return x; }, [] { return tn::constant(1.0f); }); // right
+}
+
+// case scan_gives_number: What is stacked is no tensor.
+// error[gcc]: In instantiation of .*scan
+// error: tenon::scan: what the function gives are tensors, each or several as std::tuple: constant\(1.0f\)
+auto program(const tn::tensor<float, tn::shape<3>>& x) {
+    return tn::scan([](auto h, auto s) { return std::pair(h + s, 1.0f); }, tn::constant(0.0f), x); // wrong
+    return tn::scan([](auto h, auto s) { return std::pair(h + s, s); }, tn::constant(0.0f), x);    // right
+}
+
+// case scan_of_scalar: What has no slices.
+// error[gcc]: scan: what it goes through has an axis 0, of the same size in all: float\[\]
+// error[clang]: shapes_of<.*scan
+auto program(const tn::tensor<float, tn::shape<>>& x, const tn::tensor<float, tn::shape<3>>& y) {
+    return tn::scan([](auto h, auto s) { return std::pair(h + s, s); }, tn::constant(0.0f), x); // wrong
+    return tn::scan([](auto h, auto s) { return std::pair(h + s, s); }, tn::constant(0.0f), y); // right
+}

@@ -79,9 +79,9 @@ void program(const tn::array<float, tn::shape<100, 2>>& x) {
 }
 
 // case optimiser_member: Of an optimiser.
-// error: no matching .*adam
-// error: tenon::adam_options
-// lines: 17
+// error[gcc]: deleted function .*adam\(tenon::learning_rate, .*no_such_member_or_its_value_is_of_another_type_in<tenon::adam_options>
+// error[clang]: no matching .*adam
+// error: adam_options
 auto program() {
     return tn::adam(0.1, {.beta = 0.8});  // wrong
     return tn::adam(0.1, {.beta1 = 0.8}); // right
@@ -104,12 +104,46 @@ void program() {
     tn::fifo_queue<float> jobs(10, {.name = "jobs"}); // right
 }
 
+// case minibatches_member: Of batches of arrays.
+// error: no matching .*minibatches|no viable .*minibatches
+// error: minibatch_options|minibatches\(const O
+// lines: 15
+void program(const tn::array<float, tn::shape<100, 2>>& x) {
+    tn::minibatches batches({.sized = 32}, x.share()); // wrong
+    tn::minibatches batches({.size = 32}, x.share());  // right
+}
+
+// case normalisation_value: The value of an option of another type.
+// error[gcc]: deleted function .*layer_norm\(.*no_such_member_or_its_value_is_of_another_type_in<tenon::nn::normalization_options>
+// error[clang]: no matching .*layer_norm
+auto program() {
+    return tn::nn::layer_norm({.epsilon = "small"}); // wrong
+    return tn::nn::layer_norm({.epsilon = 1e-6});    // right
+}
+
 // case reader_file: A reader is given a file.
 // error[gcc]: In instantiation of .*options_in
 // error: tenon: here stand options, in braces and with their names
 void program() {
     tn::text_line_reader lines("a.txt"); // wrong
     tn::text_line_reader lines;          // right: its files' names come from a queue, lines.read(names)
+}
+
+// case saver_member: Of a saver.
+// error[gcc]: deleted function .*saver\(.*no_such_member_or_its_value_is_of_another_type_in<tenon::saver_options>
+// error[clang]: no matching .*saver
+void program() {
+    tn::saver saver("run/model", {.max_to_keep = 3}); // wrong
+    tn::saver saver("run/model", {.keep = 3});        // right
+}
+
+// case session_member: Of a session.
+// error[gcc]: deleted function .*session\(.*no_such_member_or_its_value_is_of_another_type_in<tenon::session_options>
+// error[clang]: no matching .*session
+// lines: 15
+void program() {
+    tn::session s({.threads = 1});          // wrong
+    tn::session s({.intra_op_threads = 1}); // right
 }
 
 // case steps_of_a_schedule: Numbers where a schedule's options are.

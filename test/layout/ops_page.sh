@@ -179,7 +179,7 @@ awk '
     FNR == 1 { file = FILENAME; words_only[file] = file ~ /include\/tenon\/(nn|train|onnx)\// && file !~ /losses\.hpp$/; files[++file_count] = file; spaces = ""; text = ""; comment = ""; stopped = 0; about = ""; about_done = 0; depth = 0 }
     stopped { next }
     /^#if TENON_HEADER_ONLY/ { stopped = 1; next }
-    macro || /^#/ { macro = /\\$/; comment = ""; next }
+    macro || /^#/ { macro = /\\$/; if (text == "") comment = ""; next }
     /^namespace [a-z_:]+ \{$/ && depth == 0 { space = $2; gsub(/::/, "/", space); spaces = spaces "/" space; about_done = 1; comment = ""; next }
     /^namespace \{$/ && depth == 0 { spaces = spaces "/unnamed"; next }
     /^\} \/\/ namespace/ { sub(/\/[^\/]*$/, "", spaces); if ($0 ~ /namespace tenon::/) spaces = ""; comment = ""; next }

@@ -5,9 +5,9 @@
 namespace tenon {
 
 TENON_INLINE std::string fault_sentence(const char* op, const inferred& refused, type_list operands) {
-    std::string text = std::string(op) + ": " + refused.words() + ": ";
+    std::string text = std::string(op) + ": " + refused.words();
     for (int i = 0; i < operands.size(); ++i) {
-        if (i) text += " x ";
+        text += i ? " x " : ": ";
         text += is_about_elements(refused.what) ? to_string(operands[i]) : to_string(operands[i].extents);
     }
     return text;

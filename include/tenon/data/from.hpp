@@ -152,9 +152,18 @@ template <class X> struct generated { using type = void; };
 template <class X> struct generated<std::optional<X>> { using type = X; };
 } // namespace detail
 
+template <class X>
+    requires(!std::is_invocable_v<X&>)
+ill_shaped generator(const X&) {
+    static_assert(tenon::detail::is_mistake<X>, "tenon::data::generator: it takes a function, called without arguments "
+                                                "each time that the data set is gone through");
+    return {};
+}
 /// What begin() gives, called each time that the data set is gone through: a function that returns std::optional of an element, nothing
 /// at the end; or a range, such as a coroutine's (generator.hpp). Elements are as map_host's.
-template <class Begin> auto generator(Begin begin) {
+template <class Begin>
+    requires std::is_invocable_v<Begin&>
+auto generator(Begin begin) {
     using made = std::remove_cvref_t<decltype(begin())>;
     if constexpr (std::is_invocable_v<made&>) {
         using given = typename detail::generated<std::remove_cvref_t<decltype(std::declval<made&>()())>>::type;

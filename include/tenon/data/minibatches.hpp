@@ -7,6 +7,7 @@
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/check.hpp>
+#include <tenon/core/options.hpp>
 #include <tenon/data/steps/rows.hpp>
 
 /// Shuffled minibatches of arrays that share dimension 0.
@@ -213,7 +214,7 @@ private:
     std::uint64_t epoch_ = 0;
 };
 
-template <class O = minibatch_options, class... A>
+template <class O = detail::other_braces_than<minibatch_options>, class... A>
 minibatches(const O&, const A&...) -> minibatches<typename detail::rows_for<A>::type...>;
 
 } // namespace tenon

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <tenon/core/options.hpp>
 #include <tenon/nn/layer.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
@@ -118,6 +119,9 @@ public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     explicit layer_norm(normalization_options o = {}) : options_(std::move(o)) {}
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+    template <std::size_t N> layer_norm(detail::other_braces_than<normalization_options, N>&) = delete;
+#endif
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -142,6 +146,9 @@ public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     explicit rms_norm(normalization_options o = {}) : options_(std::move(o)) {}
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+    template <std::size_t N> rms_norm(detail::other_braces_than<normalization_options, N>&) = delete;
+#endif
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -176,6 +183,9 @@ public:
 
     /// Throws invalid_argument_error unless 0 <= momentum < 1.
     explicit batch_norm(batch_norm_options o = {});
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+    template <std::size_t N> batch_norm(detail::other_braces_than<batch_norm_options, N>&) = delete;
+#endif
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);

@@ -36,7 +36,7 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred&
     for (const auto& [name, value] : a) {
         // What is only said of the number of results ("count") is not what is wrong.
         if (const auto* sizes = std::get_if<extents>(&value); sizes && is_about_sizes(what) && name != "count") {
-            text += (first ? "" : " x ") + to_string(*sizes);
+            text += (first ? ": " : " x ") + to_string(*sizes);
             first = false;
         } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value);
                    types && what != fault::in_own_words) {

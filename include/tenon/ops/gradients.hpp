@@ -36,7 +36,8 @@ template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
     using mistaken = std::tuple<detail::ill_shaped_for<Xs>...>;
     using of_loss = detail::verdict_on_operands<detail::gradients_rule, L>;
     static_assert(of_loss::agree, "tenon: shapes do not agree");
-    if constexpr (!of_loss::fits) return mistaken{};
+    if constexpr (sizeof...(Xs) == 0) return ill_shaped{};
+    else if constexpr (!of_loss::fits) return mistaken{};
     else {
         using verdict = detail::verdict_on_operands<detail::gradients_rule, L, Xs...>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

@@ -25,6 +25,17 @@ struct misplaced {
     constexpr misplaced(const extents&) {}                         // NOLINT
 };
 
+/// What a list in braces is of.
+struct in_braces {
+    template <Element T> in_braces(const T&); // NOLINT
+    in_braces(const char*);                   // NOLINT
+    in_braces(std::initializer_list<in_braces>);
+};
+struct misplaced_or_tensor : misplaced {
+    using misplaced::misplaced;
+    template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {} // NOLINT
+};
+
 /// A list of tensors, where they are given one by one; what braces make is one.
 template <class X>
 concept SeveralTensors = std::is_base_of_v<any_tensor, typename X::value_type>;
@@ -131,15 +142,20 @@ TENON_HINT(roll, a_count_is_a_template_argument)
 TENON_HINT(max_pool2d, a_count_is_a_template_argument)
 TENON_HINT(average_pool2d, a_count_is_a_template_argument)
 #undef TENON_HINT
+// Without an axis.
+template <Operand X> ill_shaped cumsum(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
+template <Operand X> ill_shaped cummin(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
+template <Operand X> ill_shaped cummax(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
+template <Operand X> ill_shaped cumprod(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped max_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped average_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
-template <Operand X, class... M> ill_shaped min(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped min(const X&, detail::misplaced_or_tensor, M...) {
     static_assert(
         detail::is_mistake<X>,
         "tenon::min: an axis is a template argument: write min<1>(x); the lesser of two tensors is minimum(a, b)");
     return {};
 }
-template <Operand X, class... M> ill_shaped max(const X&, detail::misplaced, M...) {
+template <Operand X, class... M> ill_shaped max(const X&, detail::misplaced_or_tensor, M...) {
     static_assert(
         detail::is_mistake<X>,
         "tenon::max: an axis is a template argument: write max<1>(x); the greater of two tensors is maximum(a, b)");
@@ -176,7 +192,8 @@ TENON_HINT(stack, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
 #define TENON_HINT(NAME, SAID)                                                                                        \
     template <class T = void, auto... D, class... M> ill_shaped NAME(shape<D...>, M...) { return detail::SAID<T>(); } \
     template <class T = void> ill_shaped NAME(std::initializer_list<int>) { return detail::SAID<T>(); }               \
-    template <Shape S, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }
+    template <Shape S, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }                                \
+    template <class T, auto Size, auto..., class... M> ill_shaped NAME(M...) { return detail::SAID<T>(); }
 TENON_HINT(zeros, sizes_are_a_template_argument)
 TENON_HINT(ones, sizes_are_a_template_argument)
 TENON_HINT(random_normal, sizes_are_a_template_argument)
@@ -190,6 +207,17 @@ TENON_HINT(+, arrays_and_texts_are_no_tensors)
 TENON_HINT(-, arrays_and_texts_are_no_tensors)
 TENON_HINT(*, arrays_and_texts_are_no_tensors)
 TENON_HINT(/, arrays_and_texts_are_no_tensors)
+#undef TENON_HINT
+#define TENON_HINT(SIGN, SAID)                                                   \
+    template <class A, class B>                                                  \
+        requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)) \
+    ill_shaped operator SIGN(const A&, const B&) { return detail::SAID<A>(); }
+TENON_HINT(==, arrays_and_texts_are_no_tensors)
+TENON_HINT(!=, arrays_and_texts_are_no_tensors)
+TENON_HINT(<, arrays_and_texts_are_no_tensors)
+TENON_HINT(<=, arrays_and_texts_are_no_tensors)
+TENON_HINT(>, arrays_and_texts_are_no_tensors)
+TENON_HINT(>=, arrays_and_texts_are_no_tensors)
 #undef TENON_HINT
 template <class... Type, class Name>
     requires(!detail::is_placeholder_type<Type...> && std::is_convertible_v<const Name&, std::string>)
@@ -224,6 +252,24 @@ template <Operand X> ill_shaped constant(const X&) {
                   "tenon::constant: it makes a tensor of numbers, texts or an array; this is a tensor");
     return {};
 }
+// Braces make the default, where no list of one type or of equal rows can be made of them.
+template <class X = detail::in_braces>
+    requires(!Operand<X> && !Element<X> && !std::is_convertible_v<const X&, const any_array&> &&
+             !std::is_convertible_v<const X&, const char*>)
+ill_shaped constant(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::constant: it makes a tensor of a number, a text, a list in braces whose elements have one "
+                  "type and whose rows are equally long, or an array: constant(array<float>(values, {3}))");
+    return {};
+}
+template <Shape S, class X = detail::in_braces>
+    requires(!std::is_convertible_v<const X&, const any_array&>)
+ill_shaped constant(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::constant: a list in braces has a shape: constant({1.0f, 2.0f}); one that "
+                  "is said is an array's, constant<shape<3>>(a)");
+    return {};
+}
 template <Operand X, std::integral N> ill_shaped gather(const X&, N) {
     static_assert(detail::is_mistake<X>, "tenon::gather: what is gathered is said by a tensor of integers: "
                                          "gather(x, constant({0, 2})), one row gather(x, constant(0))");
@@ -239,7 +285,7 @@ template <class... X> ill_shaped print(const char*, const X&...) {
                   "tenon::print: first the tensor, which it gives again: print(x, \"x is\", more..)");
     return {};
 }
-template <Operand X> ill_shaped cast(const X&, element_type) {
+template <Operand X, class... M> ill_shaped cast(const X&, M...) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a template argument: write cast<float>(x)");
     return {};
 }

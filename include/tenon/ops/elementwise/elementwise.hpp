@@ -20,8 +20,9 @@ namespace tenon {
 namespace detail {
 
 /// What functions take as X&&: no untyped tensor, of which they would be preferred to those of untyped.
+template <class X> inline constexpr bool is_forwarded = stands_for_a_tensor<X> && !UntypedTensor<X>;
 template <class X>
-concept ForwardedOperand = OperandOrIllShaped<X> && !UntypedTensor<X>;
+concept ForwardedOperand = is_forwarded<X>;
 template <class X>
 concept ElementwiseOperand = ForwardedOperand<X> || Number<X>;
 /// At least one tensor among numbers; beside what a mistaken call returned, anything.
@@ -307,7 +308,7 @@ template <detail::ForwardedOperand P, class A, class B>
     requires detail::ElementwiseChoice<A, B>
 auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {
     const making made(here);
-    return select(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise<opcode::select>(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
 // Real functions.

@@ -54,8 +54,11 @@ namespace detail {
 template <class X>
 concept BesideUntyped = UntypedTensor<X> || Typed<X> || AsNumber<X>;
 /// An untyped tensor and what may stand beside it. Tensors of known types alone are none: their mistakes are the compiler's.
+template <class A, class B>
+inline constexpr bool is_untyped_pair = (UntypedTensor<A> && BesideUntyped<B>) ||
+                                        (UntypedTensor<B> && BesideUntyped<A>);
 template <class B, class A>
-concept UntypedBeside = (UntypedTensor<A> && BesideUntyped<B>) || (UntypedTensor<B> && BesideUntyped<A>);
+concept UntypedBeside = is_untyped_pair<A, B>;
 } // namespace detail
 
 // The operators, where one operand at least is a tensor whose type is known at run time only.

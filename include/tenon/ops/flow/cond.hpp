@@ -101,12 +101,15 @@ struct cond_results<Differing, P, std::tuple<A...>, std::tuple<B...>> {
 
 template <class P, class Then, class Else>
 inline constexpr bool has_two_sides = Operand<P>&& takes<Then, std::tuple<>>&& takes<Else, std::tuple<>>;
+template <class Then, class Else>
+inline constexpr bool give_tensors =
+    are_operands<applied_t<Then, std::tuple<>>>&& are_operands<applied_t<Else, std::tuple<>>>;
 
 template <class Differing, class P, class Then, class Else>
 auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
     using given = applied_t<Then, std::tuple<>>;
-    if constexpr (!has_two_sides<P, Then, Else> || std::is_same_v<P, ill_shaped> || any_mistake<given> ||
-                  any_mistake<applied_t<Else, std::tuple<>>>)
+    if constexpr (!has_two_sides<P, Then, Else> || !give_tensors<Then, Else> || std::is_same_v<P, ill_shaped> ||
+                  any_mistake<given> || any_mistake<applied_t<Else, std::tuple<>>>)
         return ill_shaped{};
     else {
         using yes = decltype(tensors_of(then()));
@@ -143,6 +146,8 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
     static_assert(detail::has_two_sides<P, Then, Else>,
                   "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
                   "cond(c, [&] { return x; }, [&] { return y; })");
+    static_assert(detail::give_tensors<Then, Else>,
+                  "tenon::cond: both sides give tensors, or several as std::tuple: constant(1.0f)");
     return detail::cond_of<detail::differing_nowhere>(condition, then, otherwise);
 }
 /// The same of results whose sizes along Axis may differ, as those of a search that found something or nothing: of that size the types say what
@@ -156,6 +161,8 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
     static_assert(detail::has_two_sides<P, Then, Else>,
                   "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
                   "cond(c, [&] { return x; }, [&] { return y; })");
+    static_assert(detail::give_tensors<Then, Else>,
+                  "tenon::cond: both sides give tensors, or several as std::tuple: constant(1.0f)");
     return detail::cond_of<detail::differing_along<Axis, Size>>(condition, then, otherwise);
 }
 

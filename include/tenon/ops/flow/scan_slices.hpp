@@ -90,11 +90,14 @@ struct stacked_rule {
     static constexpr inferred infer(const attributes&, type_list in, int) { return stack_of(in[0].extents[0], in[1]); }
 };
 
+template <class... X> struct types_of_slices {
+    using type =
+        std::tuple<op_result_t<sliced_rule, without_attributes, 0, typename X::element_type, operand_of_t<X>>...>;
+};
 template <class Xs> struct slices_of;
 template <class... X> struct slices_of<std::tuple<X...>> {
     using verdict = verdict_of<sliced_rule, without_attributes, operand_of_t<X>...>;
-    using type =
-        std::tuple<op_result_t<sliced_rule, without_attributes, 0, typename X::element_type, operand_of_t<X>>...>;
+    using where_they_fit = types_of_slices<X...>;
 };
 template <class X, class Ys> struct stacks_of;
 template <class X, class... Y> struct stacks_of<X, std::tuple<Y...>> {
@@ -140,14 +143,18 @@ auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_fr
         static_assert(slices::verdict::agree, "tenon: shapes do not agree");
         if constexpr (!slices::verdict::fits) return std::pair<ill_shaped, ill_shaped>{};
         else {
-            using slice = typename slices::type;
+            using slice = typename slices::where_they_fit::type;
             using given =
                 detail::applied_t<F, std::tuple<detail::given_as_t<C, carried>, detail::given_as_t<X, slice>>>;
-            static_assert(detail::is_pair<given>, "tenon::scan: the function takes the carry and a slice, and gives "
-                                                  "std::pair(next carry, what is stacked)");
+            constexpr bool gives = detail::are_operands<given>;
+            static_assert(gives, "tenon::scan: what the function gives are tensors, each or several as std::tuple: "
+                                 "constant(1.0f)");
+            static_assert(!gives || detail::is_pair<given>,
+                          "tenon::scan: the function takes the carry and a slice, and gives "
+                          "std::pair(next carry, what is stacked)");
             using next = typename detail::pair_of<given>::first;
             using y = typename detail::pair_of<given>::second;
-            if constexpr (detail::any_mistake<next> || detail::any_mistake<y>)
+            if constexpr (!gives || detail::any_mistake<next> || detail::any_mistake<y>)
                 return std::pair<ill_shaped, ill_shaped>{};
             else {
                 static_assert(std::tuple_size_v<detail::tensors_of_t<next>> == std::tuple_size_v<carried>,

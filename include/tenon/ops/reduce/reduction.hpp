@@ -282,8 +282,9 @@ struct ddof {
 inline constexpr int largest_magnitude = 0;
 
 namespace detail {
+template <class K> inline constexpr bool keeps_or_drops = std::is_same_v<K, keep_dims> || std::is_same_v<K, drop_dims>;
 template <class K>
-concept KeepOrDrop = std::is_same_v<K, keep_dims> || std::is_same_v<K, drop_dims>;
+concept KeepOrDrop = keeps_or_drops<K>;
 
 template <class K, int... Axes> inline constexpr reduction_attributes reducing_axes{index_list(Axes...), K::kept};
 } // namespace detail

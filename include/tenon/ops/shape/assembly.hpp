@@ -208,7 +208,8 @@ template <class Tuple> auto as_array(const Tuple& parts) {
 /// xs one after the other along Axis.
 template <int Axis, class... Xs> auto concat(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::concat: at least one tensor is needed");
-    return apply_op<concat_op, axis_attributes{Axis}>(xs...);
+    if constexpr (sizeof...(Xs) == 0) return ill_shaped{};
+    else return apply_op<concat_op, axis_attributes{Axis}>(xs...);
 }
 template <int Axis, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
           detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
@@ -223,9 +224,11 @@ auto concat(const A& a, const B& b = {}, const C& c = {}, const D& d = {}, calle
 template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x, called_from here = caller()) {
     const making made(here);
     static_assert(N > 0, "tenon::split: at least one part is needed");
-    return detail::as_array(
-        detail::apply_parts<split_op, detail::constant_attributes<split_op::attributes{Axis, N, {}}>>(
-            x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
+    if constexpr (N <= 0) return ill_shaped{};
+    else
+        return detail::as_array(
+            detail::apply_parts<split_op, detail::constant_attributes<split_op::attributes{Axis, N, {}}>>(
+                x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
 }
 /// x in N parts along Axis whose sizes differ by 1 at most, the larger first, as a std::tuple.
 template <int N, int Axis = 0, OperandOrIllShaped X> auto split_evenly(const X& x, called_from here = caller()) {
@@ -245,7 +248,8 @@ template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X
 /// xs, of equal sizes, along a new dimension Axis.
 template <int Axis, class... Xs> auto stack(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::stack: at least one tensor is needed");
-    return apply_op<stack_op, axis_attributes{Axis}>(xs...);
+    if constexpr (sizeof...(Xs) == 0) return ill_shaped{};
+    else return apply_op<stack_op, axis_attributes{Axis}>(xs...);
 }
 template <int Axis, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
           detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>

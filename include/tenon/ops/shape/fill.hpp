@@ -31,7 +31,8 @@ any_tensor linspace(element_type element, std::int64_t n, double first, double l
 template <Shape S, Element T> auto full(const T& value, called_from here = caller()) {
     const making made(here);
     static_assert(S::extents.is_static(), "tenon::full: the sizes must be numbers; use ones_like(x) * value");
-    if constexpr (S::rank == 0) return constant(value);
+    if constexpr (!S::extents.is_static()) return ill_shaped{};
+    else if constexpr (S::rank == 0) return constant(value);
     else return broadcast_to<S>(constant(value));
 }
 /// Zeros of element type T and sizes S.

@@ -187,10 +187,16 @@ fed_value feed(const X&, const A&) {
                                          "then its value: feed(x, value)");
     return {};
 }
+template <class X> fed_value feed(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::feed: say the value, too: feed(x, value)");
+    return {};
+}
 /// Elements in nested braces: feed(x, {{1, 2}, {3, 4}}).
 template <Operand X>
 fed_value feed(const X& x, std::initializer_list<detail::nested<typename X::element_type>> values) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return {};
+    constexpr bool is_list = X::shape_type::rank > 0 || std::is_same_v<X, ill_shaped>;
+    static_assert(is_list, "tenon::feed: the tensor is a scalar, and is fed one value: feed(x, 0.5f)");
+    if constexpr (!is_list || std::is_same_v<X, ill_shaped>) return {};
     else return {detail::as_tensor(x), array<typename X::element_type, typename X::shape_type>(values).untyped()};
 }
 

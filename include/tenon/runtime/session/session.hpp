@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/core/device_name.hpp>
+#include <tenon/core/options.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/memory/memory_account.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
@@ -56,6 +57,12 @@ public:
         else if constexpr (there && by_graph) open(first, second, o);
         else if constexpr (there && by_options) open(first, graph::current(), second);
     }
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+    explicit session(const session_options& o) { open(graph::current(), o); }
+    session(const graph& g, const session_options& o) { open(g, o); }
+    template <std::size_t N> explicit session(detail::other_braces_than<session_options, N>&) = delete;
+    template <std::size_t N> session(const graph&, detail::other_braces_than<session_options, N>&) = delete;
+#endif
     /// A session on several tasks of this process, whose names (task_options) are different. The first is the one where it is:
     /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by
     /// name (SEMANTICS 3). Each task runs its part of a step; values between them are handed on in memory.

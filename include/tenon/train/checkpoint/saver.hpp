@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/options.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint/checkpoint.hpp>
 #include <tenon/train/checkpoint/manifest.hpp>
@@ -77,6 +78,9 @@ class saver {
 public:
     /// `prefix`: "run/model" makes run/model-STEP.json. invalid_argument_error where it ends in no name, or an option makes no sense.
     explicit saver(std::string prefix, saver_options o = {});
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+    template <std::size_t N> saver(std::string, detail::other_braces_than<saver_options, N>&) = delete;
+#endif
     ~saver();
     saver(saver&&) noexcept;
     saver& operator=(saver&&) noexcept;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include <tenon/core/options.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/ops/state/state.hpp>
 
@@ -33,6 +34,9 @@ class moving_average {
 public:
     /// Throws invalid_argument_error unless 0 <= decay < 1.
     explicit moving_average(double decay, const moving_average_options& o = {});
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+    template <std::size_t N> moving_average(double, detail::other_braces_than<moving_average_options, N>&) = delete;
+#endif
 
     /// An operation that runs `step`, and then updates the averages of the variables; none: of all trainable ones of the graph. Call it once, or
     /// for different variables.
