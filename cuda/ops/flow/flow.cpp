@@ -19,7 +19,7 @@ template <class Kernel> kernel_pointer prepare_branching(const kernel_setup& s) 
 } // namespace
 
 void register_flow() {
-    enter({{"scan", prepare_kernel<scan_op>},
+    enter({{"scan", scan_op::prepare},
            {"cond", prepare_branching<tenon::detail::cond_kernel>},
            {"while_loop", prepare_branching<tenon::detail::while_kernel>},
            {"while_gradient", prepare_branching<tenon::detail::while_gradient_kernel>}});

@@ -57,7 +57,7 @@ struct constant_kernel final : kernel {
 } // namespace
 
 void register_state() {
-    enter({{"variable", prepare_kernel<variable_op>}, // says that it has no value, and touches nothing
+    enter({{"variable", variable_op::prepare}, // says that it has no value, and touches nothing
            {"assign", prepare<assign_kernel>},
            {"is_initialized", prepare<is_initialized_kernel>},
            {"constant", prepare<constant_kernel>}});
