@@ -296,8 +296,8 @@ auto f() {
 // error[gcc]: In instantiation of .*constant
 // error: tenon::constant: it makes a tensor of a number, a text, a list in braces whose elements have one type
 auto program(const std::vector<float>& values) {
-    return tn::constant(values);                   // wrong
-    return tn::constant(tn::array<float>({1.0f})); // right
+    return tn::constant(values);                                 // wrong
+    return tn::constant(tn::array<float, tn::shape<3>>(values)); // right
 }
 
 // case constant_of_rows: Rows that are not equally long.

@@ -96,10 +96,10 @@ auto f() {
 // error[gcc]: In instantiation of .*cond
 // error: tenon::cond: both sides give tensors, or several as std::tuple: constant\(1.0f\)
 auto program(const tn::tensor<float, tn::shape<>>& x) {
+    const auto one = [] { return 1.0f; };               // wrong
+    const auto one = [] { return tn::constant(1.0f); }; // right
     return tn::cond(
-        x > 0.0f, [&] { return x; }, [] { return 1.0f; }); // wrong
-    return tn::cond(
-        x > 0.0f, [&] { return x; }, [] { return tn::constant(1.0f); }); // right
+        x > 0.0f, [&] { return x; }, one);
 }
 
 // case scan_gives_number: What is stacked is no tensor.

@@ -259,7 +259,7 @@ template <class X = detail::in_braces>
 ill_shaped constant(const X&) {
     static_assert(detail::is_mistake<X>,
                   "tenon::constant: it makes a tensor of a number, a text, a list in braces whose elements have one "
-                  "type and whose rows are equally long, or an array: constant(array<float>(values, {3}))");
+                  "type and whose rows are equally long, or an array: constant(array<float, shape<3>>(values))");
     return {};
 }
 template <Shape S, class X = detail::in_braces>
