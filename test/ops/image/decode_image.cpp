@@ -32,7 +32,7 @@ tn::any_array text(const std::string& t) {
     return a;
 }
 
-struct in_graph {
+struct graph_of_a_file {
     own_graph made;
     tn::tensor<std::string, tn::shape<>> file = tn::placeholder<std::string, tn::shape<>>("file");
 
@@ -51,7 +51,7 @@ const std::string pnm = "P6 2 1 255\n\1\2\3\4\5\6";
 } // namespace
 
 TEST_CASE("decode_image gives the image in sizes that the file decides") {
-    const in_graph g;
+    const graph_of_a_file g;
     const tn::any_array image = g.run(tn::decode_image(g.file), pnm);
     CHECK(image.extents() == tn::extents{1, 2, 3});
     CHECK(image.data<std::uint8_t>()[5] == 6);
@@ -64,7 +64,7 @@ TEST_CASE("decode_image gives the image in sizes that the file decides") {
 }
 
 TEST_CASE("sizes of a decoded image that are numbers are checked, and names are bound") {
-    const in_graph g;
+    const graph_of_a_file g;
     CHECK(g.run(tn::decode_image<tn::shape<1, 2, 3>>(g.file), pnm).extents() == tn::extents{1, 2, 3});
     CHECK(g.said<tn::invalid_argument_error>(tn::decode_image<tn::shape<28, 28, 3>>(g.file), pnm) ==
           "decode_image: the PNM image is 2 pixels wide and 1 high, but 28 by 28 pixels are asked for");
@@ -74,7 +74,7 @@ TEST_CASE("sizes of a decoded image that are numbers are checked, and names are 
 }
 
 TEST_CASE("what is no image, is another format or is too large is an error of the step") {
-    const in_graph g;
+    const graph_of_a_file g;
     CHECK(g.said<tn::invalid_argument_error>(tn::decode_image(g.file), "GIF89a") ==
           "decode_image: this is no PNG, JPEG or PNM image: it begins with 47 49 46 38 39 61 (\"GIF89a\")");
     CHECK(g.said<tn::invalid_argument_error>(tn::decode_png(g.file), pnm) ==
@@ -86,7 +86,7 @@ TEST_CASE("what is no image, is another format or is too large is an error of th
 }
 
 TEST_CASE("images are encoded and decoded again in one step") {
-    const in_graph g;
+    const graph_of_a_file g;
     const auto run = [&](const tn::any_tensor& fetched) {
         tn::session s;
         return std::move(s.run_untyped({}, {fetched})[0]);
@@ -109,7 +109,7 @@ TEST_CASE("images are encoded and decoded again in one step") {
 }
 
 TEST_CASE("the rules of images refuse what cannot be, where the graph is made") {
-    const in_graph g;
+    const graph_of_a_file g;
     const auto said = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     const tn::any_tensor image = tn::untyped::placeholder(element_type::uint8, {4, 4, 3});
     const tn::any_tensor many = tn::untyped::placeholder(element_type::string, {3});

@@ -20,7 +20,7 @@ namespace {
 
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
-struct in_graph {
+struct graph_and_session {
     own_graph made;
     tn::session s;
 };
@@ -32,7 +32,7 @@ template <class T, class S> std::vector<T> values_of(const tn::array<T, S>& a) {
 } // namespace
 
 TEST_CASE("SEMANTICS 36: decode_csv(\"1.,,44\", defaults 5., 6, 7) => 1.0, 6, 44") {
-    in_graph g;
+    graph_and_session g;
     const auto record = tn::constant("1.,,44");
     const auto [a, b, c] = tn::decode_csv(record, 5., 6, 7);
     static_assert(std::is_same_v<decltype(a), const tn::tensor<double, tn::shape<>>>);
@@ -44,7 +44,7 @@ TEST_CASE("SEMANTICS 36: decode_csv(\"1.,,44\", defaults 5., 6, 7) => 1.0, 6, 44
 }
 
 TEST_CASE("decode_csv: columns that are named, of a batch of records, runs of fields as one row") {
-    in_graph g;
+    graph_and_session g;
     const auto lines = tn::placeholder<std::string, tn::shape<batch>>("lines");
     const auto [pixels, label, name] = tn::decode_csv<tn::component<float, tn::shape<3>>, std::int32_t, std::string>(
         lines, 0.5f, tn::required<std::int32_t>, "none");
@@ -59,7 +59,7 @@ TEST_CASE("decode_csv: columns that are named, of a batch of records, runs of fi
 }
 
 TEST_CASE("decode_csv: options") {
-    in_graph g;
+    graph_and_session g;
     const auto record = tn::constant("1;NA;\"x");
     const tn::csv_options how{.delimiter = ';', .quotes = false, .na_values = {"NA"}};
     const auto [a, b, c] = tn::decode_csv(record, how, 5.f, std::int64_t{6}, "none");
@@ -73,7 +73,7 @@ TEST_CASE("decode_csv: options") {
 }
 
 TEST_CASE("SEMANTICS 36: an error of decode_csv names record, column and text, the first of several") {
-    in_graph g;
+    graph_and_session g;
     const auto lines = tn::placeholder<std::string, tn::shape<tn::dyn, 2>>("lines");
     const auto [a, b] = tn::decode_csv(lines, {.header = {"area", "rooms"}}, tn::required<float>, 7);
     const auto sum_of_all = sum(a) + cast<float>(sum(b));
@@ -92,7 +92,7 @@ TEST_CASE("SEMANTICS 36: an error of decode_csv names record, column and text, t
 }
 
 TEST_CASE("decode_csv: a graph with it is written and read") {
-    in_graph g;
+    graph_and_session g;
     const auto record = tn::placeholder<std::string, tn::shape<>>("record");
     const auto [a, b] = tn::decode_csv(record, {.delimiter = '|', .na_values = {"-"}}, 0.1f, "\"none\", or so");
     tn::identity(a, "a"), tn::identity(b, "b");
@@ -107,7 +107,7 @@ TEST_CASE("decode_csv: a graph with it is written and read") {
 }
 
 TEST_CASE("decode_csv: defaults that their columns cannot hold") {
-    in_graph g;
+    graph_and_session g;
     const auto record = tn::constant("1");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::decode_csv<std::int8_t>(record, 300); }) ==
           "decode_csv: the default of column 1, \"300\", is out of the range of int8");
@@ -118,7 +118,7 @@ TEST_CASE("decode_csv: defaults that their columns cannot hold") {
 }
 
 TEST_CASE("decode_raw: numbers that lie in strings, in either order of bytes") {
-    in_graph g;
+    graph_and_session g;
     const auto bytes = tn::placeholder<std::string, tn::shape<batch>>("bytes");
     const auto image = tn::decode_raw<std::uint8_t, tn::shape<2, 2>>(bytes);
     const auto little = tn::decode_raw<std::int16_t, tn::shape<2>>(bytes);
@@ -138,7 +138,7 @@ TEST_CASE("decode_raw: numbers that lie in strings, in either order of bytes") {
 }
 
 TEST_CASE("decode_json: members of one object a line") {
-    in_graph g;
+    graph_and_session g;
     const auto lines = tn::placeholder<std::string, tn::shape<batch>>("lines");
     const auto [id, scores, name] =
         tn::decode_json(lines, tn::member<std::int64_t>("id"), tn::member<float, tn::shape<2>>("scores", 0.5f),

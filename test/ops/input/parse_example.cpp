@@ -51,7 +51,7 @@ std::vector<tn::any_array> run(const tn::any_tensor& placeholder, const tn::any_
                          std::apply([](const auto&... t) { return std::vector<tn::any_tensor>{t...}; }, parsed));
 }
 
-struct in_graph {
+struct graph_of_examples {
     own_graph made;
     tn::tensor<std::string, tn::shape<batch>> in = tn::placeholder<std::string, tn::shape<batch>>("in");
     tn::tensor<std::string, tn::shape<>> one = tn::placeholder<std::string, tn::shape<>>("one");
@@ -75,7 +75,7 @@ struct in_graph {
 } // namespace
 
 TEST_CASE("features of fixed length are stacked along the batch") {
-    const in_graph g;
+    const graph_of_examples g;
     const tn::example a{{{"image", reals{1, 2, 3, 4}}, {"label", 7}, {"name", texts{"x", "y"}}}};
     const tn::example b{{{"name", texts{"", "z"}}, {"more", 1}, {"image", reals{5, 6, 7, 8}}, {"label", -7}}};
     const auto got =
@@ -88,7 +88,7 @@ TEST_CASE("features of fixed length are stacked along the batch") {
 }
 
 TEST_CASE("a default stands where a feature is missing or holds nothing, and nowhere else") {
-    const in_graph g;
+    const graph_of_examples g;
     const std::vector<tn::example> examples{{{{"x", reals{1, 2}}}}, {}, {{{"x", tn::feature()}}}};
     CHECK(g.parse(examples, tn::fixed_feature<float, tn::shape<2>>("x", 9.0f))[0] ==
           of<float>({3, 2}, {1, 2, 9, 9, 9, 9}));
@@ -101,7 +101,7 @@ TEST_CASE("a default stands where a feature is missing or holds nothing, and now
 }
 
 TEST_CASE("features of any length are padded to the longest, and their lengths can be had") {
-    const in_graph g;
+    const graph_of_examples g;
     const std::vector<tn::example> examples{{{{"words", ints{1, 2, 3}}}}, {{{"words", ints{4}}}}, {}};
     const auto words = tn::padded_feature<std::int64_t>("words", -1);
     const auto got = g.parse(
@@ -125,7 +125,7 @@ TEST_CASE("features of any length are padded to the longest, and their lengths c
 }
 
 TEST_CASE("one example is parsed to tensors without a batch") {
-    const in_graph g;
+    const graph_of_examples g;
     const tn::example e{{{"image", reals{1, 2}}, {"words", texts{"a", "b", "c"}}}};
     const auto words = tn::padded_feature<std::string>("words");
     const auto got = run(g.one, of<std::string>({}, {e.serialize()}),
@@ -138,7 +138,7 @@ TEST_CASE("one example is parsed to tensors without a batch") {
 }
 
 TEST_CASE("feature lists of sequence examples are rows, one a step, and their context is as of examples") {
-    const in_graph g;
+    const graph_of_examples g;
     const tn::sequence_example a{{{"id", 1}}, {{"at", {reals{1, 2}, reals{3, 4}}}, {"word", {"x", "y"}}}};
     const tn::sequence_example b{{{"id", 2}}, {{"at", {reals{5, 6}}}, {"word", {"z"}}}};
     const auto at = tn::sequence_feature<float, tn::shape<longest, 2>>("at");
@@ -156,7 +156,9 @@ TEST_CASE("feature lists of sequence examples are rows, one a step, and their co
     CHECK(single[1] == of<std::int64_t>({}, {2}));
 
     const auto said = [&](const auto& f) {
-        return in_graph::before_node(message_of<tn::invalid_argument_error>([&] { g.parse_sequences({a, b}, f); }));
+        return graph_of_examples::before_node(message_of<tn::invalid_argument_error>([&] {
+            g.parse_sequences({a, b}, f);
+        }));
     };
     CHECK(said(tn::sequence_feature<float>("at")) ==
           "parse_example: example 0 of 2: feature \"at\" in step 0 has 2 values, where 1 is asked for");
@@ -167,7 +169,7 @@ TEST_CASE("feature lists of sequence examples are rows, one a step, and their co
 }
 
 TEST_CASE("errors name the example, the feature, and what is there") {
-    const in_graph g;
+    const graph_of_examples g;
     const std::vector<tn::example> examples{{{{"x", 1}, {"y", "text"}}}, {{{"y", "text"}}}};
     CHECK(g.said(examples, tn::fixed_feature<std::int64_t>("x")) ==
           "parse_example: example 1 of 2: feature \"x\" is missing, and has no default; the example's features are "
@@ -181,14 +183,14 @@ TEST_CASE("errors name the example, the feature, and what is there") {
           "parse_example: example 0 of 2: feature \"y\" holds bytes_list, where float_list is asked for");
     const tn::any_array broken = of<std::string>({2}, {examples[0].serialize(), "\x0a\x05"});
     const auto x = tn::fixed_feature<std::int64_t>("x");
-    CHECK(in_graph::before_node(message_of<tn::data_loss_error>([&] {
+    CHECK(graph_of_examples::before_node(message_of<tn::data_loss_error>([&] {
               run(g.in, broken, tn::parse_example(g.in, x));
           })) == "parse_example: example 1 of 2: these bytes are no example: a value of 5 bytes begins where 0 are "
                  "left (byte 2)");
 }
 
 TEST_CASE("a step goes on with sizes that the examples decide, and a named one is the same everywhere") {
-    const in_graph g;
+    const graph_of_examples g;
     auto [words, more] = tn::parse_example(g.in, tn::padded_feature<std::int64_t, tn::shape<longest>>("a"),
                                            tn::padded_feature<std::int64_t, tn::shape<longest>>("b"));
     const auto sum = words + more;
@@ -208,7 +210,7 @@ TEST_CASE("random examples give what they were made of") {
     for (std::uint32_t seed = 1; seed <= 60; ++seed) {
         CAPTURE(seed);
         std::mt19937 random(seed);
-        const in_graph g;
+        const graph_of_examples g;
         const std::size_t n = random() % 6;
         std::vector<tn::example> examples(n);
         std::vector<float> fixed;
@@ -242,7 +244,7 @@ TEST_CASE("random examples give what they were made of") {
 }
 
 TEST_CASE("what cannot be asked for is refused where the graph is made") {
-    const in_graph g;
+    const graph_of_examples g;
     const auto said = [&](const tn::any_tensor& in, const tn::untyped::feature_spec& f) {
         return message_of<tn::invalid_argument_error>([&] { tn::untyped::parse_example(in, {f}); });
     };

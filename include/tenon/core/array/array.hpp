@@ -379,12 +379,12 @@ public:
     template <class... N>
         requires(S::rank > 0 && sizeof...(N) > 0 && (std::is_arithmetic_v<N> && ...) &&
                  !(sizeof...(N) == sizes_needed && (std::is_integral_v<N> && ...)))
-    array(const N&...)
-    = delete; // an integer for each size that the type leaves open; elements are in braces
+    // clang-format off
+    array(const N&...) = delete; // an integer for each size that the type leaves open; elements are in braces
     template <class T2, class S2>
         requires(!std::is_same_v<T, T2>)
-    array(const array<T2, S2>&)
-    = delete; // of another element type: a loop converts its elements, or cast<T>(x) in a graph
+    array(const array<T2, S2>&) = delete; // of another element type: a loop converts its elements, or cast<T>(x) in a graph
+    // clang-format on
     /// From nested braces that fit S: invalid_argument_error. A list of numbers is elements, (64) a size.
     array(std::initializer_list<detail::nested<T>> values) requires(S::rank > 0) :
         base(checked(detail::nested<T>::collect(values))) {}
