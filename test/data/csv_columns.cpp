@@ -48,7 +48,7 @@ TEST_CASE("columns of CSV by their names, in any order, and several as one tenso
     }
     // One name of three columns is the first of three that follow one another.
     for (const auto& x :
-         tn::data::csv(file.path, tn::data::columns<tn::component<float, tn::shape<2>>>("a"), {.defaults = {"0"}})
+         tn::data::csv(file.path, tn::data::columns<tn::array<float, tn::shape<2>>>("a"), {.defaults = {"0"}})
              .batch<2>())
         CHECK(x.untyped() == tn::array<float>{{1, 2}, {4, 0}}.untyped());
     // Texts in several columns.
@@ -92,6 +92,9 @@ TEST_CASE("types are found by looking: codes, missing fields, quotes, dates, tru
     CHECK(kinds_of("1,2\n3,4\n", {.names = true}) == "1:int64:0 2:int64:0 ");
     CHECK(kinds_of("a,b\nc,d\n", {.names = false}) == "column_1:string:0 column_2:string:0 ");
     CHECK(kinds_of("a,a\nc,d\n") == "column_1:string:0 column_2:string:0 ");
+    CHECK(tn::data::infer_csv(table("a,a\nc,d\n").path)
+              .to_text()
+              .find(": 2 columns, all 2 rows, no names in the first line\n") != std::string::npos);
     CHECK(kinds_of(",x,name\n0,1.5,a\n1,2,b\n") == ":int64:0 x:double:0 name:string:0 "); // as pandas writes it
     CHECK(kinds_of("a,,c\n1,2,3\n") == "column_1:string:0 column_2:double:1 column_3:string:0 ");
     CHECK(kinds_of("a\n1\n-2\n1e3\n") == "a:double:0 ");

@@ -107,7 +107,8 @@ TEST_CASE_FIXTURE(in_graph, "multi_head_attention with fewer heads of keys, and 
     tn::any_array counts(tn::element_type::int32, {2});
     counts.data<std::int32_t>()[0] = 6;
     counts.data<std::int32_t>()[1] = 3;
-    const tn::any_array got = std::move(s.run_untyped(tn::test::fed(x, xs, source, ss, lengths, counts), {y})[0]);
+    const tn::any_array got =
+        std::move(s.run_untyped({{x, xs.copy()}, {source, ss.copy()}, {lengths, counts.copy()}}, {y})[0]);
     const auto w = s.run_untyped({}, variables);
     for (std::int64_t b = 0; b < 2; ++b) {
         const matrix theirs = rows_of(ss, b * 6, 6, 5);
@@ -134,6 +135,26 @@ TEST_CASE("gradients of attention are those of differences, whatever is known of
     CHECK(check_gradients(causal, input<tn::shape<4, 3>>(), input<tn::shape<4, 3>>(), input<tn::shape<4, 2>>()) == "");
     CHECK(check_gradients(causal, input<tn::shape<2, tn::dyn, 3>>(2, 4, 3), input<tn::shape<2, tn::dyn, 3>>(2, 4, 3),
                           input<tn::shape<2, tn::dyn, 2>>(2, 4, 2)) == "");
+}
+
+TEST_CASE_FIXTURE(in_graph,
+                  "a transformer block of sequences of several lengths gives each what it gives that sequence alone") {
+    const auto x = tn::placeholder<double, tn::shape<batch, steps, 8>>("x");
+    const auto lengths = tn::placeholder<std::int32_t, tn::shape<batch>>("lengths");
+    const auto block = nn::transformer_block<2, 16>();
+    const auto some = block(x, lengths), all = block(x), trained = block(x, lengths, nn::training);
+    initialized_session s;
+    const tn::array<double> xs(numbers({2, 5, 8}, 1));
+    const auto got = s.run(tn::feed(x, xs), tn::feed(lengths, {3, 5}), some);
+    for (const std::int64_t b : {0, 1}) {
+        const std::int64_t length = b == 0 ? 3 : 5;
+        tn::array<double, tn::shape<1, tn::dyn, 8>> one(length);
+        std::copy_n(xs.data() + b * 40, length * 8, one.data());
+        const auto alone = s.run(tn::feed(x, one), all);
+        CHECK(std::equal(alone.data(), alone.data() + length * 8, got.data() + b * 40,
+                         [](double p, double q) { return std::fabs(p - q) < 1e-12; }));
+    }
+    CHECK(tn::all_close(s.run(tn::feed(x, xs), tn::feed(lengths, {3, 5}), trained), got, 0, 0));
 }
 
 TEST_CASE_FIXTURE(in_graph, "causal attention: what comes later changes nothing before it, and no weight is NaN") {

@@ -55,13 +55,13 @@ namespace tenon::data {
 
 /// The samples of archives, one after another: each its key, then the bytes of its file with each of these extensions, all that follows
 /// the first dot. Files with others are left out. What tar_reader throws comes behind the samples whose files are all there.
-template <fixed_string... Extensions> auto tar(std::vector<std::string> files, const tar_options& o = {}) {
+template <fixed_string... Extensions> auto tar(const name_list& files, const tar_options& o = {}) {
     static_assert(sizeof...(Extensions) > 0,
                   "tenon::data::tar: name the extensions that make a sample: tar<\"jpg\", \"cls\">(files)");
     const std::vector<std::string> extensions{std::string(Extensions.text)...};
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         using element = std::tuple<std::string, tenon::detail::text_for<void, I>...>;
-        return generator([files = std::move(files), extensions, o] {
+        return generator([files = files.all(), extensions, o] {
             return [from = std::make_shared<tenon::detail::tar_samples>(files, extensions,
                                                                         o)]() mutable -> std::optional<element> {
                 std::vector<std::string> s;

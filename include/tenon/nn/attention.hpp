@@ -14,6 +14,7 @@
 ///
 ///     auto h = tn::nn::multi_head_attention<8>({.causal = true})(x);      // [batch, time, 512] -> the same
 ///     auto c = tn::nn::multi_head_attention<8>()(x, memory);              // queries of x, keys and values of memory
+///     auto l = tn::nn::multi_head_attention<8>()(x, x, lengths);          // int32[batch]: keys behind are not seen
 ///     auto g = tn::nn::multi_head_attention<8, 2>()(x);                   // 2 heads of keys and values, each for 4 of queries
 ///     auto a = tn::nn::attention(q, k, v);                                // without projections
 

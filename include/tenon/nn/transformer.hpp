@@ -13,6 +13,7 @@
 ///
 ///     auto h = tn::nn::transformer_block<8, 2048>({.causal = true})(x, phase);      // [batch, time, 512] -> the same
 ///     auto e = tn::nn::transformer_block<8, 2048>(tn::nn::relu)(x);
+///     auto s = tn::nn::transformer_block<8, 2048>()(x, lengths, phase);             // int32[batch]: what is behind is not seen
 
 namespace tenon::nn {
 
@@ -49,6 +50,17 @@ public:
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
+        return run(x, p, [&](const auto& normed) { return attention_(normed); });
+    }
+    /// The same where of sequence s the first lengths[s] positions are seen: int32 or int64[batch], a scalar for one sequence.
+    template <OperandOrIllShaped X, OperandOrIllShaped L>
+    auto operator()(const X& x, const L& lengths, phase p = inference, called_from here = caller()) const {
+        const making made(here);
+        return run(x, p, [&](const auto& normed) { return attention_(normed, normed, lengths); });
+    }
+
+private:
+    template <class X, class Attend> auto run(const X& x, phase p, const Attend& attend) const {
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
@@ -56,13 +68,11 @@ public:
             constexpr auto width = static_cast<int>(detail::features_of<X>);
             const first_call names(hidden_.kernel, name_);
             const auto in = detail::as_tensor(x);
-            const auto attended = detail::as_tensor(in + dropped_(attention_(attention_norm_(in)), p));
+            const auto attended = detail::as_tensor(in + dropped_(attend(attention_norm_(in)), p));
             const auto spread = hidden_.template operator()<Hidden>(network_norm_(attended), activation_);
             return detail::as_tensor(attended + dropped_(output_.template operator()<width>(spread), p));
         }
     }
-
-private:
     Activation activation_;
     std::string name_;
     attending attention_;

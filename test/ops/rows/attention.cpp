@@ -133,6 +133,23 @@ TEST_CASE("keys beyond a sequence's length take no part, whatever they are, and 
     CHECK(all_zero(two[3], (p.m + 60) * 8, 30 * 8));
 }
 
+TEST_CASE_FIXTURE(in_graph, "sequences without heads have lengths, too") {
+    const auto q = tn::placeholder<double, tn::shape<2, tn::dyn, 1>>("q");
+    const auto k = tn::placeholder<double, tn::shape<2, 3, 1>>("k");
+    const auto v = tn::placeholder<double, tn::shape<2, 3, 2>>("v");
+    const auto lengths = tn::placeholder<std::int64_t, tn::shape<2>>("lengths");
+    const tn::tensor<double, tn::shape<2, tn::dyn, 2>> y = tn::attention(q, k, v, lengths, {.scale = 1});
+    const tn::any_tensor same = tn::untyped::attention(q, k, v, lengths, {.scale = 1});
+    tn::session s;
+    // exp(q k) of sequence 0 are 1 and 3, of sequence 1 all 1.
+    const auto got = s.run(tn::feed(q, {{{1}}, {{0}}}), tn::feed(k, {{{0}, {std::log(3.0)}, {9}}, {{1}, {2}, {3}}}),
+                           tn::feed(v, {{{4, 8}, {8, 0}, {1e9, 1e9}}, {{1, 2}, {3, 4}, {8, 0}}}),
+                           tn::feed(lengths, {2, 3}), y, same);
+    const tn::array<double> expected{{{7, 2}}, {{4, 2}}};
+    CHECK(tn::all_close(std::get<0>(got), expected, 1e-15, 1e-15));
+    CHECK(tn::all_close(std::get<1>(got), expected, 1e-15, 1e-15));
+}
+
 TEST_CASE_FIXTURE(in_graph, "scores as large as floats hold, all -infinity, or NaN give what softmax of them gives") {
     const auto q = tn::placeholder<float, shape<4, 1>>("q");
     const auto k = tn::placeholder<float, shape<100, 1>>("k"), v = tn::placeholder<float, shape<100, 1>>("v");

@@ -214,7 +214,8 @@ TENON_INLINE std::string csv_schema::to_text() const {
         names += (names.empty() ? "" : ", ") + tenon::detail::as_literal(c.name);
     }
     return "'" + file + "': " + std::to_string(columns.size()) + " columns, " + (whole ? "all " : "the first ") +
-           std::to_string(rows) + " rows\n" + tenon::detail::aligned(lines) +
+           std::to_string(rows) + " rows" + (has_names ? "" : ", no names in the first line") + "\n" +
+           tenon::detail::aligned(lines) +
            (has_names ? "tn::data::columns<" + types + ">(" + names + ")\n" : "tn::data::csv<" + types + ">(..)\n");
 }
 

@@ -26,6 +26,11 @@ template <class C>
 struct component_from<C> {
     using type = operand_type<typename C::element_type, canonical_t<typename C::shape_type>>;
 };
+template <class T, class S>
+    requires Shape<S>
+struct component_from<array<T, S>> {
+    using type = operand_type<T, canonical_t<S>>;
+};
 // clang-format on
 /// The operand_type of a component: of component<T, S>, a tensor's or an array's type, or the type of a scalar.
 template <class C> using component_t = typename component_from<C>::type;

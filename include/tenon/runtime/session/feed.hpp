@@ -15,8 +15,13 @@
 
 namespace tenon {
 
-/// A value for a tensor, in one run.
+/// A value for a tensor, in one run. It is only read, so a copy shares its memory: lists of them can be written in braces.
 struct fed_value {
+    fed_value() = default;
+    fed_value(any_tensor t, any_array v) : tensor(std::move(t)), value(std::move(v)) {}
+    fed_value(const fed_value& o) : tensor(o.tensor), value(o.value.share()) {}
+    fed_value(fed_value&&) noexcept = default;
+    fed_value& operator=(fed_value&&) noexcept = default;
     any_tensor tensor;
     any_array value;
 };
