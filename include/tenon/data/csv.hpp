@@ -75,7 +75,7 @@ auto csv(const name_list& files, const Which& which = {}, const csv_read_options
                               : sizeof...(C) > 0 && std::is_same_v<Which, csv_read_options>;
     static_assert(good, "tenon::data::csv: say what the columns hold: csv<row>(file), where row is a struct, "
                         "csv<float, int>(file), or csv(file, columns<float>(\"x\")); infer_csv(file) finds it out");
-    constexpr bool known = !(std::is_void_v<tenon::detail::component_t<C>> || ...);
+    constexpr bool known = ((!std::is_void_v<tenon::detail::component_t<C>> || requires { C::fields(); }) && ...);
     static_assert(known, "tenon::data::csv: a column holds numbers, bools or texts, a row is a struct with fields()");
     if constexpr (!good || !known) return ill_shaped{};
     else {
