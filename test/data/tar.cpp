@@ -63,7 +63,7 @@ TEST_CASE("a sample that lacks a file is an error that names both, or is left ou
     write_bytes(folder / "a.tar", entry("1.jpg", "a") + entry("2.jpg", "b") + entry("2.cls", "c") + end);
     CHECK_ERROR(tn::not_found_error, "sample \"1\" has no file .cls",
                 all(tn::data::tar<"jpg", "cls">({folder / "a.tar"})));
-    CHECK(all(tn::data::tar<"jpg", "cls">({folder / "a.tar"}, {.skip_incomplete = true})) ==
+    CHECK(all(tn::data::tar<"jpg", "cls">(folder / "a.tar", {.skip_incomplete = true})) ==
           std::vector<sample>{{"2", "b", "c"}});
 }
 

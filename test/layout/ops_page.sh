@@ -322,6 +322,7 @@ last; what these say is in their headers' comments.
 
 *Element types*: *numbers* are floating (float, double, half, bfloat16) and integers; *all* are these and bool; *the same* on GPUs where the card has kernels for all
 of them ([by op](gpu.md)). What has no kernel on a GPU runs on the CPU with `allow_soft_placement`. *Gradient*: whether one flows through it. "-": there is nothing to say. Elementwise functions broadcast as NumPy's do, and fuse into one pass. Template arguments (`<..>`) are axes, sizes and element types.
+`<tenon/tenon.hpp>` has all of it but the headers of images, input and texts, which `<tenon/input.hpp>` has (images alone `<tenon/image.hpp>`), and ONNX's.
 Variables have members beside that: `assign`, `assign_add`, `assign_sub`, `scatter_add` and its like ([state.hpp](../include/tenon/ops/state/state.hpp)).
 EOF
     cat "$work/rows"

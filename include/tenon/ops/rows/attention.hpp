@@ -14,10 +14,10 @@
 ///     auto c = tn::attention(q, k, v, {.causal = true});    // query i sees the keys 0 .. i
 ///     auto l = tn::attention(q, k, v, lengths);             // lengths: int32[b]; of sequence s the first lengths[s] keys are seen
 ///
-/// Queries [.., heads, n, d], keys [.., key heads, m, d], values [.., key heads, m, e] -> [.., heads, n, e]; or without heads: [.., n, d],
-/// with lengths [..]. The keys' heads divide the queries': head h reads their head g = h / (heads / key heads). What a query does not see
-/// takes no part, whatever it is (of causal attention: whatever finite it is); a query that sees no key gives 0. Element types float,
-/// double, half and bfloat16, the last two computed in float.
+/// Queries [.., heads, n, d], keys [.., key heads, m, d], values [.., key heads, m, e] -> [.., heads, n, e]; or without heads [n, d], and
+/// [b, n, d] where lengths [b] are given. The keys' heads divide the queries': head h reads their head g = h / (heads / key heads). What
+/// a query does not see takes no part, whatever it is (of causal attention: whatever finite it is); a query that sees no key gives 0.
+/// Element types float, double, half and bfloat16, the last two computed in float.
 
 namespace tenon {
 
@@ -119,17 +119,14 @@ auto attention(const Q& queries, const K& keys, const V& values, const attention
     return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values);
 }
 namespace detail {
-// Whether there is a length for all that stands before [n, d]: each is a sequence, without heads.
-constexpr bool is_headless(int rank_of_queries, int rank_of_lengths) {
-    return rank_of_queries > 2 && rank_of_lengths == rank_of_queries - 2;
-}
+// Whether there is a length for each of [b, n, d], which is no head then.
 template <class Q, class L> inline constexpr bool are_headless = false;
 template <Operand Q, Operand L>
-inline constexpr bool are_headless<Q, L> = is_headless(Q::shape_type::rank, L::shape_type::rank);
+inline constexpr bool are_headless<Q, L> = Q::shape_type::rank == 3 && L::shape_type::rank == 1;
 } // namespace detail
 
-/// The same where sequence s has lengths[s] keys: int32 or int64, of the sizes before those of heads, or without heads of those before
-/// [n, d]. A length that is negative or more than there are keys fails the step with invalid_argument_error, which names it.
+/// The same where sequence s has lengths[s] keys: int32 or int64, of the sizes before those of heads, or [b] for [b, n, d] without heads.
+/// A length that is negative or more than there are keys fails the step with invalid_argument_error, which names it.
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V, OperandOrIllShaped L>
 auto attention(const Q& queries, const K& keys, const V& values, const L& key_lengths,
                const attention_op::attributes& a = {}, called_from here = caller()) {
@@ -176,7 +173,7 @@ TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& k
 }
 TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
                                   const any_tensor& key_lengths, const attention_op::attributes& a) {
-    if (!detail::is_headless(queries.rank(), key_lengths.rank()))
+    if (queries.rank() != 3 || key_lengths.rank() != 1)
         return tenon::add<attention_op>(a, {queries, keys, values, key_lengths});
     const auto one_head = [](const any_tensor& x) { return expand_dims(x, {-3}); };
     return squeeze(attention(one_head(queries), one_head(keys), one_head(values), key_lengths, a), {-3});
