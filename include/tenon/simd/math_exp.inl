@@ -29,8 +29,8 @@ TENON_SIMD_INLINE f64 reduce_by_ln2(f64& x, f64& r_low) {
 /// e^(Sign r) - 1 for |r| <= ln 2 / 2.
 template <int Sign = 1> TENON_SIMD_INLINE f32 small_expm1(f32 r) {
     const f32 square = r * r;
-    const f32 tail = paired_polynomial(r, square, 0x1p-1F, Sign * 0x1.55548ep-3F, 0x1.55545ep-5F,
-                                       Sign * 0x1.123b92p-7F, 0x1.6db47cp-10F);
+    const f32 tail = paired_polynomial(r, square, 0x1p-1F, Sign * 0x1.55548ep-3F, 0x1.55545ep-5F, Sign * 0x1.123b92p-7F,
+                                       0x1.6db47cp-10F);
     return native_fma(tail, square, Sign > 0 ? r : -r);
 }
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2.
