@@ -171,6 +171,7 @@ TEST_CASE("nodes of two graphs do not mix, and the error names the stranger") {
     CHECK(contains(message_of<bad>([&] { const tn::control_dependencies c(x); }), "stranger belongs to another graph"));
     CHECK_ERROR(bad, "stranger belongs to another graph", tn::graph(two).add_to_collection("c", x));
     CHECK_ERROR(bad, "input 0 is empty: ", tn::untyped::identity(tn::any_tensor()));
+    CHECK(message_of<bad>([&] { tn::untyped::concat({}, 0); }) == "concat: more operands are needed");
     CHECK(two.size() == 1);
 }
 
