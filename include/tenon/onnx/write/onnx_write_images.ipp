@@ -3,13 +3,23 @@
 #include <algorithm>
 
 #include <tenon/onnx/onnx_writer.hpp>
-#include <tenon/ops/image/image_geometry.hpp>
-#include <tenon/ops/image/image_resize.hpp>
 #include <tenon/ops/linear/diagonal.hpp>
 
 /// Images in other sizes, and diagonals, as nodes of an ONNX model.
 
 namespace tenon::detail::onnx {
+
+// What nodes of tenon::image say, by the names of their members in ops/image/: the core has none of these.
+struct said_by_resize_nearest {
+    std::int64_t height = 0, width = 0;
+};
+struct said_by_resize_images {
+    std::int64_t method = 0, height = 0, width = 0; // method: interpolation, 0 nearest, 1 bilinear, 2 area
+};
+struct said_by_fit_images {
+    std::int64_t height = 0, width = 0;
+    number value = 0;
+};
 
 // What is made of images, [batch, channels, height, width], is again as n has it: also of a single one.
 template <class F> void give_images(writer& w, const node& n, const F& made) {
@@ -18,18 +28,18 @@ template <class F> void give_images(writer& w, const node& n, const F& made) {
     const std::string x = w.channels_first(w.add("Unsqueeze", {w.input(n, 0), one}));
     w.give(n, w.add("Squeeze", {w.channels_last(made(x)), one}));
 }
-inline void write_resized(writer& w, const node& n, const resize_attributes& a) {
+inline void write_resized(writer& w, const node& n, const said_by_resize_images& a) {
     const extents& from = n.input_type(0).extents;
     const extent h = from[from.rank() - 3], v = from[from.rank() - 2];
     give_images(w, n, [&](const std::string& x) {
-        if (a.method == interpolation::area) {
+        if (a.method == 2) {
             const bool whole = h.is_number() && v.is_number() && a.height > 0 && a.width > 0 && h.size > 0 &&
                                v.size > 0 && h.size % a.height == 0 && v.size % a.width == 0;
             if (!whole) throw unimplemented_error("means of areas that are not so many whole pixels");
             const std::vector<std::int64_t> window{h.size / a.height, v.size / a.width};
             return w.with("kernel_shape", window).with("strides", window).add("AveragePool", {x});
         }
-        const bool nearest = a.method == interpolation::nearest;
+        const bool nearest = a.method == 0;
         // All sizes: ONNX Runtime loses those of `axes` where there are transpositions around.
         const std::string as_it_is = w.with("end", std::int64_t{2}).add("Shape", {x});
         const std::string sizes =
@@ -40,14 +50,14 @@ inline void write_resized(writer& w, const node& n, const resize_attributes& a) 
     });
 }
 inline void write_resize_nearest(writer& w, const node& n) {
-    const auto a = decode<resize_nearest_op::attributes>(n.attributes);
-    write_resized(w, n, {interpolation::nearest, a.height, a.width});
+    const auto a = decode<said_by_resize_nearest>(n.attributes);
+    write_resized(w, n, {0, a.height, a.width});
 }
 inline void write_resize_images(writer& w, const node& n) {
-    write_resized(w, n, decode<resize_images_op::attributes>(n.attributes));
+    write_resized(w, n, decode<said_by_resize_images>(n.attributes));
 }
 inline void write_fit_images(writer& w, const node& n) {
-    const auto a = decode<fit_images_op::attributes>(n.attributes);
+    const auto a = decode<said_by_fit_images>(n.attributes);
     const extents& from = n.input_type(0).extents;
     const int row = from.rank() - 3;
     std::vector<std::int64_t> begins, ends, pads(static_cast<std::size_t>(2 * from.rank()));
