@@ -20,9 +20,7 @@ template <class T, class X> void add_to_run(std::vector<T>& all, X&& added) {
 TENON_INLINE void add_fetch(fetch_request& r, const any_tensor& t) { add_to_run(r.fetches, t); }
 TENON_INLINE void add_fetch(fetch_request& r, const operation& o) { add_to_run(r.targets, o); }
 TENON_INLINE void add_fetch(run_request& r, fed_value&& f) { add_to_run(r.feeds, std::move(f)); }
-TENON_INLINE void add_fetch(run_request& r, const fed_value& f) {
-    add_to_run(r.feeds, fed_value(f));
-}
+TENON_INLINE void add_fetch(run_request& r, const fed_value& f) { add_to_run(r.feeds, fed_value(f)); }
 
 TENON_INLINE fed_value feed_values(const any_tensor& x, const nested_value& values) {
     const tensor_type& type = x.type();
