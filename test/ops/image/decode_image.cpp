@@ -110,7 +110,6 @@ TEST_CASE("images are encoded and decoded again in one step") {
 
 TEST_CASE("the rules of images refuse what cannot be, where the graph is made") {
     const graph_of_a_file g;
-    const auto said = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     const tn::any_tensor image = tn::untyped::placeholder(element_type::uint8, {4, 4, 3});
     const tn::any_tensor many = tn::untyped::placeholder(element_type::string, {3});
     CHECK_ERROR(tn::invalid_argument_error, "must be one text", tn::untyped::decode_image(many));

@@ -351,8 +351,7 @@ TEST_CASE("SEMANTICS 26: one identity with two types is an error naming both") {
     (void)r.variable("", "v", {tn::element_type::float32, {2}});
     CHECK_ERROR(tn::invalid_argument_error, "variable \"v\" exists as float[2], not as float[3]",
                 r.variable("", "v", {tn::element_type::float32, {3}}));
-    CHECK_ERROR(tn::invalid_argument_error, "nothing was thrown",
-                r.variable("box", "v", {tn::element_type::float32, {3}}));
+    CHECK_NOTHROW((void)r.variable("box", "v", {tn::element_type::float32, {3}}));
     CHECK(r.bytes() == 20);
 }
 
