@@ -101,7 +101,8 @@ void remote_session::wait(const awaited_answer& a, const step& in, const char* w
 
 // Of calls that do not wait for anybody else's steps.
 template <class C> typename C::reply remote_session::ask(const C& c, double seconds) const {
-    return net::ask(*server_, c, seconds > 0 ? transport_.now() + seconds_of(seconds + seconds_longer) : never, incarnation_);
+    return net::ask(*server_, c, seconds > 0 ? transport_.now() + seconds_of(seconds + seconds_longer) : never,
+                    incarnation_);
 }
 
 void remote_session::tell_placed(const std::vector<std::string>& lines) const {

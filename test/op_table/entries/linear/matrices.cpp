@@ -12,7 +12,6 @@
 namespace op_table {
 namespace {
 
-
 // Two matrices 3 x 3 that are positive definite; any two.
 const std::vector<double> definite = {4, 1, 0.5, 1, 5, -1, 0.5, -1, 3, 6, -1, 1, -1, 2, 0.25, 1, 0.25, 3};
 const std::vector<double> regular = {2, 1, 0.5, -1, 3, -1, 0.5, 1.5, -2, 3, 0.5, -1, 1, 2, 0.25, -0.5, 1, 4};

@@ -12,8 +12,7 @@ namespace {
 std::vector<std::int64_t> sorted(const plain& x, std::int64_t i) {
     std::vector<std::int64_t> places(static_cast<std::size_t>(x.sizes[1]));
     std::iota(places.begin(), places.end(), 0);
-    std::stable_sort(places.begin(), places.end(),
-                     [&](std::int64_t a, std::int64_t b) { return x(i, a) > x(i, b); });
+    std::stable_sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) { return x(i, a) > x(i, b); });
     return places;
 }
 
