@@ -36,7 +36,7 @@ template <class T> void check(const test::attention_problem& p, std::size_t grap
 
 } // namespace
 
-TEST_CASE_TEMPLATE("attention of 16 bits is one graph of cuDNN, and so is its gradient", T, tenon::half, bfloat16) {
+TEST_CASE_TEMPLATE("attention of 16 bits is one graph of cuDNN, and so is its gradient", T, half, bfloat16) {
     check<T>(causal, 2);
     check<T>({.heads = 3, .key_heads = 3, .n = 5, .m = 9, .d = 8, .e = 8, .scale = 0.4}, 2);
     check<float>(causal, 0);
@@ -55,23 +55,22 @@ TEST_CASE_TEMPLATE("attention of 16 bits is one graph of cuDNN, and so is its gr
 
 TEST_CASE("parts of a gradient are put together") {
     const test::environment parts("TENON_CUDA_ATTENTION", "in_parts");
-    check<tenon::half>(causal, 1 + 4);
-    check<tenon::half>({.batch = 3, .heads = 4, .key_heads = 2, .n = 6, .m = 9, .d = 8, .e = 8}, 1 + 6);
-    check<tenon::half>({.batch = 3, .heads = 4, .key_heads = 2, .n = 6, .m = 9, .d = 8, .e = 8, .lengths = {3, 0, 9}},
-                       1 + 6);
-    check<tenon::half>({.batch = 4, .n = 5, .m = 9, .d = 8, .e = 8},
-                       1 + 1); // four sequences begin at multiples of 16 bytes, fewer do not
+    check<half>(causal, 1 + 4);
+    check<half>({.batch = 3, .heads = 4, .key_heads = 2, .n = 6, .m = 9, .d = 8, .e = 8}, 1 + 6);
+    check<half>({.batch = 3, .heads = 4, .key_heads = 2, .n = 6, .m = 9, .d = 8, .e = 8, .lengths = {3, 0, 9}}, 1 + 6);
+    check<half>({.batch = 4, .n = 5, .m = 9, .d = 8, .e = 8},
+                1 + 1); // four sequences begin at multiples of 16 bytes, fewer do not
 }
 
 TEST_CASE("what cuDNN has no engine for is computed without it: attention") {
-    const auto o = test::attention_operands::of<tenon::half>(causal);
+    const auto o = test::attention_operands::of<half>(causal);
     cudnn::reset();
     cudnn::refuse(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
-    CHECK(test::difference_from_formula<tenon::half>(causal, o, test::attended_on_gpu(causal, o)) == "");
+    CHECK(test::difference_from_formula<half>(causal, o, test::attended_on_gpu(causal, o)) == "");
     CHECK(cudnn::executed().empty());
     cudnn::reset();
     cudnn::refuse(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR); // which the gradient alone has
-    CHECK(test::difference_from_formula<tenon::half>(causal, o, test::attended_on_gpu(causal, o)) == "");
+    CHECK(test::difference_from_formula<half>(causal, o, test::attended_on_gpu(causal, o)) == "");
     CHECK(cudnn::executed().size() == 1);
     cudnn::reset();
 }
