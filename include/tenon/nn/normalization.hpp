@@ -119,9 +119,7 @@ public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     explicit layer_norm(normalization_options o = {}) : options_(std::move(o)) {}
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> layer_norm(detail::other_braces_than<normalization_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(layer_norm(detail::other_braces_than<normalization_options, N>&));
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -146,9 +144,7 @@ public:
     template <class X> using judged = judgement<rule, detail::constant_attributes<rule::attributes{}>, X>;
 
     explicit rms_norm(normalization_options o = {}) : options_(std::move(o)) {}
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> rms_norm(detail::other_braces_than<normalization_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(rms_norm(detail::other_braces_than<normalization_options, N>&));
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -183,9 +179,7 @@ public:
 
     /// Throws invalid_argument_error unless 0 <= momentum < 1.
     explicit batch_norm(batch_norm_options o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> batch_norm(detail::other_braces_than<batch_norm_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(batch_norm(detail::other_braces_than<batch_norm_options, N>&));
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);

@@ -58,7 +58,7 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred&
             }
         } else if (const auto* number = std::get_if<std::int64_t>(&value);
                    number && what == fault::in_own_words && speaks_of(refused.own, name)) {
-            text += (first ? "" : ", ") + name + " " + std::to_string(*number);
+            text += (first ? ": " : ", ") + name + " " + std::to_string(*number);
             first = false;
         }
     }

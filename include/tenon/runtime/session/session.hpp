@@ -60,8 +60,8 @@ public:
 #if TENON_TAKES_BRACES_FOR_ARRAYS
     explicit session(const session_options& o) { open(graph::current(), o); }
     session(const graph& g, const session_options& o) { open(g, o); }
-    template <std::size_t N> explicit session(detail::other_braces_than<session_options, N>&) = delete;
-    template <std::size_t N> session(const graph&, detail::other_braces_than<session_options, N>&) = delete;
+    TENON_OTHER_BRACES(explicit session(detail::other_braces_than<session_options, N>&));
+    TENON_OTHER_BRACES(session(const graph&, detail::other_braces_than<session_options, N>&));
 #endif
     /// A session on several tasks of this process, whose names (task_options) are different. The first is the one where it is:
     /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by

@@ -78,9 +78,7 @@ class saver {
 public:
     /// `prefix`: "run/model" makes run/model-STEP.json. invalid_argument_error where it ends in no name, or an option makes no sense.
     explicit saver(std::string prefix, saver_options o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> saver(std::string, detail::other_braces_than<saver_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(saver(std::string, detail::other_braces_than<saver_options, N>&));
     ~saver();
     saver(saver&&) noexcept;
     saver& operator=(saver&&) noexcept;

@@ -35,9 +35,7 @@ class loss_scale {
 public:
     /// Throws invalid_argument_error where an option makes no sense, naming it.
     explicit loss_scale(const loss_scale_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> loss_scale(detail::other_braces_than<loss_scale_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(loss_scale(detail::other_braces_than<loss_scale_options, N>&));
 
     /// The loss times the scale: what gradients are asked of.
     template <detail::Typed L> auto scaled(const L& loss) const {

@@ -34,9 +34,7 @@ class moving_average {
 public:
     /// Throws invalid_argument_error unless 0 <= decay < 1.
     explicit moving_average(double decay, const moving_average_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> moving_average(double, detail::other_braces_than<moving_average_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(moving_average(double, detail::other_braces_than<moving_average_options, N>&));
 
     /// An operation that runs `step`, and then updates the averages of the variables; none: of all trainable ones of the graph. Call it once, or
     /// for different variables.

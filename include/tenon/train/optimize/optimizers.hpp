@@ -191,9 +191,7 @@ class momentum : public optimizer {
 public:
     momentum() = delete; // give it a learning rate: momentum(0.1)
     explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> momentum(learning_rate, double, detail::other_braces_than<momentum_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(momentum(learning_rate, double, detail::other_braces_than<momentum_options, N>&));
     std::string settings() const override;
 
 private:
@@ -212,9 +210,7 @@ class adagrad : public optimizer {
 public:
     adagrad() = delete; // give it a learning rate: adagrad(0.1)
     explicit adagrad(learning_rate rate, const adagrad_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> adagrad(learning_rate, detail::other_braces_than<adagrad_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(adagrad(learning_rate, detail::other_braces_than<adagrad_options, N>&));
     std::string settings() const override;
 
 private:
@@ -236,9 +232,7 @@ class rmsprop : public optimizer {
 public:
     rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
     explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> rmsprop(learning_rate, detail::other_braces_than<rmsprop_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(rmsprop(learning_rate, detail::other_braces_than<rmsprop_options, N>&));
     std::string settings() const override;
 
 private:
@@ -259,9 +253,7 @@ struct adam_options {
 class adam : public optimizer {
 public:
     explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> adam(learning_rate, detail::other_braces_than<adam_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(adam(learning_rate, detail::other_braces_than<adam_options, N>&));
     std::string settings() const override;
 
 private:
@@ -284,9 +276,7 @@ struct radam_options {
 class radam : public optimizer {
 public:
     explicit radam(learning_rate rate = 0.001, const radam_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> radam(learning_rate, detail::other_braces_than<radam_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(radam(learning_rate, detail::other_braces_than<radam_options, N>&));
     std::string settings() const override;
 
 private:
@@ -309,9 +299,7 @@ struct lamb_options {
 class lamb : public optimizer {
 public:
     explicit lamb(learning_rate rate = 0.001, const lamb_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> lamb(learning_rate, detail::other_braces_than<lamb_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(lamb(learning_rate, detail::other_braces_than<lamb_options, N>&));
     std::string settings() const override;
 
 private:
@@ -332,9 +320,7 @@ struct lion_options {
 class lion : public optimizer {
 public:
     explicit lion(learning_rate rate = 0.0001, const lion_options& o = {});
-#if TENON_TAKES_BRACES_FOR_ARRAYS
-    template <std::size_t N> lion(learning_rate, detail::other_braces_than<lion_options, N>&) = delete;
-#endif
+    TENON_OTHER_BRACES(lion(learning_rate, detail::other_braces_than<lion_options, N>&));
     std::string settings() const override;
 
 private:
