@@ -1,5 +1,4 @@
 #include <atomic>
-#include <chrono>
 #include <mutex>
 
 #include <net/client/client.hpp>
@@ -15,8 +14,6 @@ namespace tenon::net {
 namespace {
 
 constexpr double open_seconds = 10, ready_seconds = 1;
-// A server that is there says itself that a request is late: it has so much more.
-constexpr std::chrono::seconds grace{1};
 
 // A request that was sent; whoever asked may have gone by the time it is answered. It is let go of by threads of the link, which must not
 // be the last that hold that: it holds none.
@@ -27,7 +24,7 @@ public:
     void stop() noexcept override {
         try {
             const std::shared_ptr<peer> to = to_.lock();
-            if (const std::uint64_t call = call_; to && call) to->cancel(call, grace);
+            if (const std::uint64_t call = call_; to && call) to->cancel(call, seconds_of(seconds_longer));
         } catch (...) { // no memory: it goes on
         }
     }
@@ -70,7 +67,7 @@ public:
         c.model = signature_.name;
         c.timeout = seconds;
         c.inputs = std::move(inputs);
-        const call_time until{seconds > 0 ? transport_.now() + seconds_of(seconds) : never, grace};
+        const call_time until{seconds > 0 ? transport_.now() + seconds_of(seconds) : never, seconds_of(seconds_longer)};
         sent->set_call(call(*server_, c, until, [then, held = held_, last = version_](answer a) {
             model_answer given;
             given.failure = thrown_by([&] {

@@ -18,9 +18,6 @@ using tenon::detail::observed;
 using tenon::detail::pending_state;
 using tenon::detail::run_request;
 
-// A server that is there says itself that a limit has passed, and what was waited for: it has so much more.
-constexpr double seconds_longer = 1;
-
 // Whether a node's numbers depend on how often it has run (detail::random_source): it has a seed, and holds nothing that has one.
 bool counts_runs(const node& n) {
     return n.op->is(op_flags::stateful) && !n.op->is(op_flags::resource) && n.attributes.find("seed");

@@ -23,6 +23,9 @@ inline call_turn turn_of(std::uint8_t v, const bytes& body) {
     return {session_of(body), turn == verb_turn::step};
 }
 
+/// The grace (call_time) of steps and requests, in seconds: a server that is there says itself that a limit has passed, and what was waited for.
+inline constexpr double seconds_longer = 1;
+
 /// How a peer takes and names these calls.
 inline void speak_calls(peer_options& o) {
     o.turn_of = turn_of;

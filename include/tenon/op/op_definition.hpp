@@ -20,7 +20,7 @@ enum class op_flags : unsigned {
     none = 0,
     stateful = 1,    ///< two of them are never one; never folded
     source = 2,      ///< has a value of its own (placeholder, variable): never folded
-    updates = 4,     ///< writes the resource that its input 0 reads
+    updates = 4,     ///< writes the resources that its first inputs read, one for each output
     alike = 8,       ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
     resource = 16,   ///< holds what outlives steps, as a variable does: decides where those that use it are placed
     identity = 32,   ///< output 0 is input 0; its attribute `shape`, where it has one, may leave sizes open

@@ -164,14 +164,13 @@ struct string_equal_op {
     static constexpr op_flags flags = op_flags::alike;
     static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
-    static constexpr inferred each(type_list in) {
+    static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
         if (in[0].element != element_type::string || in[1].element != element_type::string)
             return fault::element_type_not_supported;
         const merged_extents m = broadcast(in[0].extents, in[1].extents);
         return m.what == fault::none ? inferred(element_type::boolean, m.extents) : inferred(m.what);
     }
-    static constexpr inferred infer(const attributes&, type_list in, int) { return each(in); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, string_equal);

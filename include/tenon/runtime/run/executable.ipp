@@ -225,7 +225,7 @@ TENON_INLINE void executable::find_variables(const std::vector<const variable_re
                 op.changes.push_back(places.at(v.variable));
             }
         if (!it.op->is(op_flags::updates)) continue;
-        for (std::size_t k = it.outputs.size(); k-- > 0;) {
+        for (std::size_t k = it.outputs.size(); k-- > 0;) { // the first is the last that is named
             const program_value& v = whole.value(it.outputs[k]);
             op.updates = places.at(v.variable);
             char& before_it = updated[static_cast<std::size_t>(op.updates)];
