@@ -98,7 +98,7 @@ void set_token_of_run(std::string token) {
 /// What has a program that links this library linked with it: sessions on targets "tenon://host:port".
 extern "C" int tenon_server_linked;
 int tenon_server_linked = [] {
-    static const tenon_scheme scheme;
+    static const auto& scheme = *new tenon_scheme;
     tenon::detail::register_session_scheme("tenon", scheme);
     return 1;
 }();

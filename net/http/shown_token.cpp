@@ -4,6 +4,7 @@
 #include <openssl/sha.h>
 
 #include <net/http/request_head.hpp>
+#include <net/wire/openssl_use.hpp>
 
 namespace tenon::net {
 
@@ -13,6 +14,7 @@ std::array<unsigned char, 32> digest_of(std::string_view what, std::string_view 
     std::string all(what);
     all += text;
     std::array<unsigned char, 32> d{};
+    const openssl_use use;
     ::SHA256(reinterpret_cast<const unsigned char*>(all.data()), all.size(), d.data());
     return d;
 }

@@ -2,13 +2,13 @@
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <limits>
 #include <string_view>
 
 #include <net/wire/fields.hpp>
+#include <net/wire/openssl_use.hpp>
 
 namespace tenon::net {
 
@@ -47,6 +47,7 @@ proof_bytes mac(const std::string& token, std::string_view side,
     const bytes said = all.take();
     proof_bytes found;
     unsigned size = 0;
+    const openssl_use use;
     if (!HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()),
               reinterpret_cast<const unsigned char*>(said.data()), said.size(),
               reinterpret_cast<unsigned char*>(found.data()), &size) ||
@@ -140,8 +141,7 @@ goodbye read_goodbye(std::span<const std::byte> from) {
 
 nonce random_nonce() {
     nonce n;
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(n.data()), static_cast<int>(n.size())) != 1)
-        throw internal_error("handshake: the system gives no random bytes");
+    random_bytes(std::as_writable_bytes(std::span(n)));
     return n;
 }
 

@@ -18,24 +18,6 @@ constexpr std::size_t least_direct = std::size_t{4} << 10;  // of a payload, to 
 constexpr std::size_t least_beside = std::size_t{16} << 10; // of a frame's payload, to go through shared memory
 constexpr std::size_t least_offer = std::size_t{256} << 10; // of a message's payload, for there to be shared memory
 
-// Where bytes go that come behind those wanted: one a thread, since all of them are looked at before it reads again. A user who
-// works inside of received() gets another.
-class read_ahead {
-public:
-    read_ahead() : memory_(kept() ? std::exchange(kept(), nullptr) : std::make_unique<memory>()) {}
-    read_ahead(read_ahead&&) = delete;
-    ~read_ahead() { kept() = std::move(memory_); }
-    std::span<std::byte> room() noexcept { return *memory_; }
-
-private:
-    using memory = std::array<std::byte, std::size_t{64} << 10>;
-    static std::unique_ptr<memory>& kept() {
-        thread_local std::unique_ptr<memory> m;
-        return m;
-    }
-    std::unique_ptr<memory> memory_;
-};
-
 } // namespace
 
 socket_connection::socket_connection(std::shared_ptr<connection_owner> owner, std::uint64_t id,
@@ -110,12 +92,13 @@ bool socket_connection::shake_hands() {
 }
 
 void socket_connection::read_all(std::uint32_t what) {
-    read_ahead ahead;
+    std::array<std::byte, std::size_t{64} << 10> ahead; // what comes behind the bytes wanted
+    const std::span<std::byte> room = ahead;
     std::size_t sum = 0;
     for (;;) {
         if (is_closing_.load()) return end(reason());
         // Heads and small messages come together, in one piece; large payloads go where they belong.
-        const std::span<std::byte> room = ahead.room(), wanted = decoder_->wanted();
+        const std::span<std::byte> wanted = decoder_->wanted();
         const bool is_direct = wanted.size() >= least_direct;
         const byte_stream::result r = is_direct ? stream_->read(wanted, room) : stream_->read(room, {});
         switch (r.what) {

@@ -5,7 +5,6 @@
 #include <thread>
 #include <vector>
 
-#include <openssl/rand.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <net/transport/service.hpp>
 #include <net/transport/socket_connection.hpp>
 #include <net/transport/tcp.hpp>
+#include <net/wire/openssl_use.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
@@ -203,6 +203,7 @@ private:
 class tcp_transport final : public transport {
 public:
     explicit tcp_transport(tcp_options o) : core_(std::make_shared<core>(std::move(o))) {
+        const openssl_use use; // it begins before, and so ends after, what is static and has a transport
         try {
             core_->begin();
         } catch (const std::system_error& e) {
@@ -244,9 +245,7 @@ public:
     time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
     std::uint64_t random_number() override {
         std::uint64_t found = 0;
-        while (found == 0)
-            if (RAND_bytes(reinterpret_cast<unsigned char*>(&found), sizeof found) != 1)
-                throw internal_error("transport: the system gives no random bytes");
+        while (found == 0) random_bytes(std::as_writable_bytes(std::span(&found, 1)));
         return found;
     }
     std::uint64_t call_at(time_point at, std::function<void()> what) override {

@@ -14,6 +14,7 @@
 
 #include <net/transport/tls.hpp>
 #include <net/transport/tls_words.hpp>
+#include <net/wire/openssl_use.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
@@ -36,7 +37,6 @@ public:
         });
     }
     socket_method(socket_method&&) = delete;
-    ~socket_method() { BIO_meth_free(method_); }
 
     BIO* make(int socket) const {
         BIO* const b = BIO_new(method_);
@@ -78,14 +78,17 @@ public:
         SSL_set_app_data(ssl_.get(), this);
     }
     ~tls_stream() override {
+        const openssl_use use;
         if (is_sound_ && is_open_) {
             ERR_clear_error();
             SSL_shutdown(ssl_.get());
             ERR_clear_error();
         }
+        ssl_.reset();
     }
 
     result handshake() override {
+        const openssl_use use;
         const std::lock_guard lock(guard_);
         ERR_clear_error();
         const int done = is_server_ ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
@@ -95,6 +98,7 @@ public:
     }
 
     result read(std::span<std::byte> first, std::span<std::byte>) override {
+        const openssl_use use;
         const std::lock_guard lock(guard_);
         read_waits_for_write_ = false;
         ERR_clear_error();
@@ -109,6 +113,7 @@ public:
     // What OpenSSL was once asked to write must be asked for again as it was: it lies in staged_ until it has gone. A record's
     // worth of it gathers small pieces too.
     result write(std::span<const iovec> from) override {
+        const openssl_use use;
         const std::lock_guard lock(guard_);
         std::size_t taken = 0;
         for (std::size_t offset = 0;;) {
@@ -254,6 +259,7 @@ public:
     }
 
     std::unique_ptr<byte_stream> dialed(int socket, const std::string& host, const std::string& peer) override {
+        const openssl_use use;
         owned_ssl ssl = make(socket);
         SSL_set_verify(ssl.get(), SSL_VERIFY_PEER, tls_stream::look_at);
         in6_addr number;
@@ -269,6 +275,7 @@ public:
     }
 
     std::unique_ptr<byte_stream> accepted(int socket, const std::string& peer) override {
+        const openssl_use use;
         owned_ssl ssl = make(socket);
         if (is_mutual_)
             SSL_set_verify(ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_stream::look_at);
@@ -287,7 +294,7 @@ private:
                                      "); a file in PEM format is needed");
     }
     owned_ssl make(int socket) {
-        static const socket_method method;
+        static const auto& method = *new socket_method;
         owned_ssl ssl(SSL_new(context_.get()), SSL_free);
         if (!ssl) throw resource_exhausted_error("TLS: no memory");
         BIO* const b = method.make(socket);

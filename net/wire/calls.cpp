@@ -116,7 +116,7 @@ template <Call C> message reply_to(const typename C::reply& r) {
 }
 
 template <Call C> typename C::reply read_reply(message& m) {
-    static const std::string what = std::string("reply to ") + name_of(verb_of<C>);
+    static const auto& what = *new std::string(std::string("reply to ") + name_of(verb_of<C>));
     value_reader from(m.body, m.arrays, what.c_str());
     return read_all<typename C::reply>(from, what.c_str());
 }

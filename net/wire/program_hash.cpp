@@ -2,11 +2,13 @@
 
 #include <openssl/evp.h>
 
+#include <net/wire/openssl_use.hpp>
 #include <net/wire/program_codec.hpp>
 
 namespace tenon::net {
 
 program_hash hash_of(const packed& p) {
+    const openssl_use use;
     const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
     bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
     const auto add = [&](const void* from, std::size_t count) {

@@ -104,6 +104,9 @@ fi
 run 3 exit && fail "the exit of a process went unnoticed"
 grep -qE '^[02] failed: .*(rank 1 .*has left it|/job:worker/task:1 )' out || fail "who has left is not named"
 for _ in 1 2 3; do run 2 exits || fail "processes that exit with their group fail"; done
+if [ "$method" = links ]; then
+    for _ in 1 2 3 4 5; do run 1 dials || fail "processes that exit while their threads go on fail"; done
+fi
 
 [ $failed -eq 0 ] && echo "all as it should be"
 exit $failed

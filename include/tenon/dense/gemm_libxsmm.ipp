@@ -5,6 +5,7 @@
 #if TENON_WITH_LIBXSMM
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -14,11 +15,22 @@
 
 #include <libxsmm.h>
 
+#include <tenon/concurrency/exit_gate.hpp>
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/dense/eigen_product.hpp>
 #include <tenon/dense/strided_copy.hpp>
 
 namespace tenon::dense::detail {
+
+inline tenon::detail::exit_gate& gate_of_libxsmm() {
+    static tenon::detail::exit_gate gate;
+    static const int is_told = [] {
+        libxsmm_init(); // before us, so that it ends after us
+        return std::atexit([] { gate.close(); });
+    }();
+    (void)is_told;
+    return gate;
+}
 
 /// What libxsmm compiles, for a few rows of a product. It keeps each for ever, in some 10 KB: there are no more than `most`.
 template <class T> class libxsmm_kernels {
@@ -28,6 +40,7 @@ public:
     /// c = a b, or c + a b, for `rows` rows of a and c; null where there is none.
     static kernel find(const gemm_description& d, std::int64_t rows) {
         constexpr std::size_t most = 4096;
+        const tenon::detail::exit_gate::use inside(gate_of_libxsmm());
         // Its matrices are column-major: to it our product is b a, of which it transposes the second.
         const int n = static_cast<int>(d.n), m = static_cast<int>(rows), k = static_cast<int>(d.k);
         const int a_stride = static_cast<int>(d.from_row_to_row());
@@ -35,7 +48,7 @@ public:
         const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
         const T alpha = 1, beta = d.accumulate || adds_bias(d.after) ? T(1) : T(0);
         static std::mutex mutex;
-        static std::map<std::tuple<int, int, int, int, int, bool>, kernel> known;
+        static auto& known = *new std::map<std::tuple<int, int, int, int, int, bool>, kernel>;
         const std::lock_guard guard(mutex);
         const std::tuple key(n, m, k, a_stride, flags, beta != 0);
         if (const auto at = known.find(key); at != known.end()) return at->second;
@@ -66,6 +79,7 @@ public:
     bool usable() const noexcept { return whole_ && last_; }
 
     void run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const override {
+        const tenon::detail::exit_gate::use inside(gate_of_libxsmm());
         const auto run_pieces = [&](std::int64_t begin, std::int64_t end) {
             alignas(64) T turned[most_turned];
             const T* there = nullptr; // which b is in it

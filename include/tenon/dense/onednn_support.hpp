@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <future>
 #include <initializer_list>
 #include <memory>
@@ -16,17 +17,22 @@
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include <tenon/concurrency/exit_gate.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/memory/paid_memory.hpp>
 
 namespace tenon::dense::detail {
 
 /// oneDNN divides its work by OpenMP, whose threads would compete with ours and take milliseconds to wake.
-/// While one of these lives, what this thread makes or runs uses this thread alone. Without OpenMP in the
-/// process it does nothing.
+inline tenon::detail::exit_gate& gate_of_onednn() noexcept {
+    static tenon::detail::exit_gate gate;
+    return gate;
+}
+
+/// While one of these lives, what this thread makes or runs uses this thread alone.
 class one_openmp_thread {
 public:
-    one_openmp_thread() noexcept : before_(functions().get == nullptr ? 1 : functions().get()) {
+    one_openmp_thread() : before_(functions().get == nullptr ? 1 : functions().get()) {
         if (before_ != 1) functions().set(1);
     }
     ~one_openmp_thread() {
@@ -39,7 +45,7 @@ private:
         int (*get)() = nullptr;
         void (*set)(int) = nullptr;
     };
-    static const openmp& functions() noexcept {
+    static const openmp& functions() noexcept { // none where the process has no OpenMP
         static const openmp found = [] {
             openmp f;
             f.get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
@@ -50,6 +56,7 @@ private:
         return found;
     }
 
+    const tenon::detail::exit_gate::use inside_{gate_of_onednn()};
     int before_;
 };
 
@@ -123,6 +130,9 @@ inline onednn_owner<dnnl_primitive_attr> make_attributes(float scale, bool add, 
 inline onednn_owner<dnnl_primitive> primitive_of(dnnl_primitive_desc_t description) {
     dnnl_primitive_t made = nullptr;
     require(dnnl_primitive_create(&made, description), "dnnl_primitive_create");
+    // Its cache is there by now, and so ends after that.
+    static const int is_told = std::atexit([] { gate_of_onednn().close(); });
+    (void)is_told;
     return onednn_owner<dnnl_primitive>(made);
 }
 

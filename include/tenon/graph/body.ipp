@@ -98,7 +98,7 @@ TENON_INLINE body body::copy_of_text(const std::string& text) {
 TENON_INLINE std::shared_ptr<const body> body::of_text(const std::string& text) {
     constexpr std::size_t most = 256;
     static std::mutex guard;
-    static std::unordered_map<std::string, std::shared_ptr<const body>> kept; // by text; under the guard
+    static auto& kept = *new std::unordered_map<std::string, std::shared_ptr<const body>>; // by text; under the guard
     {
         const std::lock_guard lock(guard);
         if (const auto at = kept.find(text); at != kept.end()) return at->second;

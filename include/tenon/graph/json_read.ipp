@@ -167,7 +167,7 @@ inline opcode opcode_of_json(const json_value& v) {
 inline tape tape_of_json(const json_value& v) {
     tape t;
     const auto member = [&](const char* name, std::size_t most) -> const json_value::list& {
-        static const json_value::list none;
+        static const auto& none = *new json_value::list;
         const json_value* found = v.find(name);
         if (!found) return none;
         const auto& list = json_get<json_value::list>(*found, "a list", "\"" + std::string(name) + "\" of a tape");

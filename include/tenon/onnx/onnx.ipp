@@ -26,8 +26,8 @@ namespace tenon {
 namespace detail::onnx {
 
 TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
-    static const std::unordered_map<std::string, handler> all = [] {
-        std::unordered_map<std::string, handler> table;
+    static const auto& all = []() -> auto& {
+        auto& table = *new std::unordered_map<std::string, handler>;
         for (const auto& family :
              {attention_operators(), category_operators(), detection_operators(), elementwise_operators(),
               feature_operators(),   flow_operators(),     forgotten_operators(), index_operators(),
@@ -38,7 +38,8 @@ TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
               window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
-    }();
+    }
+    ();
     return all;
 }
 

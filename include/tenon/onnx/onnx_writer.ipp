@@ -180,13 +180,14 @@ TENON_INLINE std::string graph_bytes(writer& w, const std::string& name, const d
 }
 
 TENON_INLINE const std::map<std::string, write_node>& written_ops() {
-    static const std::map<std::string, write_node> all = [] {
-        std::map<std::string, write_node> table{{"fused", write_fused}};
+    static const auto& all = []() -> auto& {
+        auto& table = *new std::map<std::string, write_node>{{"fused", write_fused}};
         for (const auto& family : {written_flow(), written_images(), written_indices(), written_layers(),
                                    written_shapes(), written_signals()})
             for (const write_entry& e : family) table.emplace(e.op, e.write);
         return table;
-    }();
+    }
+    ();
     return all;
 }
 TENON_INLINE bool is_alias(const node& n) { return n.op->is(op_flags::identity) && !n.inputs.empty(); }

@@ -1,6 +1,6 @@
 // Processes that compute together, as a launcher has started them: by MPI, or by links between the tasks of a cluster.
 //
-//   collectives METHOD sums|train|differ|limit|lost|exit|exits
+//   collectives METHOD sums|train|differ|limit|lost|exit|exits|dials
 //
 // Each prints a line that begins with its rank.
 
@@ -243,6 +243,25 @@ int main(int argc, char** argv) {
             for (int i = 0; i < 20; ++i) (void)sess.run(one);
             if (what == "exits" || g->rank() == 1) std::exit(0);
             for (;;) (void)sess.run(one);
+        } else if (what ==
+                   "dials") { // exits while threads of its server and of its sessions shake hands, and others compute
+            const auto own = tn::server::create_local_server();
+            const auto dial = [&] { (void)tn::session(own.target()).list_logical_devices(); };
+            for (int k = 0; k < 4; ++k)
+                std::thread([dial] {
+                    for (;;) dial();
+                }).detach();
+            const auto compute = [](const auto& x) {
+                std::thread([x, y = matmul(x, x)] {
+                    tn::session sess;
+                    sess.run(tn::initialize_variables());
+                    for (;;) (void)sess.run(y);
+                }).detach();
+            };
+            compute(tn::variable<float, tn::shape<24, 24>>("small", tn::zeros()));
+            compute(tn::variable<float, tn::shape<300, 300>>("large", tn::zeros()));
+            for (int i = 0; i < 20; ++i) dial();
+            std::exit(0);
         } else return 2;
     } catch (const std::exception& e) {
         say(std::string("failed: ") + e.what());

@@ -97,7 +97,7 @@ private:
 class file_systems {
 public:
     static file_systems& all() {
-        static file_systems f;
+        static auto& f = *new file_systems;
         return f;
     }
     void add(const std::string& scheme, std::shared_ptr<file_system> files) {

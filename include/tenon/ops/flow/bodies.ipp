@@ -14,7 +14,7 @@ namespace tenon::detail {
 
 TENON_INLINE const char* not_agreeing(const char* words, const tensor_type& a, const tensor_type& b) {
     static std::mutex guard;
-    static std::set<std::string> kept; // under the guard
+    static auto& kept = *new std::set<std::string>; // under the guard
     const std::lock_guard lock(guard);
     const std::string said = std::string(words) + " (" + to_string(a) + " and " + to_string(b) + ")";
     return kept.size() < 512 || kept.count(said) ? kept.insert(said).first->c_str() : words;

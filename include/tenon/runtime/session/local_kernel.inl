@@ -98,7 +98,7 @@ TENON_INLINE std::shared_ptr<timed_kernel> local_session::timed(node& n, const s
 // that, nothing is known.
 TENON_INLINE device_peak local_session::peak_of(int device, element_type e) {
     static std::mutex guard;
-    static std::map<std::tuple<std::string, element_type, bool, int>, device_peak> known;
+    static auto& known = *new std::map<std::tuple<std::string, element_type, bool, int>, device_peak>;
     const std::lock_guard lock(guard);
     const device_attributes& on = described_[static_cast<std::size_t>(device)].attributes;
     const bool is_card = on.name.type == "GPU" && !on.simulated;

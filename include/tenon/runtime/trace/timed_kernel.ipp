@@ -165,7 +165,7 @@ TENON_INLINE double timed_kernel::run_on_stream(int times, bool cold) {
 // By writing more than they hold, of which each thread has a part; for one caller at a time.
 TENON_INLINE void detail::flush_host_caches(thread_pool* pool) {
     static std::mutex guard;
-    static std::vector<unsigned char> filler;
+    static auto& filler = *new std::vector<unsigned char>;
     const std::lock_guard lock(guard);
     if (filler.empty()) {
         const auto third = static_cast<std::size_t>(std::max(::sysconf(_SC_LEVEL3_CACHE_SIZE), 0L));

@@ -33,7 +33,7 @@ private:
 };
 
 inline thread_numbers& numbers_of_process() {
-    static thread_numbers all;
+    static auto& all = *new thread_numbers;
     return all;
 }
 

@@ -66,7 +66,7 @@ inline std::string task_of(device_name d) {
 // A name for what is saved that no other save has.
 inline std::string new_checkpoint_id() {
     static std::mutex guard;
-    static std::random_device random;
+    static auto& random = *new std::random_device;
     const std::lock_guard lock(guard);
     return text_of_xxh64(random()).substr(14); // the digits of 32 bits
 }
