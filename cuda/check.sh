@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds and runs everything that needs a GPU, on a machine that has CUDA 13, CMake 3.25 and g++ 12 or newer; all else comes from
 # third_party/, which cuda/fetch_headers.sh has filled elsewhere. What tells most in a second comes first, and each row is written to
-# build/cuda/logs/rows as it is known: a command goes on where the last one stopped, and tries again what was skipped, not done or not built. Ends
-# with 1 where something failed, now or before.
+# build/cuda/logs/rows as it is known: a command goes on where the last one stopped, however that ended, and tries what was skipped or not done
+# again after all that was not tried yet. Ends with 1 where something failed, now or before.
 #
 #   cuda/check.sh [CHECK...]     those whose names begin so: build, tests/ops, benchmarks/training (all, where none is named)
 #   cuda/check.sh --list         their names, in order
@@ -109,9 +109,7 @@ place_of() {
     ldconfig -p 2>/dev/null | awk -v name="$1" '$1 == name { print $NF; found = 1; exit } END { if (!found) print "not found: what it does is left out, or done by our own kernels" }'
 }
 facts() {
-    command -v nvidia-smi || { echo "no nvidia-smi: no driver"; return 77; }
-    nvidia-smi
-    nvcc --version | tail -2
+    nvcc --version 2>&1 | tail -2
     cmake --version | head -1
     g++ --version | head -1
     command -v ninja || echo "no ninja: built with make"
@@ -122,6 +120,8 @@ facts() {
     for library in libcuda.so.1 libcublasLt.so.13 libcudnn.so.9 libnvrtc.so.13 libcufft.so.12 libcusolver.so.12 libnccl.so.2; do
         printf '%-20s %s\n' $library "$(place_of $library)"
     done
+    command -v nvidia-smi || { echo "no nvidia-smi: no driver"; return 77; }
+    nvidia-smi
 }
 configure() {
     if [ ! -d third_party/include/Eigen ]; then
@@ -244,6 +244,8 @@ check() {
     left=$((${TENON_CHECK_BUDGET:-864000} - SECONDS))
     [ $left -ge 5 ] || return 1
     [ "$limit" -le $left ] || limit=$left
+    # Of a check in whose middle the machine is taken away: others come first the next time.
+    printf '%s\t**not done**: the command ended meanwhile\t0\n' "$name" >>"$rows"
     # In a process group of its own, which is ended as a whole.
     timeout --kill-after=5 "$limit" "$root/cuda/check.sh" "--one=$name" >"$log" 2>&1 </dev/null
     code=$?
@@ -266,21 +268,27 @@ last_row() { awk -F'\t' -v name="$1" '$1 == name { last = $0 } END { if (last !=
 for w in "${wanted[@]}"; do
     [[ $'\n'$(names) == *$'\n'"$w"* ]] || { echo "no check's name begins with $w; cuda/check.sh --list shows all"; exit 2; }
 done
-while IFS= read -r name; do
-    is_wanted "$name" || continue
-    if [ $list = yes ]; then
-        echo "$name"
-        continue
-    fi
-    known=
-    # Rows may have come from another machine, where something was built that is not there.
-    case $name in build/*) [ -f "$build/CMakeCache.txt" ] ;; esac && [ $again = no ] && known=$(last_row "$name")
-    case $known in
-    '' | *$'\t'skipped:* | *'**not done**'* | build/*'**FAILED**'*) check "$name" || { status=1; break; } ;; # what was missing may be there
-    *'**FAILED**'*) status=1 ;;
-    esac
-done < <(names)
-[ $list = no ] || exit 0
+if [ $list = yes ]; then
+    while IFS= read -r name; do ! is_wanted "$name" || echo "$name"; done < <(names)
+    exit 0
+fi
+declare -A tried=()
+for turn in new left; do
+    while IFS= read -r name; do
+        is_wanted "$name" || continue
+        [ -z "${tried[$name]:-}" ] || continue
+        known=
+        # Rows may have come from another machine, where something was built that is not there.
+        case $name in build/*) [ -f "$build/CMakeCache.txt" ] ;; esac && [ $again = no ] && known=$(last_row "$name")
+        case $turn:$known in
+        *: | new:build/*'**'* | left:*$'\t'skipped:* | left:*'**not done**'*) # what was missing may be there
+            tried[$name]=yes
+            check "$name" || { status=1; break 2; }
+            ;;
+        new:*'**FAILED**'*) status=1 ;;
+        esac
+    done < <(names)
+done
 
 card=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | head -1)
 table="| check | result | seconds |

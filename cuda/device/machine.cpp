@@ -38,8 +38,12 @@ machine::~machine() {
         *ended_by_watcher_ = true; // it has ended the last step, and with it the last session
         watcher_.detach();
     } else if (watcher_.joinable()) watcher_.join();
-    for (const auto& [card, e] : timers_) (void)cudaEventDestroy(e);
-    for (const auto& [card, m] : moments_) (void)cudaEventDestroy(m.event);
+    const auto destroy = [](int card, cudaEvent_t e) {
+        (void)cudaSetDevice(card);
+        (void)cudaEventDestroy(e);
+    };
+    for (const auto& [card, e] : timers_) destroy(card, e);
+    for (const auto& [card, m] : moments_) destroy(card, m.event);
 }
 
 void machine::tell(int card, cudaStream_t stream, cudaEvent_t event, completion& told) {
@@ -111,7 +115,7 @@ std::int64_t machine::time_of(int card, cudaEvent_t e) {
 void machine::tell_times(std::unique_lock<std::mutex>&) {
     for (std::size_t i = 0; i < timed_.size();) {
         const timed_command c = timed_[i];
-        const cudaError_t answer = cudaEventQuery(c.ended);
+        const cudaError_t answer = not_kept(cudaEventQuery(c.ended));
         if (answer == cudaErrorNotReady) {
             ++i;
             continue;
@@ -141,11 +145,8 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
         while (!l->events.empty()) {
             const awaited first = l->events.front();
             if (current != l->card) (void)cudaSetDevice(current = l->card);
-            const cudaError_t answer = cudaEventQuery(first.event);
-            if (answer == cudaErrorNotReady) {
-                (void)cudaGetLastError(); // who asks after a launch is not to find that
-                break;
-            }
+            const cudaError_t answer = not_kept(cudaEventQuery(first.event));
+            if (answer == cudaErrorNotReady) break;
             if (!timed_.empty()) tell_times(held);
             l->events.pop_front();
             --outstanding_;

@@ -172,9 +172,8 @@ void streams::replay(recorded_work& w, const step&, step_monitor&) {
 void streams::require_working() {
     const std::string which = "GPU " + std::to_string(on_.card) + ": ";
     check(cudaSetDevice(on_.card), (which + "cudaSetDevice").c_str());
-    const cudaError_t answer = cudaStreamQuery(streams_[compute]);
+    const cudaError_t answer = not_kept(cudaStreamQuery(streams_[compute]));
     if (answer != cudaErrorNotReady) check(answer, (which + "cudaStreamQuery").c_str());
-    else (void)cudaGetLastError(); // who asks after a launch is not to find that
 }
 
 std::unique_ptr<device_event> streams::make_event() { return std::make_unique<event>(on_); }

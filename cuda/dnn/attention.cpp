@@ -43,12 +43,16 @@ public:
     }
     /// A number for each query, dense.
     int rows() { return g.add(dense({l_.batch, l_.heads, l_.queries, 1}, element_type::float32)); }
-    /// How many keys each sequence has, where it may have less than all: of int32, dense; -1.
-    int lengths() {
-        if (!l_.has_lengths) return -1;
+    /// How many keys, and queries, each sequence has, where it may have less keys than all: of int32, dense.
+    struct lengths {
+        int of_keys = -1, of_queries = -1;
+    };
+    lengths add_lengths() {
+        if (!l_.has_lengths) return {};
         tensor t = dense({l_.batch, 1, 1, 1}, element_type::int32);
         t.alignment = sizeof(std::int32_t); // those of a part of the sequences begin anywhere
-        return g.add(t);
+        const int of_keys = g.add(t);
+        return {of_keys, g.add(t)};
     }
     int number(float value) {
         tensor t = dense({1, 1, 1, 1}, element_type::float32);
@@ -76,19 +80,26 @@ public:
         const int x = run(operation_kind::product, {q, k_transposed}, scores());
         return run(operation_kind::multiply, {x, number(static_cast<float>(l_.scale))}, scores());
     }
-    /// The lowest number where the key is beyond its sequence's length, or a causal query does not see it.
-    int hidden(int x, int lengths) {
+    /// The lowest number where the key is beyond its sequence's length, or a causal query does not see it. Of queries no sequence has less than
+    /// all, but cuDNN has engines for the gradient on all cards only where it is told both lengths.
+    int hidden(int x, const lengths& n) {
         const auto place = [&](std::int64_t axis) {
             return run(operation_kind::index, {x}, scores(element_type::int32), axis);
         };
-        const auto keep = [&](operation_kind compared, int a, int b) {
-            const int seen = run(compared, {a, b}, scores(element_type::boolean));
+        const auto whether = [&](operation_kind kind, int a, int b) {
+            return run(kind, {a, b}, scores(element_type::boolean));
+        };
+        const auto keep = [&](int seen) {
             x = run(operation_kind::select, {x, number(std::numeric_limits<float>::lowest()), seen}, scores());
         };
-        if (lengths >= 0) keep(operation_kind::less, place(3), lengths);
+        if (n.of_keys >= 0) {
+            const int query = place(2), key = place(3);
+            const int is_query = whether(operation_kind::less, query, n.of_queries);
+            keep(whether(operation_kind::both, is_query, whether(operation_kind::less, key, n.of_keys)));
+        }
         if (l_.causal) {
             const int query = place(2), key = place(3);
-            keep(operation_kind::at_least, query, key);
+            keep(whether(operation_kind::at_least, query, key));
         }
         return x;
     }
@@ -111,7 +122,8 @@ graph attention_graph(const attention_layout& l, element_type e) {
     builder b(l, "attention");
     const int q = b.g.add(b.queries(l.size, e, l.q)), k = b.g.add(transposed(b.keys(l.size, e, l.k)));
     const int v = b.g.add(b.keys(l.value_size, e, l.v)), y = b.g.add(b.queries(l.value_size, e, l.y)), logs = b.rows();
-    const int lengths = b.lengths(), x = b.hidden(b.scaled(q, k), lengths);
+    const auto lengths = b.add_lengths();
+    const int x = b.hidden(b.scaled(q, k), lengths);
     const int most = b.run(kind::largest, {x}, b.row());
     const int weights = b.run(kind::exp, {b.run(kind::subtract, {x, most}, b.scores())}, b.scores());
     const int sum = b.run(kind::sum, {weights}, b.row());
@@ -162,8 +174,8 @@ graph attention_gradient_graph(const attention_layout& l, element_type e) {
     const int v = b.g.add(transposed(b.keys(l.value_size, e, l.v)));
     const int y = b.g.add(b.queries(l.value_size, e, l.y)), logs = b.rows();
     const int dy = b.g.add(b.queries(l.value_size, e, l.dy)), dq = b.g.add(b.queries(l.size, e, l.dq));
-    const int dk = b.g.add(b.keys(l.size, e, l.dk)), dv = b.g.add(b.keys(l.value_size, e, l.dv)), along = b.rows(),
-              lengths = b.lengths();
+    const int dk = b.g.add(b.keys(l.size, e, l.dk)), dv = b.g.add(b.keys(l.value_size, e, l.dv)), along = b.rows();
+    const auto lengths = b.add_lengths();
 
     const int both = b.run(kind::multiply, {dy, y},
                            b.between(dense({l.batch, l.heads, l.queries, l.value_size}, element_type::float32)));

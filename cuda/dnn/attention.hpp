@@ -7,10 +7,10 @@
 
 namespace tenon::cuda::dnn {
 
-/// Operands, first of all tensors and in order: q, k, v, y, logarithms, and key lengths of int32 where the layout has lengths. What queries
-/// give that see no key is not said.
+/// Operands, first of all tensors and in order: q, k, v, y, logarithms, and, where the layout has lengths, how many keys and how many queries each
+/// sequence has, of int32. What queries give that see no key is not said.
 graph attention_graph(const attention_layout& l, element_type e);
-/// The same: q, k, v, y, logarithms, dy, dq, dk, dv, a float for each query to work in, and key lengths. What is added up is in one order in every run:
+/// The same: q, k, v, y, logarithms, dy, dq, dk, dv, a float for each query to work in, and both lengths. What is added up is in one order in every run:
 /// for that cuDNN keeps a 16-bit number for each query and key, so it is asked for as many heads at a time as keeps these below
 /// most_gradient_workspace (gradient_part).
 graph attention_gradient_graph(const attention_layout& l, element_type e);

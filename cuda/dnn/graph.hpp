@@ -53,6 +53,7 @@ enum class operation_kind {
     index,                       ///< x, y: the place of each element along an axis
     at_least,                    ///< a, b, y: whether a >= b
     less,                        ///< a, b, y: whether a < b
+    both,                        ///< a, b, y: whether both are true
     select,                      ///< a, b, condition, y: a where it is true
     product,                     ///< a, b, y: of matrices
     largest,                     ///< x, y: over the last axis

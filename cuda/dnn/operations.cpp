@@ -58,6 +58,7 @@ public:
         case operation_kind::index: return pointwise(CUDNN_POINTWISE_GEN_INDEX);
         case operation_kind::at_least: return pointwise(CUDNN_POINTWISE_CMP_GE);
         case operation_kind::less: return pointwise(CUDNN_POINTWISE_CMP_LT);
+        case operation_kind::both: return pointwise(CUDNN_POINTWISE_LOGICAL_AND);
         case operation_kind::select: return pointwise(CUDNN_POINTWISE_BINARY_SELECT);
         case operation_kind::product: return product();
         case operation_kind::largest: return reduction(CUDNN_REDUCE_TENSOR_MAX);
@@ -111,7 +112,9 @@ private:
     void pointwise(cudnnPointwiseMode_t mode) {
         descriptor& p = begin_part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
         p.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-        p.set(CUDNN_ATTR_POINTWISE_MATH_PREC, mode == CUDNN_POINTWISE_CMP_GE ? CUDNN_DATA_BOOLEAN : compute_);
+        const bool decides =
+            mode == CUDNN_POINTWISE_CMP_GE || mode == CUDNN_POINTWISE_CMP_LT || mode == CUDNN_POINTWISE_LOGICAL_AND;
+        p.set(CUDNN_ATTR_POINTWISE_MATH_PREC, decides ? CUDNN_DATA_BOOLEAN : compute_);
         if (mode == CUDNN_POINTWISE_GEN_INDEX) p.set(CUDNN_ATTR_POINTWISE_AXIS, o_.axis);
         if (mode == CUDNN_POINTWISE_RELU_FWD) {
             const cudnnNanPropagation_t keep = CUDNN_PROPAGATE_NAN;

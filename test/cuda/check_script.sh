@@ -70,7 +70,7 @@ expect tests/first_step '\*\*not done\*\* in 5 s'
 expect benchmarks/training '\*\*not done\*\*: benchmarks/cuda/training is not among the programs'
 expect benchmarks/bandwidth passed
 expect tests/ops/linear/fourier '\*\*FAILED\*\**'
-expect tests/ops/linear/matmul ''
+expect tests/ops/linear/matmul '\*\*not done\*\*: the command ended meanwhile'
 expect tests/streams ''
 
 touch "$tree/goes_on"
@@ -87,6 +87,8 @@ expect tour/06_two_branches '\*\*not done\*\*: examples/tour/06_two_branches is 
 expect sanitizer/memcheck/session 'skipped: compute-sanitizer is not installed'
 expect peers 'skipped: python3 has no torch*'
 expect tests/plans 'skipped: no cuDNN*'
+[[ $(grep -nE '/(first_step|op_table).cpp' "$tree/runs" | tr '\n' ' ') == *op_table*first_step* ]] ||
+    { echo "what was not tried yet does not come before what was not done"; failed=1; }
 for file in recorded session ops/linear/fourier; do
     [ "$(runs_of $file)" = 1 ] || { echo "$file ran $(runs_of $file) times"; failed=1; }
 done
@@ -122,7 +124,7 @@ done
 expect build/configure passed
 expect build/tests passed
 ends_with 0 "all is built"
-[ "$(grep -c '^build/configure' "$tree/build/cuda/logs/rows")" = 1 ] || { echo "configured again"; failed=1; }
+[ "$(grep -c '^build/configure.passed' "$tree/build/cuda/logs/rows")" = 1 ] || { echo "configured again"; failed=1; }
 
 with=(TENON_CHECK_BUDGET=1)
 rm "$tree/build/cuda/logs/rows"

@@ -10,7 +10,8 @@
 
 namespace tenon::test {
 
-/// A fresh machine of so many cards, and another one in the end, with libraries that are as new. A real one has what it has.
+/// A fresh machine of so many cards, and another one in the end, with libraries that are as new: it checks that the first one is clean. A real one
+/// has what it has.
 class machine {
 public:
     explicit machine(int cards = 1);
@@ -21,9 +22,9 @@ public:
     static bool is_emulated();
     /// The order of streams, blocks and threads, where it can be chosen.
     static void draw_from(std::uint64_t seed);
-    /// What kernels did that they may not, as far as it can be known, when all have ended.
+    /// What kernels did that they may not, as far as it can be known, when all have ended, and what the calling thread is told by
+    /// cudaPeekAtLastError.
     static std::vector<std::string> violations();
-    static bool is_clean() { return violations().empty(); }
 
     /// Recordings of steps that were given to a stream.
     static std::uint64_t replays();

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "emulator/control.hpp"
@@ -65,6 +66,24 @@ TEST_CASE("SEMANTICS 10: cards are chosen and ordered: 3,2 makes card 3 /gpu:0; 
     CHECK(tn::to_string(devices[1].name) == "/job:localhost/replica:0/task:0/device:GPU:0");
     CHECK(devices[1].memory == static_cast<std::int64_t>(4 * gigabyte));
     CHECK(devices[2].memory == static_cast<std::int64_t>(3 * gigabyte));
+}
+
+TEST_CASE("SEMANTICS 10: nothing is asked of cards that are not chosen, by whichever thread") {
+    four_cards();
+    std::thread([] {
+        const own_graph g;
+        const auto x = tn::placeholder<float, tn::shape<16>>("x");
+        const auto y = tn::on("/gpu:0", [&] { return tn::add_n(tn::add_n(x, x), x); });
+        tn::session s(g, visible({3}));
+        tn::trace seen;
+        const auto step = [&] { (void)s.run(tn::feed(x, tn::array<float, tn::shape<16>>()), y); };
+        for (int i = 0; i < 6; ++i) std::thread(step).join();
+        s.set_trace(&seen);
+        std::thread(step).join();
+        std::thread([&] { s.close(); }).join();
+    }).join();
+    CHECK(emulator::has_context(3));
+    for (const int other : {0, 1, 2}) CHECK(!emulator::has_context(other));
 }
 
 TEST_CASE("SEMANTICS 10: a card that is not there, or is named twice, is refused with those that there are") {

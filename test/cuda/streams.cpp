@@ -7,6 +7,7 @@
 
 #include "emulator/control.hpp"
 
+#include "machine.hpp"
 #include "own_ops.hpp"
 #include "own_graph.hpp"
 
@@ -78,7 +79,7 @@ TEST_CASE("started steps end by themselves, in any order, whoever waits") {
 }
 
 TEST_CASE("a trace of a step on a GPU has its kernels and copies, each with a time, one after another in a stream") {
-    emulator::reset();
+    const tn::test::machine m;
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<16>>("x");
     const auto y = tn::on("/gpu:0", [&] { return tn::add_n(tn::add_n(x, x), x); });

@@ -25,7 +25,7 @@ struct attention_layout : tenon::detail::attention_sizes {
 void attention(element_type element, const attention_layout& l, const void* q, const void* k, const void* v,
                const void* lengths, void* out, void* logs, void* stream);
 
-/// For who computes with lengths of int32: those of int64, of each sequence, as such.
+/// For who computes with lengths of int32: how many keys each sequence has, then how many queries.
 void narrow_lengths(const attention_layout& l, const void* lengths, std::int32_t* to, void* stream);
 /// What queries give that see no key, of 16-bit elements: zeros, and -inf as logarithms, where a sequence has no keys, which others need not give.
 /// `tensors`: y, or dq, dk and dv.

@@ -51,7 +51,7 @@ protected:
                static_cast<double>(layout.size + layout.value_size) * (layout.causal ? 0.5 : 1) * 2e-4;
     }
 
-    /// Of scratch memory: a number for each query, key lengths as a plan takes them, and what a plan works in.
+    /// Of scratch memory: a number for each query, lengths as a plan takes them, and what a plan works in.
     struct scratch {
         std::byte *rows, *workspace;
         std::int32_t* lengths;
@@ -62,17 +62,15 @@ protected:
         scratch s{};
         s.rows = of.take<std::byte>(attention_scratch_bytes(element, layout));
         if (!plan) return {s.rows, nullptr, nullptr, of.taken()};
-        if (layout.wide_lengths)
-            s.lengths = of.take<std::int32_t>(static_cast<std::size_t>(layout.batch) * sizeof(std::int32_t));
+        if (layout.has_lengths)
+            s.lengths = of.take<std::int32_t>(2 * static_cast<std::size_t>(layout.batch) * sizeof(std::int32_t));
         s.workspace = of.take<std::byte>(plan->workspace_bytes());
         s.bytes = of.taken();
         return s;
     }
-    /// The lengths for a plan, on the stream.
-    const std::int32_t* lengths_for_plan(const kernel_run& r, const scratch& s) const {
-        if (!layout.wide_lengths) return static_cast<const std::int32_t*>(lengths_of(r));
-        narrow_lengths(layout, lengths_of(r), s.lengths, r.stream);
-        return s.lengths;
+    /// What a plan takes of sequences from `first` on. Lengths that cannot be are 0 in it: what cuDNN would read by them is nobody's.
+    void give_lengths(std::vector<void*>& data, const scratch& s, std::int64_t first) const {
+        if (layout.has_lengths) data.insert(data.end(), {s.lengths + first, s.lengths + layout.batch + first});
     }
 
     const element_type element;
@@ -98,7 +96,8 @@ struct attention_kernel final : attention_kernel_base {
         std::vector<void*> data;
         for (int i = 0; i < 3; ++i) data.push_back(const_cast<void*>(r.in[i]));
         data.insert(data.end(), {r.out[0], logs});
-        if (layout.has_lengths) data.push_back(const_cast<std::int32_t*>(lengths_for_plan(r, room)));
+        if (layout.has_lengths) narrow_lengths(layout, lengths_of(r), room.lengths, r.stream);
+        give_lengths(data, room, 0);
         plan->run(r.stream, data, room.workspace);
         if (layout.has_lengths)
             clear_without_keys(layout, lengths_of(r),
@@ -125,7 +124,7 @@ struct attention_gradient_kernel final : attention_kernel_base {
                                       lengths_of(r), r.out[0], r.out[1], r.out[2], r.scratch, r.stream);
         const auto bytes = static_cast<std::int64_t>(size_of(element));
         const scratch room = scratch_of(r.scratch);
-        const std::int32_t* const key_lengths = layout.has_lengths ? lengths_for_plan(r, room) : nullptr;
+        if (layout.has_lengths) narrow_lengths(layout, lengths_of(r), room.lengths, r.stream);
         const std::int64_t keys = part.batch * part.key_heads, rows = part.rows();
         for (std::int64_t n = 0; n < layout.rows() / rows; ++n) {
             const std::int64_t sequence = n * keys / layout.key_heads, key_head = n * keys % layout.key_heads;
@@ -149,10 +148,10 @@ struct attention_gradient_kernel final : attention_kernel_base {
                                     from(r.out[1], layout.dk, key_head),
                                     from(r.out[2], layout.dv, key_head),
                                     of_rows(room.rows)};
-            if (key_lengths) data.push_back(const_cast<std::int32_t*>(key_lengths + sequence));
+            give_lengths(data, room, sequence);
             plan->run(r.stream, data, room.workspace);
         }
-        if (key_lengths)
+        if (layout.has_lengths)
             clear_without_keys(layout, lengths_of(r),
                                {{r.out[0], layout.dq, layout.heads, layout.queries, layout.size},
                                 {r.out[1], layout.dk, layout.key_heads, layout.keys, layout.size},

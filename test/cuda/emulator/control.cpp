@@ -33,6 +33,7 @@ void reset() {
     });
     m.forget_free_memory();
     for (card_state& card : m.all) {
+        card.has_context = false;
         card.lost = cudaSuccess;
         card.lost_after.reset();
         card.reaches.fill(false);
@@ -72,6 +73,12 @@ void lose_card(int card, std::uint64_t after, cudaError_t error) {
     const lock_type lock(m.guard);
     m.all[static_cast<std::size_t>(card)].lost_after = after;
     m.all[static_cast<std::size_t>(card)].lost_as = error;
+}
+
+bool has_context(int card) {
+    machine& m = the_machine();
+    const lock_type lock(m.guard);
+    return m.all[static_cast<std::size_t>(card)].has_context;
 }
 
 void driver(cudaError_t error) {

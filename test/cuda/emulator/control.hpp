@@ -73,6 +73,9 @@ struct fault {
 void fail(const std::string& call, cudaError_t error, const fault& when = {});
 /// The card is lost when it has run `commands` more commands: every later call gives the same error.
 void lose_card(int card, std::uint64_t commands, cudaError_t error = cudaErrorIllegalAddress);
+/// Whether the program has made a context on the card, as most calls do of a thread that has chosen it, or of one that has chosen none, for
+/// which that is card 0. It takes some hundred megabytes of the card, and a part of a second.
+bool has_context(int card);
 /// While a stream is captured another thread of the process waits for a whole card, whichever, at one in `calls` calls, as other libraries'
 /// threads may: that capture is lost. 0: none does, but at the start what TENON_EMULATOR_OTHERS_WAIT says.
 void others_wait(unsigned calls);

@@ -299,6 +299,16 @@ cudaError_t refused_to_stream(machine& m, const std::string& name, cudaStream_t 
     return answer;
 }
 
+// What CUDA answers without a context of the card.
+bool needs_context(const std::string& name) {
+    static const std::set<std::string> others{"cudaGetDeviceCount",        "cudaGetDevice",
+                                              "cudaSetDevice",             "cudaDeviceGetAttribute",
+                                              "cudaGetDeviceProperties",   "cudaDeviceGetPCIBusId",
+                                              "cudaDeviceGetByPCIBusId",   "cudaDeviceCanAccessPeer",
+                                              "cudaThreadExchangeStreamCaptureMode"};
+    return others.count(name) == 0;
+}
+
 } // namespace
 
 cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaStream_t stream, int card) {
@@ -307,6 +317,7 @@ cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaS
     if (m.log.size() > 100000) m.log.pop_front();
     ++m.call_counts[name];
     if (m.driver != cudaSuccess) return m.driver;
+    if (needs_context(name)) m.all[static_cast<std::size_t>(card)].has_context = true;
     if (const auto f = m.faults.find(name); f != m.faults.end() && !f->second.when.above) {
         const std::uint64_t n = f->second.calls++, after = f->second.when.after;
         if (n >= after && n - after < f->second.when.times) return f->second.error;

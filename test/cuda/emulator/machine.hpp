@@ -127,6 +127,7 @@ struct card_state {
     std::map<char*, std::size_t> holes;
     std::map<char*, allocation> allocations; ///< by the first byte that the program sees
     std::size_t used = 0;
+    bool has_context = false;
     cudaError_t lost = cudaSuccess;
     std::optional<std::uint64_t> lost_after; ///< so many commands, as `lost_as`
     cudaError_t lost_as = cudaErrorIllegalAddress;
@@ -217,9 +218,9 @@ bool on_worker();
 
 /// What every call of the runtime does first and last: counts it, refuses it where a test wants that, keeps the error.
 cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaStream_t stream, int card);
-/// What has been caught gives no error any more.
+/// "Not ready" is kept like an error: who asks after a launch may find it.
 inline cudaError_t answer(cudaError_t e) {
-    if (e != cudaSuccess && e != cudaErrorNotReady) last_error = e;
+    if (e != cudaSuccess) last_error = e;
     return e;
 }
 

@@ -69,6 +69,7 @@ cudaError_t cudaSetDevice(int device) {
     return api("cudaSetDevice", [&](machine& m, lock_type&) {
         if (!is_card(m, device)) return cudaErrorInvalidDevice;
         current_card = device;
+        m.all[static_cast<std::size_t>(device)].has_context = true;
         return m.all[static_cast<std::size_t>(device)].lost;
     });
 }

@@ -18,6 +18,9 @@ int cuLibraryLoadData(void** library, const void*, void*, void*, unsigned, void*
 }
 int cuLibraryUnload(void*) { return success; }
 int cuLibraryGetKernel(void** kernel, void*, const char*) { return *kernel = &something, success; }
+int cuModuleLoadData(void** module, const void*) { return *module = &something, success; }
+int cuModuleUnload(void*) { return success; }
+int cuModuleGetFunction(void** function, void*, const char*) { return *function = &something, success; }
 
 // What it looks for at the same time, and does not call.
 #define TENON_NOT_THERE(NAME) \
@@ -41,4 +44,6 @@ TENON_NOT_THERE(cuLinkCreate)
 TENON_NOT_THERE(cuLinkDestroy)
 TENON_NOT_THERE(cuOccupancyMaxPotentialClusterSize)
 TENON_NOT_THERE(cuStreamGetCtx)
+TENON_NOT_THERE(cuTensorMapEncodeIm2col)
+TENON_NOT_THERE(cuTensorMapEncodeTiled)
 }

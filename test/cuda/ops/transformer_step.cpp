@@ -74,5 +74,4 @@ TEST_CASE("a training step of a transformer block launches few kernels, and lear
         before_it = loss;
         loss = std::get<0>(on_gpu(x, wanted)).item();
     }
-    CHECK(m.is_clean());
 }

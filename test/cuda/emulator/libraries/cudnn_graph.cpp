@@ -2,8 +2,10 @@
 
 #include "cudnn_graph.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "emulator/control.hpp"
 #include <tenon/core/half.hpp>
 
 namespace tenon::emulator::cudnn {
@@ -90,7 +92,12 @@ void compute_pointwise(const operation& o, values& all) {
         case CUDNN_POINTWISE_EXP: r = std::exp(a); break;
         case CUDNN_POINTWISE_LOG: r = std::log(a); break;
         case CUDNN_POINTWISE_CMP_GE: r = a >= b ? 1 : 0; break;
-        case CUDNN_POINTWISE_CMP_LT: r = a < b ? 1 : 0; break;
+        case CUDNN_POINTWISE_CMP_LT: // with a length, beyond which the real one may read what is nobody's
+            if (b < 0 || b > static_cast<double>(std::max(y.sizes[2], y.sizes[3])))
+                report("cuDNN is told a length of " + std::to_string(b) + ", and there are not so many rows");
+            r = a < b ? 1 : 0;
+            break;
+        case CUDNN_POINTWISE_LOGICAL_AND: r = a != 0 && b != 0 ? 1 : 0; break;
         case CUDNN_POINTWISE_BINARY_SELECT: r = chosen ? a : b; break;
         case CUDNN_POINTWISE_GEN_INDEX:
             r = static_cast<double>(

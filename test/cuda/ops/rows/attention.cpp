@@ -49,9 +49,9 @@ TEST_CASE_TEMPLATE("GPU: attention and its gradients are the formulas; the same 
     }
 }
 
-TEST_CASE("GPU: a key length that cannot be is refused with node, number and sizes") {
-    test::attention_problem p{.batch = 3, .n = 4, .m = 5, .d = 2, .e = 2, .lengths = {5, 6, 0}};
-    const auto o = test::attention_operands::of<float>(p);
+TEST_CASE_TEMPLATE("GPU: a key length that cannot be is refused with node, number and sizes", T, float, half) {
+    test::attention_problem p{.batch = 3, .n = 4, .m = 5, .d = 8, .e = 8, .lengths = {5, 6, 0}};
+    const auto o = test::attention_operands::of<T>(p);
     CHECK_ERROR(invalid_argument_error,
                 "attention: key length 6 of sequence 1 is not one of 0 to 5, the number of keys",
                 test::attended_on_gpu(p, o));
