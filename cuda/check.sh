@@ -257,7 +257,7 @@ check() {
     *) result="**FAILED** (\`${log#"$root"/}\`)" ;;
     esac
     row "$name" "$result" $((SECONDS - began))
-    case $name in benchmarks/* | peers) cat "$log" ;; esac
+    case $name:$code in benchmarks/*:0 | peers:0) cat "$log" ;; esac
     [ $code -eq 0 ] || [ $code -eq 77 ] || { status=1; tail -40 "$log"; }
     case $name in build/*) [ $code -eq 0 ] ;; esac
 }

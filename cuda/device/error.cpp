@@ -8,11 +8,6 @@ std::string text_of(cudaError_t answer, const char* call) {
     return std::string(call) + ": " + cudaGetErrorString(answer) + " (" + cudaGetErrorName(answer) + ")";
 }
 
-cudaError_t not_kept(cudaError_t answer) noexcept {
-    if (answer == cudaErrorNotReady) (void)cudaGetLastError();
-    return answer;
-}
-
 bool is_sticky(cudaError_t answer) noexcept {
     switch (answer) {
     case cudaErrorIllegalAddress:

@@ -14,8 +14,6 @@ namespace tenon::cuda {
 void check(cudaError_t answer, const char* call);
 /// The same as text: "cudaMalloc: out of memory (cudaErrorMemoryAllocation)".
 std::string text_of(cudaError_t answer, const char* call);
-/// An answer of cudaEventQuery or cudaStreamQuery. CUDA keeps cudaErrorNotReady like an error: who asks after a launch is not to find it.
-cudaError_t not_kept(cudaError_t answer) noexcept;
 /// True for those after which this process can use the GPU no more.
 bool is_sticky(cudaError_t answer) noexcept;
 

@@ -28,6 +28,11 @@ std::exception_ptr failure_of(cudaError_t answer, int card) {
 
 } // namespace
 
+cudaError_t not_kept(cudaError_t answer) noexcept {
+    if (answer == cudaErrorNotReady) (void)cudaGetLastError();
+    return answer;
+}
+
 machine::~machine() {
     {
         const std::lock_guard lock(guard_);

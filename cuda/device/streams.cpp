@@ -19,7 +19,10 @@ public:
         on.use();
         check(cudaEventCreateWithFlags(&native, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     }
-    ~event() override { (void)cudaEventDestroy(native); }
+    ~event() override {
+        (void)cudaSetDevice(card);
+        (void)cudaEventDestroy(native);
+    }
     event(const event&) = delete;
     event& operator=(const event&) = delete;
 
@@ -196,6 +199,7 @@ void streams::wait(stream l, device_event& e) {
 }
 
 std::shared_ptr<std::byte> streams::told_memory(std::size_t bytes) {
+    on_.use(); // of a thread that has chosen no card CUDA would make another one ready for use
     void* const block = staging::shared().take(bytes);
     if (!block)
         throw resource_exhausted_error("no page-locked memory of the host for " + std::to_string(bytes) +

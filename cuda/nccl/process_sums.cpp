@@ -13,6 +13,7 @@
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
+#include <cuda/device/machine.hpp>
 #include <cuda/nccl/all_reduce.hpp>
 #include <cuda/nccl/library.hpp>
 #include <tenon/core/error.hpp>

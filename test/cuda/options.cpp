@@ -73,10 +73,13 @@ TEST_CASE("SEMANTICS 10: nothing is asked of cards that are not chosen, by which
     std::thread([] {
         const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<16>>("x");
-        const auto y = tn::on("/gpu:0", [&] { return tn::add_n(tn::add_n(x, x), x); });
+        const auto rows = tn::placeholder<std::int32_t, tn::shape<3>>("rows"); // of which the host is told
+        const auto y = tn::on("/gpu:0", [&] { return tn::gather(tn::add_n(x, x), rows); });
         tn::session s(g, visible({3}));
         tn::trace seen;
-        const auto step = [&] { (void)s.run(tn::feed(x, tn::array<float, tn::shape<16>>()), y); };
+        const tn::array<float, tn::shape<16>> values;
+        const tn::array<std::int32_t, tn::shape<3>> some;
+        const auto step = [&] { (void)s.run(tn::feed(x, values), tn::feed(rows, some), y); };
         for (int i = 0; i < 6; ++i) std::thread(step).join();
         s.set_trace(&seen);
         std::thread(step).join();
