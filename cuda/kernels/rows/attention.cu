@@ -309,8 +309,10 @@ __global__ void __launch_bounds__(block_threads)
 
 __global__ void narrow_all(attention_layout l, const void* lengths, std::int32_t* to) {
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
-    for (std::int64_t b = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; b < l.batch; b += all)
-        to[b] = static_cast<std::int32_t>(keys_of(l, lengths, b)), to[l.batch + b] = static_cast<std::int32_t>(l.queries);
+    for (std::int64_t b = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; b < l.batch; b += all) {
+        to[b] = static_cast<std::int32_t>(keys_of(l, lengths, b));
+        to[l.batch + b] = static_cast<std::int32_t>(l.queries);
+    }
 }
 
 struct cleared_tensors {

@@ -150,7 +150,7 @@ TEST_CASE("what fails while a step over two cards is recorded costs the recordin
          {"cudaEventRecord", "cudaStreamWaitEvent", "cudaMemcpyAsync", "cudaLaunchKernel", "cudaStreamEndCapture",
           "cudaGraphInstantiate", "cudaGraphLaunch", "cudaStreamBeginCapture"}) {
         CAPTURE(call);
-        emulator::reset();
+        const tn::test::machine fresh;
         emulator::cards(cards_that(2, true));
         crossing program;
         program.step(1);
@@ -162,9 +162,7 @@ TEST_CASE("what fails while a step over two cards is recorded costs the recordin
         CHECK(told.failed + told.recorded >= 1);
         CHECK(told.replayed + told.given_again == 14);
         CHECK(told.replayed > 0);
-        CHECK(emulator::violations().empty());
     }
-    emulator::reset();
 }
 
 TEST_CASE("a card that is lost in a recorded step fails it, also where another one's streams tell its end") {
