@@ -8,27 +8,23 @@ inline void run_steps(const tenon::detail::step_program& p, void* const* slots, 
         s.f(at[s.slots[0]], at[s.slots[1]], at[s.slots[2]], at[s.slots[3]], at[s.slots[4]], n);
 }
 
-/// `all` elements, at least a pack, in blocks. Elements beyond whole packs are the end of a pack of which the others are computed
-/// again; it goes first, since nothing would follow while each of its steps waits for the one before. A step is a few dozen
-/// instructions, which wait for where they begin: reading that from what has just been written, as from pointers that move on,
-/// takes longer than computing it. So where the operands of steps lie is looked up once.
+/// `all` elements, at least a pack, in blocks. A step is a few dozen instructions, which wait for where they begin: reading that from
+/// what has just been written, as from pointers that move on, takes longer than computing it. So where the operands of steps lie is
+/// looked up once.
 inline void run_blocks(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t all) {
     std::byte* places[tenon::max_tape_length + tenon::max_tape_outputs][5];
     const std::size_t steps = p.steps.size();
     for (std::size_t s = 0; s < steps; ++s)
         for (std::size_t k = 0; k < 5; ++k) places[s][k] = static_cast<std::byte*>(slots[p.steps[s].slots[k]]);
-    const auto run = [&](std::ptrdiff_t first, std::ptrdiff_t n) {
+    for (std::ptrdiff_t first = 0, n = p.block; first < all; first += n) {
+        if (all - first < p.block + lanes) n = all - first; // no step has less than a pack
         const auto* place = places;
         for (const auto& s : p.steps) {
             const auto at = [&](int k) { return (*place)[k] + first * s.bytes[k]; };
             s.f(at(0), at(1), at(2), at(3), at(4), n);
             ++place;
         }
-    };
-    const std::ptrdiff_t whole = all & -lanes;
-    if (whole < all) run(all - lanes, lanes);
-    for (std::ptrdiff_t first = 0; first < whole; first += p.block)
-        run(first, whole - first < p.block ? whole - first : p.block);
+    }
 }
 
 // Of the last elements, fewer than there are lanes, a pack, in which the first is repeated (see load_tail), and back.
@@ -70,10 +66,9 @@ inline void run_program(const tenon::detail::fused_call& call) {
     if (whole > 0) {
         for (std::size_t i = 0; i < ins; ++i) slots[i] = const_cast<void*>(call.in[p.inputs[i].index]);
         for (std::size_t o = 0; o < outs; ++o) slots[ins + o] = call.out[p.outputs[o].index];
-        const bool again = rest != 0 && tenon::detail::lie_apart(slots, ins, slots + ins, outs);
-        if (again || call.count > p.block) run_blocks(p, slots, again ? call.count : whole);
-        else run_steps(p, slots, whole);
-        if (again || rest == 0) return;
+        const bool all = rest == 0 || tenon::detail::lie_apart(slots, ins, slots + ins, outs);
+        (call.count > p.block ? run_blocks : run_steps)(p, slots, all ? call.count : whole);
+        if (all) return;
     }
     alignas(64) std::byte packs[tenon::max_tape_inputs + tenon::max_tape_outputs][lanes * 8];
     auto* pack = packs;

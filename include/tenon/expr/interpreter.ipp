@@ -152,11 +152,12 @@ private:
         std::reverse(steps_.begin(), steps_.end());
     }
 
-    // Of few steps, and of operands from beyond the caches, short blocks overlap better than they cost; many steps begin as rarely
-    // as the first-level cache allows.
+    // All at once, if that fits the first-level cache. Else of few steps, and of operands from beyond the caches, short blocks overlap better
+    // than they cost; many steps begin as rarely as that cache allows.
     void choose_block(std::int64_t count) {
-        std::int64_t most = count <= 4 * block ? 4 * block : 2 * block;
-        if (steps_.size() <= 4 || count >= 1 << 20) most = block / 2;
+        std::int64_t most = 2 * block;
+        if (count <= 4 * block) most = 4 * block;
+        else if (steps_.size() <= 4 || count >= 1 << 20) most = block / 2;
         for (int r = 0; r < t_.length; ++r)
             if (size_of(type(r)) > 4) most = std::min<std::int64_t>(most, block);
         program_.block = count >= most ? most
@@ -219,7 +220,7 @@ private:
             if (const std::size_t s = size_of(type(r)); s > largest) largest = s;
             if (constant_[r]) slot_[r] = slots_ + count++;
         }
-        program_.register_bytes = (static_cast<std::size_t>(program_.block) * largest + 63) / 64 * 64;
+        program_.register_bytes = (static_cast<std::size_t>(program_.block + step_elements) * largest + 63) / 64 * 64;
         made_.memory_.resize(static_cast<std::size_t>(count) * program_.register_bytes + 64);
         std::byte* at = made_.memory_.data();
         at += (64 - reinterpret_cast<std::uintptr_t>(at) % 64) % 64;
@@ -243,15 +244,14 @@ private:
                 (i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
                                       : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2),
                                                                                   nullptr, step_elements);
-            fill_elements(at, element, size_of(type(r)), program_.block);
+            fill_elements(at, element, size_of(type(r)), program_.block + step_elements);
             program_.constants.push_back(at);
             at += program_.register_bytes;
         }
         slots_ += count;
     }
 
-    // A register's slot is free again after the last use of its value. A result takes the place of an operand of at
-    // least its size, which is warm.
+    // A register's slot is free again after the last use of its value, for the steps after that: elements of operands are read again.
     void write_steps() {
         const int first_register = slots_;
         std::vector<int> free_slots;
@@ -263,22 +263,16 @@ private:
         };
         for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
             const planned& p = steps_[static_cast<std::size_t>(s)];
-            std::vector<int> later; // freed slots that the result may not overwrite
-            for (int k = 0; k < 4; ++k) {
-                const int a = p.operands[k];
-                if (a == none || last_use_[a] != s || slot_[a] < first_register) continue;
-                bool seen = false;
-                for (int j = 0; j < k; ++j) seen = seen || p.operands[j] == a;
-                if (seen) continue;
-                if (size_of(type(a)) >= size_of(type(p.to))) free_slots.push_back(slot_[a]);
-                else later.push_back(slot_[a]);
-            }
             slot_[p.to] = direct_[p.to] != none ? output_slot_[direct_[p.to]] : take();
             int from[4];
             for (int k = 0; k < 4; ++k) from[k] = p.operands[k] == none ? none : slot_[p.operands[k]];
             if (p.input != none) from[0] = input_slot_[p.input];
             add_step(p.f, slot_[p.to], from);
-            free_slots.insert(free_slots.end(), later.begin(), later.end());
+            for (int k = 0; k < 4; ++k) {
+                const int a = p.operands[k];
+                if (a == none || last_use_[a] != s || slot_[a] < first_register) continue;
+                if (std::find(p.operands, p.operands + k, a) == p.operands + k) free_slots.push_back(slot_[a]);
+            }
         }
         for (int o = 0; o < t_.output_count; ++o) {
             const int r = t_.outputs[o].reg;

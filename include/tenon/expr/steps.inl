@@ -59,9 +59,10 @@ template <class Stored> struct store_step {
     TENON_SIMD_INLINE static pack<A> apply(pack<A> a) { return a; }
 };
 
-/// Four registers at a time where a step is a few machine instructions, fewer than the loop's own.
+/// Four registers at a time where a step is a few machine instructions, fewer than the loop's own. Elements beyond whole packs are
+/// the end of a last one, of which the others are computed again.
 template <bool IsShort, class T, class F> TENON_SIMD_INLINE void over_packs(std::ptrdiff_t n, const F& f) {
-    constexpr int packs = 4 / pack<T>::parts;
+    constexpr int packs = 4 / pack<compute_t<T>>::parts;
     std::ptrdiff_t i = 0;
     if constexpr (IsShort)
         for (; i + packs * lanes <= n; i += packs * lanes) {
@@ -71,14 +72,14 @@ template <bool IsShort, class T, class F> TENON_SIMD_INLINE void over_packs(std:
             f(i + 2 * lanes);
             f(i + 3 * lanes);
         }
-    for (; i < n; i += lanes) f(i);
+    const std::ptrdiff_t last = n - lanes;
+    for (; i < n; i += lanes) f(i < last ? i : last);
 }
-// n is a multiple of step_elements, and so of the lanes.
 template <class Step>
 void run_step_1(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
     const auto* x = static_cast<const typename Step::A*>(a);
     auto* z = static_cast<typename Step::R*>(to);
-    for (std::ptrdiff_t i = 0; i < n; i += lanes) store(z + i, Step::apply(load(x + i)));
+    over_packs<false, typename Step::R>(n, [&](std::ptrdiff_t i) { store(z + i, Step::apply(load(x + i))); });
 }
 template <class Step>
 void run_step_2(void* to, const void* a, const void* b, const void*, const void*, std::ptrdiff_t n) {
