@@ -46,7 +46,7 @@ public:
     /// Runs calls with program().
     fused_function function() const noexcept { return function_; }
     const step_program* program() const noexcept { return &program_; }
-    /// Runs program() on slots that are filled, for n elements: a multiple of step_elements, at most its block.
+    /// Runs program() on slots that are filled, for n elements: a multiple of step_elements where inputs are outputs, at most its block.
     void (*steps_function() const noexcept)(const step_program& p, void* const* slots, std::ptrdiff_t n) {
         return steps_;
     }

@@ -14,8 +14,9 @@ namespace tenon::detail {
 /// A multiple of every instruction set's lanes: steps work on whole registers, so that no lane is without an element.
 inline constexpr std::ptrdiff_t step_elements = 16;
 
-/// One instruction on n elements, a multiple of the lanes of the instruction set that it was found for, as step_elements
-/// is. What it does not need of a, b, c, d is ignored; `to` may be one of them where its elements are not larger.
+/// One instruction on n elements, at least the lanes of the instruction set that it was found for. What it does not need of a, b, c, d is
+/// ignored; `to` may be one of them where its elements are not larger and n is a multiple of the lanes: beyond whole packs some are
+/// computed again.
 using step_function = void (*)(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n);
 
 /// The step of an instruction whose (first, for select the chosen) operands have compute type `e`.
