@@ -101,6 +101,39 @@ TEST_CASE("gather: the gradient of very many rows of one key is as good as that 
     CHECK(d(0, 0) == 0);
 }
 
+TEST_CASE_TEMPLATE("gather: up to 128 single elements of one key are added up in float, and more in double", Index, std::int32_t,
+                   std::int64_t) {
+    // Of keys 10, 11, 12 and 40 there are 127, 128, 129 and 128: all have few of 32 together, but for the first three.
+    for (const bool crowded : {false, true}) {
+        std::vector<int> keys;
+        for (const auto& [key, times] : {std::pair{10, 127}, std::pair{11, 128}, std::pair{12, 129}, std::pair{40, 128}})
+            if (crowded || key == 40) keys.insert(keys.end(), static_cast<std::size_t>(times), key);
+        std::shuffle(keys.begin(), keys.end(), std::mt19937(1));
+        const auto n = static_cast<std::int64_t>(keys.size());
+        auto all = array<Index, shape<dyn>>(extents(n));
+        auto g = array<float, shape<dyn>>(extents(n));
+        float narrow[64]{};
+        double wide[64]{};
+        for (std::int64_t i = 0; i < n; ++i) {
+            const int key = keys[static_cast<std::size_t>(i)];
+            all(i) = key;
+            g(i) = 0.1F * static_cast<float>(i % 7 + 1);
+            narrow[key] += g(i);
+            wide[key] += static_cast<double>(g(i));
+        }
+        CHECK((!crowded || static_cast<float>(wide[12]) != narrow[12]));
+        const own_graph graph;
+        const auto x = placeholder<float, shape<64>>("x");
+        const auto fed = placeholder<float, shape<dyn>>("g");
+        const auto indices = placeholder<Index, shape<dyn>>("indices");
+        const any_tensor dx = add<gather_gradient_op>({0}, {fed, indices, x});
+        session s(graph);
+        const any_array got = s.run(feed(x, array<float, shape<64>>()), feed(fed, g), feed(indices, all), dx);
+        for (int key = 0; key < 64; ++key)
+            CHECK(element<float>(got, key) == (key == 12 ? static_cast<float>(wide[key]) : narrow[key]));
+    }
+}
+
 TEST_CASE_TEMPLATE("gather: along the second axis, too, some keys are named by many indices and some by few", T, float,
                    double, half, int) {
     for (const int threads : {1, 2}) {

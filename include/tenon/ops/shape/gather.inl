@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -124,7 +125,8 @@ private:
 template <class T> class gather_gradient_kernel final : public kernel {
     static constexpr bool small = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
     using C = std::conditional_t<small, float, T>;
-    static constexpr std::int64_t many = 128;
+    static constexpr bool widens = std::is_same_v<C, float>;
+    static constexpr std::uint8_t many = 128;
 
 public:
     explicit gather_gradient_kernel(const kernel_setup& s) :
@@ -132,62 +134,98 @@ public:
     void run(const kernel_run& r) override {
         l_.check(r.in[1]);
         if (!r.out[0]) return;
-        const T* g = r.input<T>(0);
-        T* out = r.output<T>(0);
-        auto* const wide = reinterpret_cast<double*>(r.scratch);
-        std::int64_t* const slots = most_wide() > 0 ? reinterpret_cast<std::int64_t*>(wide + most_wide()) : nullptr;
-        const std::int64_t wide_rows = slots ? count_rows(r.in[1], slots) : 0;
-        std::fill_n(wide, l_.outer * wide_rows * l_.inner, 0.0);
-        C* sums;
-        if constexpr (small)
-            sums = reinterpret_cast<C*>(slots ? slots + l_.size : reinterpret_cast<std::int64_t*>(r.scratch));
-        else sums = out;
-        const auto wide_row = [&](std::int64_t o, std::int64_t key) { // nullptr: few indices name it
-            if (wide_rows == 0 || slots[key] < 0) return static_cast<double*>(nullptr);
-            return wide + (o * wide_rows + slots[key]) * l_.inner;
-        };
+        std::atomic<std::int32_t> found = 0; // rows that many indices name
         // Each thread has rows of its own and looks at all indices: the order of additions is always the same.
         const auto rows = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin * l_.inner; i < end * l_.inner; ++i) sums[i] = C{};
-            for (std::int64_t o = begin / (l_.size ? l_.size : 1); o * l_.size < end; ++o)
-                for (std::int64_t i = 0; i < l_.count; ++i) {
-                    const std::int64_t row = o * l_.size + l_.index(r.in[1], i);
-                    if (row < begin || row >= end) continue;
-                    const T* from = g + (o * l_.count + i) * l_.inner;
-                    if (double* const to = wide_row(o, row - o * l_.size)) {
-                        for (std::int64_t k = 0; k < l_.inner; ++k) to[k] += static_cast<double>(from[k]);
-                        continue;
-                    }
-                    C* to = sums + row * l_.inner;
-                    for (std::int64_t k = 0; k < l_.inner; ++k) to[k] = static_cast<C>(to[k] + static_cast<C>(from[k]));
-                }
-            for (std::int64_t row = begin; wide_rows > 0 && row < end; ++row)
-                if (const double* const from = wide_row(row / l_.size, row % l_.size))
-                    for (std::int64_t k = 0; k < l_.inner; ++k) sums[row * l_.inner + k] = static_cast<C>(from[k]);
-            if constexpr (small)
-                for (std::int64_t i = begin * l_.inner; i < end * l_.inner; ++i) out[i] = T(sums[i]);
+            const auto of = [&]<class I>(const I* indices) {
+                if (l_.inner == 1) add_rows<true>(r, indices, begin, end, found);
+                else add_rows<false>(r, indices, begin, end, found);
+            };
+            if (l_.indices.element == element_type::int32) of(r.input<std::int32_t>(1));
+            else of(r.input<std::int64_t>(1));
         };
-        const std::int64_t n = l_.outer * l_.size;
+        const std::int64_t n = all_rows();
         const std::int64_t work = l_.outer * (l_.size + l_.count) * l_.inner;
         if (r.pool && work > 65536) r.pool->parallel_for(n, 1 + n * 32768 / work, rows);
         else if (n > 0) rows(0, n);
     }
     std::size_t scratch_bytes() const override {
-        return static_cast<std::size_t>(most_wide() + (most_wide() > 0 ? l_.size : 0)) * 8 +
-               (small ? static_cast<std::size_t>(l_.outer * l_.size * l_.inner) * sizeof(C) : 0);
+        return static_cast<std::size_t>(most_wide() * 8 + (small ? all_rows() * l_.inner * 4 : 0) +
+                                        (most_wide() > 0 ? all_rows() : 0));
     }
     double cost() const override { return 50 + 0.3 * static_cast<double>(l_.outer * (l_.size + l_.count) * l_.inner); }
 
 private:
+    std::int64_t all_rows() const { return l_.outer * l_.size; }
     // Doubles of the rows that more than `many` indices name, at most.
-    std::int64_t most_wide() const { return std::is_same_v<C, float> ? l_.outer * (l_.count / many) * l_.inner : 0; }
-    // Numbers the rows that many indices name; the others are -1. How many there are.
-    std::int64_t count_rows(const void* indices, std::int64_t* slots) const {
-        std::fill_n(slots, l_.size, 0);
-        for (std::int64_t i = 0; i < l_.count; ++i) ++slots[l_.index(indices, i)];
-        std::int64_t found = 0;
-        for (std::int64_t row = 0; row < l_.size; ++row) slots[row] = slots[row] > many ? found++ : -1;
-        return found;
+    std::int64_t most_wide() const { return widens ? l_.outer * (l_.count / many) * l_.inner : 0; }
+
+    // Whether no more than `many` name any 32 of the rows begin .. end - 1: counts of those are few enough for the first-level cache.
+    template <class I> bool all_have_few(const I* indices, std::uint8_t* times, std::int64_t begin, std::int64_t end) const {
+        constexpr std::int64_t together = 32;
+        std::fill_n(times, (end - begin + together - 1) / together, std::uint8_t{0});
+        for (std::int64_t o = begin / l_.size; o * l_.size < end; ++o)
+            for (std::int64_t i = 0; i < l_.count; ++i)
+                if (const std::int64_t row = o * l_.size + indices[i]; row >= begin && row < end)
+                    if (times[(row - begin) / together]++ == many) return false;
+        return true;
+    }
+    // Rows begin .. end - 1. How many indices name each is counted as they are added up; of one that more than `many` name the sum becomes
+    // the number of its row of doubles, to which all are added in a second pass.
+    template <bool Single, class I>
+    void add_rows(const kernel_run& r, const I* indices, std::int64_t begin, std::int64_t end,
+                  std::atomic<std::int32_t>& found) const {
+        const std::int64_t inner = Single ? 1 : l_.inner;
+        const T* const g = r.input<T>(0);
+        T* const out = r.output<T>(0);
+        auto* const wide = reinterpret_cast<double*>(r.scratch);
+        C* sums;
+        if constexpr (small) sums = reinterpret_cast<C*>(wide + most_wide());
+        else sums = out;
+        const auto for_each = [&](auto&& f) {
+            for (std::int64_t o = begin / l_.size; o * l_.size < end; ++o) {
+                const T* from = g + o * l_.count * inner;
+                const std::int64_t rows = o * l_.size;
+                for (std::int64_t i = 0; i < l_.count; ++i, from += inner)
+                    if (const std::int64_t row = rows + indices[i]; row >= begin && row < end) f(row, from);
+            }
+        };
+        const auto add = [&](auto* to, const T* from) {
+            using S = std::remove_reference_t<decltype(*to)>;
+            for (std::int64_t k = 0; k < inner; ++k) to[k] = static_cast<S>(to[k] + static_cast<S>(from[k]));
+        };
+        auto* const times = reinterpret_cast<std::uint8_t*>(wide + most_wide()) + small * all_rows() * inner * 4;
+        std::fill(sums + begin * inner, sums + end * inner, C{});
+        if (most_wide() == 0 || all_have_few(indices, times + begin, begin, end))
+            for_each([&](std::int64_t row, const T* from) { add(sums + row * inner, from); });
+        else if constexpr (widens) {
+            const auto wide_row = [&](std::int64_t row) {
+                std::int32_t number;
+                std::memcpy(&number, sums + row * inner, sizeof number);
+                return wide + number * inner;
+            };
+            std::fill(times + begin, times + end, std::uint8_t{0});
+            bool any_wide = false;
+            for_each([&](std::int64_t row, const T* from) {
+                std::uint8_t& n = times[row];
+                if (n < many) add(sums + row * inner, from);
+                if (n > many || n++ < many) return;
+                const std::int32_t number = found++;
+                std::memcpy(sums + row * inner, &number, sizeof number);
+                std::fill_n(wide_row(row), inner, 0.0);
+                any_wide = true;
+            });
+            if (any_wide)
+                for_each([&](std::int64_t row, const T* from) {
+                    if (times[row] > many) add(wide_row(row), from);
+                });
+            for (std::int64_t row = begin; any_wide && row < end; ++row)
+                if (times[row] > many)
+                    std::transform(wide_row(row), wide_row(row) + inner, sums + row * inner,
+                                   [](double sum) { return static_cast<C>(sum); });
+        }
+        if constexpr (small)
+            for (std::int64_t i = begin * inner; i < end * inner; ++i) out[i] = T(sums[i]);
     }
 
     gather_layout l_;
