@@ -101,17 +101,18 @@ TEST_CASE("gather: the gradient of very many rows of one key is as good as that 
     CHECK(d(0, 0) == 0);
 }
 
-TEST_CASE_TEMPLATE("gather: up to 128 single elements of one key are added up in float, and more in double", Index, std::int32_t,
-                   std::int64_t) {
+TEST_CASE_TEMPLATE("gather: up to 128 single elements of one key are added up in float, and more in double", Index,
+                   std::int32_t, std::int64_t) {
     // Of keys 10, 11, 12 and 40 there are 127, 128, 129 and 128: all have few of 32 together, but for the first three.
     for (const bool crowded : {false, true}) {
         std::vector<int> keys;
-        for (const auto& [key, times] : {std::pair{10, 127}, std::pair{11, 128}, std::pair{12, 129}, std::pair{40, 128}})
+        for (const auto& [key, times] :
+             {std::pair{10, 127}, std::pair{11, 128}, std::pair{12, 129}, std::pair{40, 128}})
             if (crowded || key == 40) keys.insert(keys.end(), static_cast<std::size_t>(times), key);
         std::shuffle(keys.begin(), keys.end(), std::mt19937(1));
         const auto n = static_cast<std::int64_t>(keys.size());
-        auto all = array<Index, shape<dyn>>(extents(n));
-        auto g = array<float, shape<dyn>>(extents(n));
+        auto all = array<Index, shape<dyn>>(n);
+        auto g = array<float, shape<dyn>>(n);
         float narrow[64]{};
         double wide[64]{};
         for (std::int64_t i = 0; i < n; ++i) {

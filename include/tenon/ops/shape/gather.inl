@@ -161,7 +161,8 @@ private:
     std::int64_t most_wide() const { return widens ? l_.outer * (l_.count / many) * l_.inner : 0; }
 
     // Whether no more than `many` name any 32 of the rows begin .. end - 1: counts of those are few enough for the first-level cache.
-    template <class I> bool all_have_few(const I* indices, std::uint8_t* times, std::int64_t begin, std::int64_t end) const {
+    template <class I>
+    bool all_have_few(const I* indices, std::uint8_t* times, std::int64_t begin, std::int64_t end) const {
         constexpr std::int64_t together = 32;
         std::fill_n(times, (end - begin + together - 1) / together, std::uint8_t{0});
         for (std::int64_t o = begin / l_.size; o * l_.size < end; ++o)
