@@ -14,6 +14,16 @@ int main() {
     (void)y;
 }
 
+// case layer_width: The width beside the number of heads.
+// error[gcc]: In instantiation of .*multi_head_attention
+// error: tenon::nn::multi_head_attention: .* the width is that of x
+int main() {
+    const auto x = tn::placeholder<float, tn::shape<batch, 5, 12>>("x");
+    const auto y = tn::nn::multi_head_attention<4, 12>()(x); // wrong
+    const auto y = tn::nn::multi_head_attention<4, 2>()(x);  // right
+    (void)y;
+}
+
 // case key_heads: Heads of keys that do not divide those of the queries.
 // error[gcc]: attention: the number of heads of keys does not divide that of queries: float\[batch, 8, 5, 4\] x float\[batch, 3,
 // error[clang]: attention_op, tenon::fault::in_own_words, .*heads_do_not_divide

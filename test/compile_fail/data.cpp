@@ -9,6 +9,22 @@ namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 using images = tn::tensor<float, tn::shape<batch, 784>>;
 
+// case data_arithmetic: Arithmetic of a data set.
+// error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
+// error: tenon: arrays and texts are no tensors: .* as d.map\(f\) does of a data set
+auto program() {
+    return tn::data::range(10) * 2;                                   // wrong
+    return tn::data::range(10).map([](const auto& x) { return x * 2; }); // right
+}
+
+// case data_as_tensor: A data set where a tensor is.
+// error[gcc]: In instantiation of .*nor is a data set: get_next\(\) of its iterator gives tensors
+// error[clang]: nor_is_a_data_set
+auto program() {
+    return tn::exp(tn::cast<float>(tn::data::range(10)));                                             // wrong
+    return tn::exp(tn::cast<float>(tn::make_one_shot_iterator(tn::data::range(10)).get_next())); // right
+}
+
 // case data_batch_named: A batch of a named size that does not say how many.
 // error[gcc]: In instantiation of .*batch
 // error: tenon::data_set::batch: say how many once, .* a named size is a template argument beside the number, batch<rows>\(32\)

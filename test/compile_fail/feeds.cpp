@@ -37,6 +37,14 @@ auto f(const tn::tensor<std::int32_t, tn::shape<>>& x) {
     return tn::feed(x, 3);   // right
 }
 
+// case fractions: Nor are several.
+// error: feed
+// error: tenon::feed: what is fed must be an array, or for a scalar tensor a number of its kind: none with a fraction
+auto f(const tn::tensor<std::int32_t, tn::shape<2>>& x) {
+    return tn::feed(x, {1.5, 2.0}); // wrong
+    return tn::feed(x, {1, 2});     // right
+}
+
 // case loose_element_type: The element type is known by type even where the sizes are not.
 // error: feed
 // error: tenon::feed: the array's element type is not the tensor's

@@ -66,13 +66,80 @@ float program(tn::session& s, const images& x, const tn::array<float, tn::shape<
 }
 
 // case condition: Nothing is known of a value while the graph is built.
-// error[gcc]: use of deleted function .*operator bool
+// error[gcc]: use of deleted function .*operator B\(\).*B = bool
 // error[clang]: deleted function
 // error: nothing runs here: select\(condition, a, b\), or fetch it in a session
 auto program(const images& x) {
     if (mean(x) > 0.5f) return 1;           // wrong
     return 0;                               // wrong
     return select(mean(x) > 0.5f, x, 0.0f); // right
+}
+
+// case condition_declared: A comparison that is given a name.
+// error[gcc]: use of deleted function .*operator B\(\).*B = bool
+// error[clang]: deleted function
+// error: nothing runs here: select\(condition, a, b\), or fetch it in a session
+void program(const images& x) {
+    const bool same = x == x; // wrong
+    const auto same = x == x; // right
+    (void)same;
+}
+
+// case loop_over_tensor: Its rows in a loop of C++.
+// error[gcc]: use of deleted function .*begin
+// error[clang]: deleted (member )?function|invalid range expression
+// error: rows: unstack<0>\(x\); in the graph a loop is scan; values: session.run\(x\)
+void program(const tn::tensor<float, tn::shape<3, 2>>& x) {
+    for (const auto& row : x) tn::print(row, "row");                // wrong
+    for (const auto& row : tn::unstack<3>(x)) tn::print(row, "row"); // right
+}
+
+// case axis_by_name: An axis by the name of its size.
+// error[gcc]: In instantiation of .*an_axis_is_a_template_argument
+// error: tenon: an axis is a template argument: write sum<1>\(x\), .* it is a number
+auto program(const images& x) {
+    return tn::sum<batch>(x); // wrong
+    return tn::sum<0>(x);     // right
+}
+
+// case sizes_of_zeros: Sizes one by one.
+// error[gcc]: In instantiation of .*sizes_are_a_template_argument
+// error: tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>\(\)
+auto program() {
+    return tn::zeros<float>(2, 3);             // wrong
+    return tn::zeros<float, tn::shape<2, 3>>(); // right
+}
+
+// case sizes_behind_name: A placeholder's sizes in braces.
+// error[gcc]: In instantiation of .*placeholder
+// error: tenon::placeholder: the sizes are a template argument: write placeholder<float, shape<batch, 784>>\(name\)
+auto program() {
+    return tn::placeholder<float>("x", {2, 3});            // wrong
+    return tn::placeholder<float, tn::shape<2, 3>>("x"); // right
+}
+
+// case text_as_exponent: A number in quotes.
+// error[gcc]: In instantiation of .*pow
+// error: tenon::pow: two tensors, or a tensor and a number: pow\(x, 2.0f\)
+auto program(const images& x) {
+    return tn::pow(x, "2");  // wrong
+    return tn::pow(x, 2.0f); // right
+}
+
+// case text_chosen: A text where a number is chosen.
+// error[gcc]: In instantiation of .*select
+// error: tenon::select: a condition, then two tensors, or a tensor and a number
+auto program(const images& x) {
+    return tn::select(x > 0.0f, x, "none"); // wrong
+    return tn::select(x > 0.0f, x, 0.0f);   // right
+}
+
+// case dense_inputs: Inputs and units.
+// error[gcc]: In instantiation of .*tenon::nn::dense\(
+// error: tenon::nn::dense: one template argument, the number of units: dense<300>\(\)
+auto program(const images& x) {
+    return mean(tn::nn::dense<784, 10>()(x)); // wrong
+    return mean(tn::nn::dense<10>()(x));      // right
 }
 
 // case dense_units: The units of a layer.
@@ -338,6 +405,22 @@ auto program(const images& x) {
 auto program(const images& x) {
     return tn::max(x, x);     // wrong
     return tn::maximum(x, x); // right
+}
+
+// case greater_of_number: And of a number.
+// error[gcc]: In instantiation of .*max
+// error: tenon::max: .* the greater of two tensors is maximum\(a, b\)
+auto program(const images& x) {
+    return tn::max(x, 0.0f);     // wrong
+    return tn::maximum(x, 0.0f); // right
+}
+
+// case lesser_of_two: The same of min.
+// error[gcc]: In instantiation of .*min
+// error: tenon::min: .* the lesser of two tensors is minimum\(a, b\)
+auto program(const images& x) {
+    return tn::min(x, x);     // wrong
+    return tn::minimum(x, x); // right
 }
 
 // case random_sizes: Sizes as numbers.

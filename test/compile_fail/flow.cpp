@@ -15,6 +15,14 @@ void program(tenon::tensor<bool, tenon::shape<>> p, tenon::tensor<float, tenon::
         p, [&] { return x; }, [&] { return sum(x); }); // wrong
 }
 
+// case cond_one_side: What is computed else is not said.
+// error[gcc]: In instantiation of .*tenon::cond\(
+// error: tenon::cond: both sides are said
+auto f(const images& x) {
+    return tn::cond(sum(x) > 0.0f, [&] { return x; });                                // wrong
+    return tn::cond(sum(x) > 0.0f, [&] { return x; }, [&] { return tn::zeros_like(x); }); // right
+}
+
 // case cond_sides: Values where functions are.
 // error[gcc]: In instantiation of .*tenon::cond\(
 // error: tenon::cond: both sides are functions without arguments

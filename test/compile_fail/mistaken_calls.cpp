@@ -139,6 +139,30 @@ auto program(const tn::any_tensor& x) {
     return tn::nn::dense<10>()(tn::as<float, tn::shape<batch, 784>>(x)); // right
 }
 
+// case untyped_number: A number that is to be a tensor.
+// error[gcc]: In instantiation of .*tenon::as\(
+// error: tenon::as: it gives a tensor its type; of a number or an array write constant\(x\)
+auto program() {
+    return exp(tn::as<float, tn::shape<>>(5)); // wrong
+    return exp(tn::constant(5.0f));            // right
+}
+
+// case untyped_one_by_one: Untyped tensors that are not a list.
+// error[gcc]: In instantiation of .*concat
+// error: tenon::untyped::concat: tensors are given as a list: concat\(\{a, b\}, 1\)
+auto program(const tn::any_tensor& x) {
+    return tn::untyped::concat(x, x, 1);   // wrong
+    return tn::untyped::concat({x, x}, 1); // right
+}
+
+// case untyped_numbers: Numbers of the host where an untyped tensor is.
+// error: deleted
+// error: untyped::constant\(array<float>\(values\)\)
+auto program(const std::vector<float>& values) {
+    return tn::untyped::relu(values);                                              // wrong
+    return tn::untyped::relu(tn::untyped::constant(tn::array<float>(values).untyped().copy())); // right
+}
+
 // case untyped_half_typed: A type without sizes.
 // error[gcc]: In instantiation of .*tenon::as\(
 // error: tenon::as: say the sizes, too: as<float, shape<batch, 10>>\(x\)

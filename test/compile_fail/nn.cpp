@@ -152,6 +152,14 @@ auto f(const images& x) {
     return tn::nn::mixed_precision<tn::bfloat16>(tn::nn::dense<10>())(x); // right
 }
 
+// case nn_recurrent_result: Both results of a recurrent layer where one goes on.
+// error[gcc]: In instantiation of .*a tuple of tensors is no tensor: take it apart, auto \[a, b\] = t
+// error[clang]: a_tuple_of_tensors_is_no_tensor_take_it_apart
+auto program(const tn::tensor<float, tn::shape<batch, 5, 8>>& x) {
+    return tn::nn::dense<10>()(tn::nn::lstm<16>()(x));          // wrong
+    return tn::nn::dense<10>()(tn::nn::lstm<16>()(x).sequence); // right
+}
+
 // case nn_recurrent_features: Sequences whose number of features is known in the run only.
 // error[gcc]: lstm: features must be a number here, and there is one step at least: float\[batch, time, features\]
 // error[clang]: recurrent_rule.*features_are_a_number

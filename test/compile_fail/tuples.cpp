@@ -46,6 +46,14 @@ void program(const tenon::fifo_queue<tenon::component<float, tenon::shape<3>>, i
     auto wrong = exp(q.dequeue()) * 2.0f; // wrong: one error, whatever comes after
 }
 
+// case parts_as_tensor: And as what a split gives.
+// error[gcc]: a tuple of tensors is no tensor: take it apart
+// error[clang]: a_tuple_of_tensors_is_no_tensor_take_it_apart
+auto program(const tn::tensor<float, tn::shape<4, 3>>& x) {
+    return tn::split<2>(x) * 2.0f;    // wrong
+    return tn::split<2>(x)[0] * 2.0f; // right
+}
+
 // case tuple_in_matmul
 // error[gcc]: a tuple of tensors is no tensor: take it apart
 // error[clang]: a_tuple_of_tensors_is_no_tensor_take_it_apart

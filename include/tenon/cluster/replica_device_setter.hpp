@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/cluster/cluster.hpp>
+#include <tenon/core/options.hpp>
 #include <tenon/graph/scope.hpp>
 
 /// Where the nodes of a replica go: what holds resources to parameter servers in turn, the rest to the workers.
@@ -47,10 +48,17 @@ public:
     /// sets a task, and not_found_error where the cluster has no such job.
     explicit replica_device_setter(const cluster& c, const options& o = {});
 
+    TENON_OTHER_BRACES(explicit replica_device_setter(detail::other_braces_than<cluster, N>&, ...));
+    TENON_OTHER_BRACES(explicit replica_device_setter(const cluster&, detail::other_braces_than<options, N>&));
+    TENON_OTHER_BRACES(explicit replica_device_setter(int, detail::other_braces_than<options, N>&));
+
+    replica_device_setter(const replica_device_setter&) = default; // and so none that moves, which compilers would list
+    replica_device_setter& operator=(const replica_device_setter&) = default;
+
     device_name operator()(const placed_op& op) const;
 
 private:
-    replica_device_setter(const std::vector<int>& tasks, const options& o);
+    void take_turns(const std::vector<int>& tasks, const options& o);
 
     struct turn;
     device_name ps_device_, worker_device_;

@@ -66,7 +66,7 @@ inline std::vector<int> ps_tasks_of(const cluster& c, const device_name& ps) {
 
 } // namespace detail
 
-TENON_INLINE replica_device_setter::replica_device_setter(const std::vector<int>& tasks, const options& o) {
+TENON_INLINE void replica_device_setter::take_turns(const std::vector<int>& tasks, const options& o) {
     detail::check_ps_device(o.ps_device);
     if (tasks.empty()) return;
     ps_device_ = o.ps_device;
@@ -76,11 +76,13 @@ TENON_INLINE replica_device_setter::replica_device_setter(const std::vector<int>
     for (const int t : tasks) turn_->servers.push_back({t, 0});
 }
 
-TENON_INLINE replica_device_setter::replica_device_setter(int ps_tasks, const options& o) :
-    replica_device_setter(detail::ps_tasks_of(ps_tasks), o) {}
+TENON_INLINE replica_device_setter::replica_device_setter(int ps_tasks, const options& o) {
+    take_turns(detail::ps_tasks_of(ps_tasks), o);
+}
 
-TENON_INLINE replica_device_setter::replica_device_setter(const cluster& c, const options& o) :
-    replica_device_setter(detail::ps_tasks_of(c, o.ps_device), o) {}
+TENON_INLINE replica_device_setter::replica_device_setter(const cluster& c, const options& o) {
+    take_turns(detail::ps_tasks_of(c, o.ps_device), o);
+}
 
 TENON_INLINE device_name replica_device_setter::operator()(const placed_op& op) const {
     if (!turn_) return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <tenon/core/config.hpp>
 
@@ -11,9 +12,19 @@
 #define TENON_TAKES_BRACES_FOR_ARRAYS 1
 /// TENON_OTHER_BRACES(adam(learning_rate, detail::other_braces_than<adam_options, N>&)): in the class.
 #define TENON_OTHER_BRACES(...) template <std::size_t N> __VA_ARGS__ = delete
+/// TENON_OTHER_ARGUMENT(layer_norm, options_in_braces): of what is made of options alone; `...` is worse than those. (Where an argument is
+/// converted by a constructor g++ 12 takes that for as bad.)
+#define TENON_OTHER_ARGUMENT(NAME, WORDS) template <class WORDS = void> explicit NAME(...) = delete
+/// TENON_OTHER_ARGUMENTS(adam, adam_options, a_rate_then_options_in_braces): of what is made of one argument and options.
+#define TENON_OTHER_ARGUMENTS(NAME, OPTIONS, WORDS)                      \
+    template <class A, class B, class... WORDS>                          \
+        requires(!std::is_base_of_v<OPTIONS, B> || sizeof...(WORDS) > 0) \
+    NAME(const A&, const B&, const WORDS&...) = delete
 #else
 #define TENON_TAKES_BRACES_FOR_ARRAYS 0
 #define TENON_OTHER_BRACES(...) static_assert(true)
+#define TENON_OTHER_ARGUMENT(...) static_assert(true)
+#define TENON_OTHER_ARGUMENTS(...) static_assert(true)
 #endif
 
 namespace tenon::detail {

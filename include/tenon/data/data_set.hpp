@@ -420,6 +420,10 @@ private:
     untyped::data_set set_;
 };
 
+namespace detail {
+template <class... C> inline constexpr bool is_on_the_host<data_set<C...>> = true;
+}
+
 } // namespace tenon
 
 #if TENON_HEADER_ONLY

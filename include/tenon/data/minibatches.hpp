@@ -151,7 +151,7 @@ public:
         batches_ = detail::count_batches(options_, types, static_cast<int>(sizeof...(Rows)));
         rows_ = types[0].extents[0].size;
     }
-    minibatches(minibatches&&) = delete;
+    minibatches& operator=(minibatches&&) = delete; // nor copied: so compilers list one constructor
     ~minibatches() = default;
 
     /// Rows of each source, and batches in an epoch.

@@ -48,6 +48,8 @@ struct operand {
     template <class I>
     void operator[](const I&) const = delete; // rows: gather(x, constant(0)), slice<range{0, 10}>(x)
     void item() const = delete; // nothing runs here: session.run(x).item()
+    const ill_shaped* begin() const = delete; // rows: unstack<0>(x); in the graph a loop is scan; values: session.run(x)
+    const ill_shaped* end() const;
     // clang-format on
 };
 
@@ -99,6 +101,12 @@ template <class T> ill_shaped as(const any_tensor&) {
     static_assert(detail::is_mistake<T>, "tenon::as: say the sizes, too: as<float, shape<batch, 10>>(x)");
     return {};
 }
+template <class T, class... S, class X>
+    requires(!std::is_convertible_v<const X&, any_tensor>)
+ill_shaped as(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::as: it gives a tensor its type; of a number or an array write constant(x)");
+    return {};
+}
 
 namespace detail {
 
@@ -112,8 +120,10 @@ template <class T, class S> inline constexpr bool is_tensor<tensor<T, S>> = true
 template <class X>
 concept Typed = std::is_base_of_v<operand, std::remove_cvref_t<X>>;
 
-// A value on the host, which is taken for a tensor: an array, or a list of numbers.
-template <class X> inline constexpr bool is_host_value = std::is_convertible_v<const X&, const any_array&>;
+/// What no arithmetic is of: an array, or a data set.
+template <class X> inline constexpr bool is_on_the_host = std::is_convertible_v<const X&, const any_array&>;
+// A value on the host, which is taken for a tensor: one of these, or a list of numbers.
+template <class X> inline constexpr bool is_host_value = is_on_the_host<X>;
 template <class X>
     requires requires(const X& x) { x.data() + x.size(); }
 inline constexpr bool is_host_value<X> =
@@ -133,7 +143,16 @@ template <class X> inline constexpr bool is_tuple_of_tensors = false;
 template <class... T>
     requires(sizeof...(T) > 0)
 inline constexpr bool is_tuple_of_tensors<std::tuple<T...>> = (Typed<T> && ...);
-template <class... T> struct operand_type_of<std::tuple<T...>> { using type = operand_tuple; };
+template <class T, std::size_t N> inline constexpr bool is_tuple_of_tensors<std::array<T, N>> = Typed<T>;
+template <class A, class B> inline constexpr bool is_tuple_of_tensors<std::pair<A, B>> = Typed<A>&& Typed<B>;
+template <class X>
+    requires requires { typename X::several_tensors; }
+inline constexpr bool is_tuple_of_tensors<X> = true;
+template <class X>
+    requires is_tuple_of_tensors<X>
+struct operand_type_of<X> {
+    using type = operand_tuple;
+};
 /// The operand_type of a tensor or an expression.
 template <class X> using operand_of_t = typename operand_type_of<std::remove_cvref_t<X>>::type;
 
@@ -189,6 +208,12 @@ concept OperandIfGiven = stands_for_one_or_nothing<X>;
 } // namespace detail
 
 namespace detail {
+/// What a list in braces is of, where nothing else can be made of them.
+struct in_braces {
+    template <Element T> in_braces(const T&); // NOLINT
+    in_braces(const char*);                   // NOLINT
+    in_braces(std::initializer_list<in_braces>);
+};
 struct as_rule {
     static constexpr const char* name = "as";
     static constexpr inferred infer(const no_attributes&, type_list in, int) {

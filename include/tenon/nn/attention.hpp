@@ -92,9 +92,6 @@ namespace nn {
 /// projected again: [batch, time, width] -> [batch, time, width]. [time, width] is one sequence. Keys and values have KeyHeads heads of
 /// that size, which divides Heads (J. Ainslie et al., GQA, EMNLP 2023).
 template <int Heads, int KeyHeads = Heads> class multi_head_attention_layer {
-    static_assert(Heads > 0, "tenon::nn::multi_head_attention: the number of heads must be positive");
-    static_assert(KeyHeads > 0 && Heads % KeyHeads == 0,
-                  "tenon::nn::multi_head_attention: the number of heads of keys must divide that of queries");
     template <class... X>
     using verdict_on = detail::verdict_of<multi_head_attention_rule,
                                           detail::constant_attributes<multi_head_attention_rule::attributes{Heads}>,
@@ -158,9 +155,15 @@ private:
     projection projections_[4];
 };
 
-template <int Heads, int KeyHeads = Heads>
-multi_head_attention_layer<Heads, KeyHeads> multi_head_attention(const attention_options& o = {}) {
-    return multi_head_attention_layer<Heads, KeyHeads>(o);
+/// As transformer_block's: the numbers of heads, each positive.
+template <int Heads, int KeyHeads>
+inline constexpr bool are_heads = Heads > 0 && KeyHeads > 0 && Heads % (KeyHeads > 0 ? KeyHeads : 1) == 0;
+
+template <int Heads, int KeyHeads = Heads> auto multi_head_attention(const attention_options& o = {}) {
+    static_assert(are_heads<Heads, KeyHeads>, "tenon::nn::multi_head_attention: how many heads queries have, and keys, if fewer, by "
+                                              "whose number theirs is divided: multi_head_attention<8, 2>(); the width is that of x");
+    if constexpr (!are_heads<Heads, KeyHeads>) return ill_shaped{};
+    else return multi_head_attention_layer<Heads, KeyHeads>(o);
 }
 
 } // namespace nn

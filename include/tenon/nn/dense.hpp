@@ -69,8 +69,6 @@ private:
 
 /// activation(x kernel + bias) along the last dimension: [..., n] -> [..., Units]. kernel: [n, Units], bias: [Units].
 template <int Units, class Activation = linear_activation> class dense_layer {
-    static_assert(Units > 0, "tenon::nn::dense: the number of units must be positive");
-
 public:
     template <class X>
     using judged = judgement<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>, X>;
@@ -104,9 +102,9 @@ private:
 /// dense<300>(relu), dense<10>({.use_bias = false}), dense<10>(relu, {.name = "last"}).
 // One function, so that a compiler that refuses a call has little to say.
 template <int Units = 0, class First = dense_options> auto dense(First first = {}, const dense_options& o = {}) {
-    if constexpr (Units == 0) {
+    if constexpr (Units <= 0) {
         static_assert(detail::is_mistake<First>,
-                      "tenon::nn::dense: the number of units is a template argument: write dense<300>()");
+                      "tenon::nn::dense: the number of units is a template argument: write dense<300>(); it is positive");
         return ill_shaped{};
     } else if constexpr (!detail::is_activation<First> && !std::is_same_v<First, dense_options>) {
         static_assert(detail::is_mistake<First>,
@@ -115,6 +113,13 @@ template <int Units = 0, class First = dense_options> auto dense(First first = {
         return ill_shaped{};
     } else if constexpr (std::is_same_v<First, dense_options>) return dense_layer<Units>({}, std::move(first));
     else return dense_layer<Units, First>(std::move(first), o);
+}
+template <auto First, auto... More, class... A>
+    requires(sizeof...(More) > 0 || !std::is_integral_v<decltype(First)>)
+auto dense(const A&...) {
+    static_assert(detail::is_mistake<A...>, "tenon::nn::dense: one template argument, the number of units: dense<300>(); "
+                                            "how many inputs there are x says, with which the layer is called");
+    return ill_shaped{};
 }
 
 } // namespace tenon::nn

@@ -10,8 +10,8 @@ namespace tenon::nn {
 /// JMLR 15 (2014).
 class dropout {
 public:
-    dropout() = delete; // say how many are dropped: dropout(0.5)
     explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
+    template <class A_rate = void> explicit dropout(...) = delete; // say how many are dropped: dropout(0.5)
 
     template <Operand X> auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);

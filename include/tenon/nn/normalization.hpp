@@ -120,6 +120,7 @@ public:
 
     explicit layer_norm(normalization_options o = {}) : options_(std::move(o)) {}
     TENON_OTHER_BRACES(layer_norm(detail::other_braces_than<normalization_options, N>&));
+    TENON_OTHER_ARGUMENT(layer_norm, options_in_braces_sizes_are_those_of_what_it_is_called_with);
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -145,6 +146,7 @@ public:
 
     explicit rms_norm(normalization_options o = {}) : options_(std::move(o)) {}
     TENON_OTHER_BRACES(rms_norm(detail::other_braces_than<normalization_options, N>&));
+    TENON_OTHER_ARGUMENT(rms_norm, options_in_braces_sizes_are_those_of_what_it_is_called_with);
     template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
@@ -180,6 +182,7 @@ public:
     /// Throws invalid_argument_error unless 0 <= momentum < 1.
     explicit batch_norm(batch_norm_options o = {});
     TENON_OTHER_BRACES(batch_norm(detail::other_braces_than<batch_norm_options, N>&));
+    TENON_OTHER_ARGUMENT(batch_norm, options_in_braces_sizes_are_those_of_what_it_is_called_with);
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);

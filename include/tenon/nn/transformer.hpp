@@ -31,7 +31,6 @@ struct transformer_block_options {
 /// variables are NAME/attention/.., NAME/hidden/.., NAME/output/.., NAME/attention_norm/.., NAME/network_norm/...
 template <int Heads, int Hidden, class Activation = gelu_tanh_activation, int KeyHeads = Heads>
 class transformer_block_layer {
-    static_assert(Hidden > 0, "tenon::nn::transformer_block: the number of hidden units must be positive");
     using attending = multi_head_attention_layer<Heads, KeyHeads>;
 
 public:
@@ -84,7 +83,11 @@ private:
 // One function, so that a compiler that refuses a call has little to say.
 template <int Heads, int Hidden, int KeyHeads = Heads, class First = transformer_block_options>
 auto transformer_block(First first = {}, const transformer_block_options& o = {}) {
-    if constexpr (std::is_same_v<First, transformer_block_options>)
+    constexpr bool good = Hidden > 0 && are_heads<Heads, KeyHeads>;
+    static_assert(good, "tenon::nn::transformer_block: how many heads, how many hidden units of the network, and how many heads of keys, if "
+                        "fewer, by whose number that of heads is divided: transformer_block<8, 2048>(); the width is that of x");
+    if constexpr (!good) return ill_shaped{};
+    else if constexpr (std::is_same_v<First, transformer_block_options>)
         return transformer_block_layer<Heads, Hidden, gelu_tanh_activation, KeyHeads>({}, first);
     else return transformer_block_layer<Heads, Hidden, First, KeyHeads>(std::move(first), o);
 }

@@ -25,23 +25,22 @@ struct misplaced {
     constexpr misplaced(const extents&) {}                         // NOLINT
 };
 
-/// What a list in braces is of.
-struct in_braces {
-    template <Element T> in_braces(const T&); // NOLINT
-    in_braces(const char*);                   // NOLINT
-    in_braces(std::initializer_list<in_braces>);
-};
 struct misplaced_or_tensor : misplaced {
     using misplaced::misplaced;
-    template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {} // NOLINT
+    template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {}            // NOLINT
+    template <std::floating_point X> constexpr misplaced_or_tensor(X) : misplaced(0) {} // NOLINT
 };
+// What is given behind a tensor, where an axis was said: a bool, or nothing where the axis is no number.
+struct nothing_behind {};
+template <auto Axis, class Kept>
+concept MisplacedAxis = std::is_same_v<Kept, bool> ||
+    (std::is_same_v<Kept, nothing_behind> && !std::is_convertible_v<decltype(Axis), int>);
 
 /// A list of tensors, where they are given one by one; what braces make is one.
 template <class X>
 concept SeveralTensors = std::is_base_of_v<any_tensor, typename X::value_type>;
 
 /// Whether an array or a text stands beside what arithmetic is of.
-template <class X> inline constexpr bool is_on_the_host = std::is_convertible_v<const X&, const any_array&>;
 template <class X>
 concept Computed = is_on_the_host<X> || Operand<X> || UntypedTensor<X> || AsNumber<X>;
 template <class A, class B>
@@ -59,7 +58,7 @@ template <Element T, Shape S> inline constexpr bool is_placeholder_type<T, S> = 
 /// The complaints of several functions, which the compiler names beside them.
 template <class X> ill_shaped an_axis_is_a_template_argument() {
     static_assert(is_mistake<X>,
-                  "tenon: an axis is a template argument: write sum<1>(x), softmax<1>(x), or sum<1>(x, keepdims)");
+                  "tenon: an axis is a template argument: write sum<1>(x), softmax<1>(x), or sum<1>(x, keepdims); it is a number");
     return {};
 }
 template <class X> ill_shaped axes_are_template_arguments() {
@@ -93,7 +92,7 @@ template <class X> ill_shaped tensors_are_given_one_by_one() {
 template <class X> ill_shaped arrays_and_texts_are_no_tensors() {
     static_assert(
         is_mistake<X>,
-        "tenon: arrays and texts are no tensors: constant(a.copy()) makes one; a loop over a.span() computes here");
+        "tenon: arrays and texts are no tensors: constant(a.copy()) makes one; a loop over a.span() computes here, as d.map(f) does of a data set");
     return {};
 }
 
@@ -103,9 +102,8 @@ template <class X> ill_shaped arrays_and_texts_are_no_tensors() {
 // An axis, a size or a list of them behind the tensor.
 #define TENON_HINT(NAME, SAID)                                                                                        \
     template <Operand X, class... M> ill_shaped NAME(const X&, detail::misplaced, M...) { return detail::SAID<X>(); } \
-    template <auto, auto..., Operand X, std::same_as<bool> Kept> ill_shaped NAME(const X&, Kept) {                    \
-        return detail::SAID<X>();                                                                                     \
-    }
+    template <auto Axis, auto..., Operand X, class Kept = detail::nothing_behind>                                     \
+        requires detail::MisplacedAxis<Axis, Kept> ill_shaped NAME(const X&, Kept = {}) { return detail::SAID<X>(); }
 TENON_HINT(sum, an_axis_is_a_template_argument)
 TENON_HINT(mean, an_axis_is_a_template_argument)
 TENON_HINT(prod, an_axis_is_a_template_argument)
@@ -192,7 +190,9 @@ TENON_HINT(stack, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
 #define TENON_HINT(NAME, SAID)                                                                                        \
     template <class T = void, auto... D, class... M> ill_shaped NAME(shape<D...>, M...) { return detail::SAID<T>(); } \
     template <class T = void> ill_shaped NAME(std::initializer_list<int>) { return detail::SAID<T>(); }               \
-    template <Shape S, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }                                \
+    template <class T = void, std::integral... N>                                                                     \
+        requires(sizeof...(N) > 0) ill_shaped NAME(N...) { return detail::SAID<T>(); }                                \
+    template <Shape S, class T = void, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }                \
     template <class T, auto Size, auto..., class... M> ill_shaped NAME(M...) { return detail::SAID<T>(); }
 TENON_HINT(zeros, sizes_are_a_template_argument)
 TENON_HINT(ones, sizes_are_a_template_argument)
@@ -219,6 +219,11 @@ TENON_HINT(<=, arrays_and_texts_are_no_tensors)
 TENON_HINT(>, arrays_and_texts_are_no_tensors)
 TENON_HINT(>=, arrays_and_texts_are_no_tensors)
 #undef TENON_HINT
+template <Element T, class Name, class... M> ill_shaped placeholder(const Name&, detail::misplaced, M...) {
+    static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a template argument: write "
+                                         "placeholder<float, shape<batch, 784>>(name)");
+    return {};
+}
 template <class... Type, class Name>
     requires(!detail::is_placeholder_type<Type...> && std::is_convertible_v<const Name&, std::string>)
 ill_shaped placeholder(const Name&) {
@@ -289,6 +294,14 @@ template <Operand X, class... M> ill_shaped cast(const X&, M...) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a template argument: write cast<float>(x)");
     return {};
 }
+template <class... X> ill_shaped select(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::select: a condition, then two tensors, or a tensor and a number: select(x > 0.0f, x, 0.0f)");
+    return {};
+}
+template <class... X> ill_shaped pow(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::pow: two tensors, or a tensor and a number: pow(x, 2.0f)");
+    return {};
+}
 template <fixed_string Type, Operand X> ill_shaped cast(const X&) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a type: write cast<float>(x)");
     return {};
@@ -331,4 +344,15 @@ ill_shaped pad(const X&, const Mode&) {
                   "pad<margin{1, 2}>(x, pad_mode::reflect)");
     return {};
 }
+
+namespace untyped {
+template <std::derived_from<any_tensor> X, class... M> any_tensor concat(const X&, const M&...) {
+    static_assert(detail::is_mistake<X>, "tenon::untyped::concat: tensors are given as a list: concat({a, b}, 1)");
+    return {};
+}
+template <std::derived_from<any_tensor> X, class... M> any_tensor stack(const X&, const M&...) {
+    static_assert(detail::is_mistake<X>, "tenon::untyped::stack: tensors are given as a list: stack({a, b}, 0)");
+    return {};
+}
+} // namespace untyped
 } // namespace tenon

@@ -42,10 +42,12 @@ template <class H, class C> lstm_state(H, C) -> lstm_state<H, C>;
 
 /// What a recurrent layer gives: the results of all steps [batch, time, Hidden], and the state after the last.
 template <class Sequence, class State> struct recurrent_result {
+    using several_tensors = void;
     Sequence sequence;
     State state;
 };
 template <class S, class T> recurrent_result(S, T) -> recurrent_result<S, T>;
+
 
 /// What the compiler checks when such a layer is called. in: x, and the tensors that it begins with.
 template <fixed_string Name> struct recurrent_rule {

@@ -148,7 +148,8 @@ struct assert_op {
 TENON_OP(control, assert);
 
 namespace untyped {
-any_tensor placeholder(element_type element, const extents& shape, std::string_view name = {});
+any_tensor placeholder(element_type element, const extents& shape, std::string_view name = {},
+                       called_from here = caller());
 } // namespace untyped
 
 /// A tensor that is fed in every step that needs it. `name` says which in errors.
@@ -299,7 +300,9 @@ TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name) {
     return tenon::add<identity_op>({}, {x}, name);
 }
 TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return tenon::add<stop_gradient_op>({}, {x}); }
-TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, std::string_view name) {
+TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, std::string_view name,
+                                    called_from here) {
+    const making made(here);
     return tenon::add<placeholder_op>({element, shape}, {}, std::string(name.empty() ? "placeholder" : name));
 }
 TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const std::string& name) {

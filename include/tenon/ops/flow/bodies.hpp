@@ -53,12 +53,12 @@ template <class A, class B> inline constexpr bool any_mistake<std::pair<A, B>> =
 // What a function gives to tensors of the types that a tuple has; a mistake where it does not take so many.
 template <class F, class Tuple> inline constexpr bool takes = false;
 template <class F, class... T>
-inline constexpr bool takes<F, std::tuple<T...>> = std::is_invocable_v<const F&, const T&...>;
+inline constexpr bool takes<F, std::tuple<T...>> = requires(const F& f, const T&... t) { f(t...); };
 template <class F, class Tuple> struct applied { using type = ill_shaped; };
 template <class F, class... T>
     requires takes<F, std::tuple<T...>>
 struct applied<F, std::tuple<T...>> {
-    using type = std::remove_cvref_t<std::invoke_result_t<const F&, const T&...>>;
+    using type = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<const T&>()...))>;
 };
 template <class F, class Tuple> using applied_t = typename applied<F, Tuple>::type;
 

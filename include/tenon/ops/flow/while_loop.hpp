@@ -172,6 +172,10 @@ auto while_loop(const Condition& condition, const F& f, const A& first, const B&
 }
 
 /// A mistake: what it begins with is no tensor.
+template <class Condition, class F> ill_shaped while_loop(const Condition&, const F&, std::initializer_list<any_tensor>) {
+    static_assert(detail::is_mistake<F>, "tenon::while_loop: tensors are given one by one: while_loop(condition, function, a, b)");
+    return {};
+}
 template <class Condition, class F, class... Xs>
     requires(sizeof...(Xs) == 0 || !(OperandOrIllShaped<Xs> && ...))
 ill_shaped while_loop(const Condition&, const F&, const Xs&...) {

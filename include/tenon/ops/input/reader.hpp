@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/options.hpp>
 #include <tenon/io/records/records.hpp>
 #include <tenon/ops/queue/queue.hpp>
 
@@ -239,49 +240,56 @@ private:
 /// Lines of text, without their ends ("\n" or "\r\n").
 class text_line_reader : public reader {
 public:
-    template <class O = text_line_reader_options>
-    explicit text_line_reader(const O& o = {}) :
-        reader(untyped::text_line_reader(detail::options_in<text_line_reader_options>(o))) {}
+    explicit text_line_reader(const text_line_reader_options& o = {}) :
+        reader(untyped::text_line_reader(o)) {}
+    TENON_OTHER_BRACES(explicit text_line_reader(detail::other_braces_than<text_line_reader_options, N>&));
+    TENON_OTHER_ARGUMENT(text_line_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
 
 /// Each file is one record.
 class whole_file_reader : public reader {
 public:
-    template <class O = record_reader_options>
-    explicit whole_file_reader(const O& o = {}) :
-        reader(untyped::whole_file_reader(detail::options_in<record_reader_options>(o))) {}
+    explicit whole_file_reader(const record_reader_options& o = {}) :
+        reader(untyped::whole_file_reader(o)) {}
+    TENON_OTHER_BRACES(explicit whole_file_reader(detail::other_braces_than<record_reader_options, N>&));
+    TENON_OTHER_ARGUMENT(whole_file_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
 
 /// Records of so many bytes each, between a header and a footer of the file.
 class fixed_length_record_reader : public reader {
 public:
-    template <class O = fixed_length_record_reader_options>
-    explicit fixed_length_record_reader(std::int64_t record_bytes, const O& o = {}) :
+    explicit fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o = {}) :
         reader(untyped::fixed_length_record_reader(record_bytes,
-                                                   detail::options_in<fixed_length_record_reader_options>(o))) {}
+                                                   o)) {}
+    TENON_OTHER_BRACES(
+        fixed_length_record_reader(std::int64_t, detail::other_braces_than<fixed_length_record_reader_options, N>&));
+    TENON_OTHER_ARGUMENTS(fixed_length_record_reader, fixed_length_record_reader_options, the_bytes_of_a_record_then_options_in_braces);
 };
 
 /// Records of TFRecord files, whose checksums are looked at.
 class tf_record_reader : public reader {
 public:
-    template <class O = record_reader_options>
-    explicit tf_record_reader(const O& o = {}) :
-        reader(untyped::tf_record_reader(detail::options_in<record_reader_options>(o))) {}
+    explicit tf_record_reader(const record_reader_options& o = {}) :
+        reader(untyped::tf_record_reader(o)) {}
+    TENON_OTHER_BRACES(explicit tf_record_reader(detail::other_braces_than<record_reader_options, N>&));
+    TENON_OTHER_ARGUMENT(tf_record_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
 
 /// Elements along dimension 0 of IDX files, as they are stored.
 class idx_reader : public reader {
 public:
-    template <class O = record_reader_options>
-    explicit idx_reader(const O& o = {}) : reader(untyped::idx_reader(detail::options_in<record_reader_options>(o))) {}
+    explicit idx_reader(const record_reader_options& o = {}) : reader(untyped::idx_reader(o)) {}
+    TENON_OTHER_BRACES(explicit idx_reader(detail::other_braces_than<record_reader_options, N>&));
+    TENON_OTHER_ARGUMENT(idx_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
 
 /// Elements along dimension 0 of .npy files, as they are stored (decode_raw is told the byte order). Those
 /// stored by columns, of more than one dimension, are an unimplemented_error.
 class npy_reader : public reader {
 public:
-    template <class O = record_reader_options>
-    explicit npy_reader(const O& o = {}) : reader(untyped::npy_reader(detail::options_in<record_reader_options>(o))) {}
+    explicit npy_reader(const record_reader_options& o = {}) : reader(untyped::npy_reader(o)) {}
+    TENON_OTHER_BRACES(explicit npy_reader(detail::other_braces_than<record_reader_options, N>&));
+    TENON_OTHER_ARGUMENT(npy_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
 
 } // namespace tenon

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tenon/core/options.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/queue/component.hpp>
 #include <tenon/ops/queue/queue_ops.hpp>
@@ -302,29 +303,33 @@ private:
 /// Elements are taken in the order in which they came. invalid_argument_error unless capacity is 1 or more.
 template <class... C> class fifo_queue : public queue<C...> {
 public:
-    template <class O = queue_options>
-    explicit fifo_queue(std::int64_t capacity, const O& o = {}) :
-        queue<C...>(untyped::fifo_queue(queue<C...>::components(), capacity, detail::options_in<queue_options>(o))) {}
+    explicit fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
+        queue<C...>(untyped::fifo_queue(queue<C...>::components(), capacity, o)) {}
+    TENON_OTHER_BRACES(fifo_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));
+    TENON_OTHER_ARGUMENTS(fifo_queue, queue_options, the_capacity_then_options_in_braces_and_with_their_names);
 };
 
 /// Elements are taken in random order; at least min_after_dequeue of them, which is less than the capacity, stay until the
 /// queue is closed.
 template <class... C> class random_shuffle_queue : public queue<C...> {
 public:
-    template <class O = shuffle_queue_options>
-    random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const O& o = {}) :
+    random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const shuffle_queue_options& o = {}) :
         queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue,
-                                                  detail::options_in<shuffle_queue_options>(o))) {}
+                                                  o)) {}
+    TENON_OTHER_BRACES(random_shuffle_queue(std::int64_t, detail::other_braces_than<std::int64_t, N>&));
+    TENON_OTHER_BRACES(
+        random_shuffle_queue(std::int64_t, std::int64_t, detail::other_braces_than<shuffle_queue_options, N>&));
 };
 
 /// As fifo_queue, but elements whose sizes differ where the components' are no numbers can be dequeued many at a time: they
 /// are filled up with zeros, false and empty strings at their ends to the largest size of each dimension.
 template <class... C> class padding_fifo_queue : public queue<C...> {
 public:
-    template <class O = queue_options>
-    explicit padding_fifo_queue(std::int64_t capacity, const O& o = {}) :
+    explicit padding_fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
         queue<C...>(
-            untyped::padding_fifo_queue(queue<C...>::components(), capacity, detail::options_in<queue_options>(o))) {}
+            untyped::padding_fifo_queue(queue<C...>::components(), capacity, o)) {}
+    TENON_OTHER_BRACES(padding_fifo_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));
+    TENON_OTHER_ARGUMENTS(padding_fifo_queue, queue_options, the_capacity_then_options_in_braces_and_with_their_names);
 };
 
 /// A component more, in front of the others: a scalar int64, the element's priority. The least is taken first, of equal
@@ -333,9 +338,10 @@ template <class... C> class priority_queue : public queue<std::int64_t, C...> {
     using base = queue<std::int64_t, C...>;
 
 public:
-    template <class O = queue_options>
-    explicit priority_queue(std::int64_t capacity, const O& o = {}) :
-        base(untyped::priority_queue(base::components(), capacity, detail::options_in<queue_options>(o))) {}
+    explicit priority_queue(std::int64_t capacity, const queue_options& o = {}) :
+        base(untyped::priority_queue(base::components(), capacity, o)) {}
+    TENON_OTHER_BRACES(priority_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));
+    TENON_OTHER_ARGUMENTS(priority_queue, queue_options, the_capacity_then_options_in_braces_and_with_their_names);
 };
 
 } // namespace tenon

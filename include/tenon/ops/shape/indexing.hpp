@@ -153,6 +153,7 @@ struct pad_op {
         index_list before, after;
         number value = 0;
     };
+    static constexpr char padding_is_negative[] = "a padding is not negative";
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
@@ -160,7 +161,7 @@ struct pad_op {
         if (!a.value.fits(in[0].element)) return fault::number_does_not_fit;
         extents result = in[0].extents;
         for (int i = 0; i < a.before.count; ++i) {
-            if (a.before[i] < 0 || a.after[i] < 0) return fault::slice_out_of_range;
+            if (a.before[i] < 0 || a.after[i] < 0) return padding_is_negative;
             if (a.before[i] == 0 && a.after[i] == 0) continue;
             const merged_extent more = extent_of_size(checked_size(a.before[i]) + a.after[i]);
             const merged_extent padded = more.what == fault::none ? add_sizes(result[i], more.size) : more;
@@ -180,12 +181,13 @@ struct tile_op {
     struct attributes {
         index_list counts;
     };
+    static constexpr char count_is_negative[] = "counts must be 0 or more";
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (a.counts.count != in[0].extents.rank()) return fault::ranks_differ;
         extents result = in[0].extents;
         for (int i = 0; i < a.counts.count; ++i) {
-            if (a.counts[i] < 0) return fault::slice_out_of_range;
+            if (a.counts[i] < 0) return count_is_negative;
             const merged_extent m = multiply_size(result[i], a.counts[i]);
             if (m.what != fault::none) return m.what;
             result[i] = m.size;
@@ -225,10 +227,11 @@ struct one_hot_op {
         int axis = -1;
         element_type element = element_type::float32;
     };
+    static constexpr char depth_is_negative[] = "depth must be 0 or more";
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (!is_integer(in[0].element)) return fault::element_type_must_be_integer;
-        if (a.depth < 0) return fault::slice_out_of_range;
+        if (a.depth < 0) return depth_is_negative;
         if (a.element == element_type::none || a.element == element_type::string)
             return fault::element_type_not_supported;
         extents result = in[0].extents;

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tenon/core/options.hpp>
 #include <tenon/op/resource_op.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/queue/component.hpp>
@@ -324,8 +325,8 @@ protected:
 
 private:
     static const untyped::accumulator& made_from(const untyped::accumulator& a) { return a; }
-    template <class Options> static untyped::accumulator made_from(const Options& o) {
-        return untyped::accumulator({element_type_of<T>, S::extents}, Rows, options_in<accumulator_options>(o));
+    static untyped::accumulator made_from(const accumulator_options& o) {
+        return untyped::accumulator({element_type_of<T>, S::extents}, Rows, o);
     }
 };
 
@@ -336,7 +337,10 @@ template <Element T, Shape S> class accumulator : public detail::accumulator_of<
     using base = detail::accumulator_of<T, canonical_t<S>, false>;
 
 public:
-    template <class From = accumulator_options> explicit accumulator(const From& from = {}) : base(from) {}
+    explicit accumulator(const accumulator_options& o = {}) : base(o) {}
+    explicit accumulator(const untyped::accumulator& a) : base(a) {}
+    accumulator(const accumulator&) = default; // and so none that moves, which compilers would list
+    TENON_OTHER_BRACES(explicit accumulator(detail::other_braces_than<accumulator_options, N>&));
     /// Adds a gradient that was computed in step local_step, a number or a scalar int64. A tensor: whether it is not stale.
     template <OperandOrIllShaped X, class I>
     auto apply(const X& gradient, const I& local_step, called_from here = caller()) const {
@@ -356,7 +360,10 @@ template <Element T, Shape S> class row_accumulator : public detail::accumulator
     static_assert(S::extents.rank() > 0, "tenon::row_accumulator: a scalar has no rows");
 
 public:
-    template <class From = accumulator_options> explicit row_accumulator(const From& from = {}) : base(from) {}
+    explicit row_accumulator(const accumulator_options& o = {}) : base(o) {}
+    explicit row_accumulator(const untyped::accumulator& a) : base(a) {}
+    row_accumulator(const row_accumulator&) = default; // and so none that moves, which compilers would list
+    TENON_OTHER_BRACES(explicit row_accumulator(detail::other_braces_than<accumulator_options, N>&));
     /// Adds rows of these indices, int32 or int64. An index may occur again.
     template <OperandOrIllShaped Indices, OperandOrIllShaped Rows, class I>
     auto apply(const Indices& indices, const Rows& rows, const I& local_step, called_from here = caller()) const {

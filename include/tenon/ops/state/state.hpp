@@ -363,10 +363,11 @@ template <class... V> operation initialize_variables(const V&... variables) {
 }
 
 namespace untyped {
-any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o = {});
+any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o = {},
+                    called_from here = caller());
 /// All sizes are numbers.
 any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
-                    const variable_options& o = {});
+                    const variable_options& o = {}, called_from here = caller());
 /// The operation that gives these variables their initial values.
 operation initialize_variables(const std::vector<any_tensor>& variables);
 any_tensor initialized_value(const any_tensor& variable);
@@ -395,11 +396,14 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o) {
+TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o,
+                                 called_from here) {
+    const making made(here);
     return detail::new_variable(name, initial.type(), initial, o);
 }
 TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
-                                 const variable_options& o) {
+                                 const variable_options& o, called_from here) {
+    const making made(here);
     return detail::new_variable(name, type, how, o);
 }
 TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables) {

@@ -168,7 +168,7 @@ fed_value feed_values(const any_tensor& x, const nested_value& values);
 /// for integers does not compile, an integer out of range is an invalid_argument_error. A wrong element type or shape
 /// does not compile where it is known by type, and is an invalid_argument_error with both shapes where not (SEMANTICS
 /// 16).
-template <Operand X, class A> fed_value feed(const X& x, const A& value) {
+template <Operand X, class A = detail::in_braces> fed_value feed(const X& x, const A& value) {
     if constexpr (detail::any_ill_shaped<X, A>) return {};
     else if constexpr (detail::check_feed<X, A>()) return {detail::as_tensor(x), detail::feed_view<X>(value)};
     else return {};

@@ -176,6 +176,8 @@ class gradient_descent : public optimizer {
 public:
     gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
     explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
+    template <class A, class B, class... The_rate_alone>
+    gradient_descent(const A&, const B&, const The_rate_alone&...) = delete; // gradient_descent(0.1); momentum(0.1, 0.9) has a factor
 
 private:
     void write(detail::update_writer&) const override;
@@ -191,7 +193,9 @@ class momentum : public optimizer {
 public:
     momentum() = delete; // give it a learning rate: momentum(0.1)
     explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
+    momentum(learning_rate rate, const momentum_options& o) : momentum(std::move(rate), 0.9, o) {}
     TENON_OTHER_BRACES(momentum(learning_rate, double, detail::other_braces_than<momentum_options, N>&));
+    TENON_OTHER_BRACES(momentum(learning_rate, detail::other_braces_than<momentum_options, N>&));
     std::string settings() const override;
 
 private:
@@ -211,6 +215,8 @@ public:
     adagrad() = delete; // give it a learning rate: adagrad(0.1)
     explicit adagrad(learning_rate rate, const adagrad_options& o = {});
     TENON_OTHER_BRACES(adagrad(learning_rate, detail::other_braces_than<adagrad_options, N>&));
+    TENON_OTHER_BRACES(explicit adagrad(detail::other_braces_than<learning_rate, N>&, ...));
+    TENON_OTHER_ARGUMENTS(adagrad, adagrad_options, first_the_learning_rate_then_options_in_braces);
     std::string settings() const override;
 
 private:
@@ -233,6 +239,8 @@ public:
     rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
     explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
     TENON_OTHER_BRACES(rmsprop(learning_rate, detail::other_braces_than<rmsprop_options, N>&));
+    TENON_OTHER_BRACES(explicit rmsprop(detail::other_braces_than<learning_rate, N>&, ...));
+    TENON_OTHER_ARGUMENTS(rmsprop, rmsprop_options, first_the_learning_rate_then_options_in_braces);
     std::string settings() const override;
 
 private:
@@ -254,6 +262,8 @@ class adam : public optimizer {
 public:
     explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
     TENON_OTHER_BRACES(adam(learning_rate, detail::other_braces_than<adam_options, N>&));
+    TENON_OTHER_BRACES(explicit adam(detail::other_braces_than<learning_rate, N>&, ...));
+    TENON_OTHER_ARGUMENTS(adam, adam_options, first_the_learning_rate_then_options_in_braces);
     std::string settings() const override;
 
 private:
@@ -277,6 +287,8 @@ class radam : public optimizer {
 public:
     explicit radam(learning_rate rate = 0.001, const radam_options& o = {});
     TENON_OTHER_BRACES(radam(learning_rate, detail::other_braces_than<radam_options, N>&));
+    TENON_OTHER_BRACES(explicit radam(detail::other_braces_than<learning_rate, N>&, ...));
+    TENON_OTHER_ARGUMENTS(radam, radam_options, first_the_learning_rate_then_options_in_braces);
     std::string settings() const override;
 
 private:
@@ -300,6 +312,8 @@ class lamb : public optimizer {
 public:
     explicit lamb(learning_rate rate = 0.001, const lamb_options& o = {});
     TENON_OTHER_BRACES(lamb(learning_rate, detail::other_braces_than<lamb_options, N>&));
+    TENON_OTHER_BRACES(explicit lamb(detail::other_braces_than<learning_rate, N>&, ...));
+    TENON_OTHER_ARGUMENTS(lamb, lamb_options, first_the_learning_rate_then_options_in_braces);
     std::string settings() const override;
 
 private:
@@ -321,6 +335,8 @@ class lion : public optimizer {
 public:
     explicit lion(learning_rate rate = 0.0001, const lion_options& o = {});
     TENON_OTHER_BRACES(lion(learning_rate, detail::other_braces_than<lion_options, N>&));
+    TENON_OTHER_BRACES(explicit lion(detail::other_braces_than<learning_rate, N>&, ...));
+    TENON_OTHER_ARGUMENTS(lion, lion_options, first_the_learning_rate_then_options_in_braces);
     std::string settings() const override;
 
 private:
@@ -338,15 +354,26 @@ std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variabl
 std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients, double limit);
 // Of a tensor, as other libraries have it.
 namespace detail {
-template <class X> ill_shaped gradients_are_clipped() {
-    static_assert(is_mistake<X>, "tenon: gradients are clipped, clip_by_norm(opt.compute_gradients(loss), 5); of a "
+template <class... X> ill_shaped gradients_are_clipped() {
+    static_assert(is_mistake<X...>, "tenon: gradients are clipped, clip_by_norm(opt.compute_gradients(loss), 5); of a "
                                  "tensor write clip(x, -1.0f, 1.0f)");
     return {};
 }
+// Worse than what takes gradients: those are made of what the first argument is.
+template <class... X> inline constexpr bool are_clipped = false;
+template <class X, class... N>
+    requires(sizeof...(N) > 0)
+inline constexpr bool are_clipped<X, N...> = std::is_convertible_v<const X&, std::vector<gradient_and_variable>> &&(std::is_arithmetic_v<N>&&...);
 } // namespace detail
-template <Operand X> ill_shaped clip_by_value(const X&, double, double) { return detail::gradients_are_clipped<X>(); }
-template <Operand X> ill_shaped clip_by_norm(const X&, double) { return detail::gradients_are_clipped<X>(); }
-template <Operand X> ill_shaped clip_by_global_norm(const X&, double) { return detail::gradients_are_clipped<X>(); }
+template <class... X>
+    requires(!detail::are_clipped<X...>)
+ill_shaped clip_by_value(const X&...) { return detail::gradients_are_clipped<X...>(); }
+template <class... X>
+    requires(!detail::are_clipped<X...>)
+ill_shaped clip_by_norm(const X&...) { return detail::gradients_are_clipped<X...>(); }
+template <class... X>
+    requires(!detail::are_clipped<X...>)
+ill_shaped clip_by_global_norm(const X&...) { return detail::gradients_are_clipped<X...>(); }
 /// The Euclidean norm of all gradients together.
 tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients);
 

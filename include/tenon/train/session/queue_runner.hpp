@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include <tenon/core/options.hpp>
 #include <tenon/ops/queue/queue.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/session/coordinator.hpp>
@@ -33,8 +34,11 @@ class queue_runner {
 public:
     /// invalid_argument_error where there is no operation, or one is of another graph than the queue.
     queue_runner(const untyped::queue& filled, std::vector<operation> enqueue, const queue_runner_options& o = {});
+    TENON_OTHER_BRACES(queue_runner(const untyped::queue&, std::vector<operation>, detail::other_braces_than<queue_runner_options, N>&));
     /// n times the same.
     queue_runner(const untyped::queue& filled, const operation& enqueue, int threads);
+    queue_runner(const queue_runner&) = default; // and so none that moves, which compilers would list
+    queue_runner& operator=(const queue_runner&) = default;
     /// Starts the threads, which belong to the coordinator. They run steps of this session, without a time limit, and may
     /// outlive the object; once the session is closed they end.
     void start(session& s, coordinator& c) const;
