@@ -84,9 +84,9 @@ private:
     parameter kernel_, bias_;
 };
 
+/// conv2d<64, 3, 2, same>(relu): with a stride and a padding, as the op has them, or conv2d_options. So has conv2d_transpose.
 // One function, so that a compiler that refuses a call has little to say.
-template <int Filters, height_width Window = 0, conv2d_options Options = conv2d_options{},
-          class First = conv2d_layer_options>
+template <int Filters = 0, height_width Window = 0, auto... How, class First = conv2d_layer_options>
 auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
     if constexpr (Window.height == 0) {
         static_assert(detail::is_mistake<First>, "tenon::nn::conv2d: say the window: conv2d<64, 3>(nn::relu)");
@@ -97,13 +97,8 @@ auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
                       "the layer is called with a tensor: conv2d<64, 3>(nn::relu)(x)");
         return ill_shaped{};
     } else if constexpr (std::is_same_v<First, conv2d_layer_options>)
-        return conv2d_layer<Filters, Window, Options>({}, first);
-    else return conv2d_layer<Filters, Window, Options, First>(std::move(first), o);
-}
-/// conv2d<64, 3, 2, same>(relu): with a stride and a padding, as the op has them. So has conv2d_transpose.
-template <int Filters, height_width Window, int Stride, padding Padding = valid, class First = conv2d_layer_options>
-auto conv2d(First first = {}, const conv2d_layer_options& o = {}) {
-    return conv2d<Filters, Window, conv2d_options{Stride, Padding}>(std::move(first), o);
+        return conv2d_layer<Filters, Window, conv2d_options{How...}>({}, first);
+    else return conv2d_layer<Filters, Window, conv2d_options{How...}, First>(std::move(first), o);
 }
 
 struct window_layer_options {

@@ -101,25 +101,24 @@ private:
 
 /// dense<300>(relu), dense<10>({.use_bias = false}), dense<10>(relu, {.name = "last"}).
 // One function, so that a compiler that refuses a call has little to say.
-template <int Units = 0, class First = dense_options> auto dense(First first = {}, const dense_options& o = {}) {
-    if constexpr (Units <= 0) {
-        static_assert(detail::is_mistake<First>,
-                      "tenon::nn::dense: the number of units is a template argument: write dense<300>(); it is positive");
+template <auto Units = 0, auto... More, class First = dense_options>
+auto dense(First first = {}, const dense_options& o = {}) {
+    constexpr bool is_one_number = std::is_integral_v<decltype(Units)> && sizeof...(More) == 0;
+    static_assert(is_one_number, "tenon::nn::dense: one template argument, the number of units: dense<300>(); how many inputs there are x "
+                                 "says, with which the layer is called");
+    if constexpr (!is_one_number) return ill_shaped{};
+    else if constexpr (Units <= 0) {
+        static_assert(detail::is_mistake<First>, "tenon::nn::dense: the number of units is a template argument: write dense<300>(); it is "
+                                                 "positive");
         return ill_shaped{};
     } else if constexpr (!detail::is_activation<First> && !std::is_same_v<First, dense_options>) {
         static_assert(detail::is_mistake<First>,
                       "tenon::nn::dense: first the activation, a function of tensors such as nn::relu, then options: "
                       "dense<300>(nn::relu, {.use_bias = false}); the layer is called with a tensor: dense<300>()(x)");
         return ill_shaped{};
-    } else if constexpr (std::is_same_v<First, dense_options>) return dense_layer<Units>({}, std::move(first));
-    else return dense_layer<Units, First>(std::move(first), o);
-}
-template <auto First, auto... More, class... A>
-    requires(sizeof...(More) > 0 || !std::is_integral_v<decltype(First)>)
-auto dense(const A&...) {
-    static_assert(detail::is_mistake<A...>, "tenon::nn::dense: one template argument, the number of units: dense<300>(); "
-                                            "how many inputs there are x says, with which the layer is called");
-    return ill_shaped{};
+    } else if constexpr (std::is_same_v<First, dense_options>)
+        return dense_layer<static_cast<int>(Units)>({}, std::move(first));
+    else return dense_layer<static_cast<int>(Units), First>(std::move(first), o);
 }
 
 } // namespace tenon::nn

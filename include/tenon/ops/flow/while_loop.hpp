@@ -113,7 +113,9 @@ std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, c
 
 template <class Condition, class F, class... Xs>
 auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
-    if constexpr ((detail::any_mistake<Xs> || ...)) return ill_shaped{};
+    constexpr bool tensors = ((detail::Typed<Xs> || detail::any_mistake<Xs>)&&...);
+    static_assert(tensors, "tenon::while_loop: typed tensors are given one by one: while_loop(condition, function, a, b)");
+    if constexpr (!tensors || (detail::any_mistake<Xs> || ...)) return ill_shaped{};
     else {
         using carried = std::tuple<std::remove_cvref_t<decltype(detail::as_tensor(first))>...>;
         using loop = detail::loop_of<Condition, F, Xs...>;

@@ -128,9 +128,11 @@ public:
     virtual operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                       const minimize_options& o = {}) const;
 
-    template <class... G> operation apply_gradients(const std::tuple<G...>&) const {
+    template <class G>
+        requires(!std::is_convertible_v<const G&, std::vector<gradient_and_variable>>)
+    operation apply_gradients(const G&) const {
         static_assert(
-            detail::is_mistake<G...>,
+            detail::is_mistake<G>,
             "tenon::optimizer::apply_gradients: it takes gradients with their variables, which compute_gradients(loss) "
             "gives");
         return {};
