@@ -13,7 +13,7 @@ using images = tn::tensor<float, tn::shape<batch, 784>>;
 // error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
 // error: tenon: arrays and texts are no tensors: .* as d.map\(f\) does of a data set
 auto program() {
-    return tn::data::range(10) * 2;                                   // wrong
+    return tn::data::range(10) * 2;                                      // wrong
     return tn::data::range(10).map([](const auto& x) { return x * 2; }); // right
 }
 
@@ -21,7 +21,7 @@ auto program() {
 // error[gcc]: In instantiation of .*nor is a data set: get_next\(\) of its iterator gives tensors
 // error[clang]: nor_is_a_data_set
 auto program() {
-    return tn::exp(tn::cast<float>(tn::data::range(10)));                                             // wrong
+    return tn::exp(tn::cast<float>(tn::data::range(10)));                                        // wrong
     return tn::exp(tn::cast<float>(tn::make_one_shot_iterator(tn::data::range(10)).get_next())); // right
 }
 

@@ -90,7 +90,7 @@ void program(const images& x) {
 // error[clang]: deleted (member )?function|invalid range expression
 // error: rows: unstack<0>\(x\); in the graph a loop is scan; values: session.run\(x\)
 void program(const tn::tensor<float, tn::shape<3, 2>>& x) {
-    for (const auto& row : x) tn::print(row, "row");                // wrong
+    for (const auto& row : x) tn::print(row, "row");                 // wrong
     for (const auto& row : tn::unstack<3>(x)) tn::print(row, "row"); // right
 }
 
@@ -106,7 +106,7 @@ auto program(const images& x) {
 // error[gcc]: In instantiation of .*sizes_are_a_template_argument
 // error: tenon: element type and sizes are template arguments: write zeros<float, shape<2, 3>>\(\)
 auto program() {
-    return tn::zeros<float>(2, 3);             // wrong
+    return tn::zeros<float>(2, 3);              // wrong
     return tn::zeros<float, tn::shape<2, 3>>(); // right
 }
 
@@ -114,7 +114,7 @@ auto program() {
 // error[gcc]: In instantiation of .*placeholder
 // error: tenon::placeholder: the sizes are a template argument: write placeholder<float, shape<batch, 784>>\(name\)
 auto program() {
-    return tn::placeholder<float>("x", {2, 3});            // wrong
+    return tn::placeholder<float>("x", {2, 3});          // wrong
     return tn::placeholder<float, tn::shape<2, 3>>("x"); // right
 }
 

@@ -19,8 +19,9 @@ void program(tenon::tensor<bool, tenon::shape<>> p, tenon::tensor<float, tenon::
 // error[gcc]: In instantiation of .*tenon::cond\(
 // error: tenon::cond: both sides are said
 auto f(const images& x) {
-    return tn::cond(sum(x) > 0.0f, [&] { return x; });                                // wrong
-    return tn::cond(sum(x) > 0.0f, [&] { return x; }, [&] { return tn::zeros_like(x); }); // right
+    return tn::cond(sum(x) > 0.0f, [&] { return x; });                        // wrong
+    return tn::cond(                                                          // right
+        sum(x) > 0.0f, [&] { return x; }, [&] { return tn::zeros_like(x); }); // right
 }
 
 // case cond_sides: Values where functions are.

@@ -157,9 +157,9 @@ auto program(const tn::any_tensor& x) {
 
 // case untyped_numbers: Numbers of the host where an untyped tensor is.
 // error: deleted
-// error: untyped::constant\(array<float>\(values\)\)
+// error: write untyped::constant\(array<float>\(values\)\)
 auto program(const std::vector<float>& values) {
-    return tn::untyped::relu(values);                                              // wrong
+    return tn::untyped::relu(values);                                                           // wrong
     return tn::untyped::relu(tn::untyped::constant(tn::array<float>(values).untyped().copy())); // right
 }
 

@@ -59,7 +59,7 @@ auto program() {
 // error: deleted
 // error: say how many are dropped: dropout\(0.5\)
 auto program(const images& x) {
-    return tn::nn::dropout(x, 0.5);              // wrong
+    return tn::nn::dropout(x, 0.5);                   // wrong
     return tn::nn::dropout(0.5)(x, tn::nn::training); // right
 }
 
@@ -90,7 +90,7 @@ void program(const tn::array<float, tn::shape<100, 2>>& x) {
 // error[gcc]: deleted function .*adam\(.*first_the_learning_rate_then_options_in_braces
 // error[clang]: no matching .*adam
 auto program() {
-    return tn::adam(0.1, 0.9, 0.99);                    // wrong
+    return tn::adam(0.1, 0.9, 0.99);                     // wrong
     return tn::adam(0.1, {.beta1 = 0.9, .beta2 = 0.99}); // right
 }
 
@@ -104,7 +104,7 @@ auto program() {
 
 // case optimiser_of_one_number: A factor of momentum.
 // error: deleted
-// error: gradient_descent\(0.1\); momentum\(0.1, 0.9\) has a factor
+// error: a rate alone: gradient_descent\(0.1\); momentum has a factor
 auto program() {
     return tn::gradient_descent(0.1, 0.9); // wrong
     return tn::momentum(0.1, 0.9);         // right

@@ -165,6 +165,16 @@ TEST_CASE_FIXTURE(in_graph, "what an op was asked for is shown beside its operan
           "sum: axis is given twice: [batch, 784], axes 0, -2 (inputs x)");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::gather(x, i, -3); }) ==
           "gather: axis is out of range: [batch, 784] x [5], axis -3 (inputs x i)");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::untyped::tile(x, {2, -1});
+          }) == "tile: counts must be 0 or more: float[batch, 784], counts 2, -1 (inputs x)");
+    CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::one_hot(i, -2); }) ==
+          "one_hot: depth must be 0 or more: int32[5], axis -1, depth -2 (inputs i)");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::untyped::reshape(x, {-5, 28});
+          }) == "reshape: a size is not negative: [-5, 28]; one that follows from the others is -1");
+    CHECK_ERROR(tn::invalid_argument_error, "the sizes must be numbers, at most 8, but are [2, -3]",
+                tn::untyped::full(tn::element_type::float32, {2, -3}, 1));
     // In the step's sizes too.
     const auto d = tn::placeholder<float, tn::shape<tn::dyn>>("d");
     tn::session s;

@@ -23,6 +23,21 @@ TEST_CASE_FIXTURE(in_graph, "a node knows the line of the call that made it") {
     CHECK(x.node()->made_at.file == sum.node()->made_at.file);             // kept once
 }
 
+TEST_CASE_FIXTURE(
+    in_graph,
+    "so does a placeholder or a variable whose type is known at run time, and what is computed of it says so") {
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::dynamic_extent, 3}, "x");
+    const unsigned fed = __LINE__ - 1;
+    const tn::any_tensor v = tn::untyped::variable("v", {tn::element_type::float32, {2}}, tn::zeros());
+    CHECK(line_of(v) == __LINE__ - 1);
+    CHECK(line_of(tn::untyped::variable("w", v)) == __LINE__);
+    CHECK(line_of(x) == fed);
+    tn::session s;
+    CHECK_ERROR(tn::invalid_argument_error, "x" + place(fed),
+                s.run(tn::feed(x, {{1, 2, 3}}),
+                      tn::untyped::gather(x, tn::untyped::constant(tn::array<int, tn::shape<>>(7).untyped().share()))));
+}
+
 TEST_CASE_FIXTURE(in_graph, "what a layer makes was made where the program called it") {
     const auto x = tn::placeholder<float, tn::shape<4, 3>>("x");
     const auto model = tn::nn::sequential(tn::nn::dense<5>(tn::nn::relu), tn::nn::layer_norm(), tn::nn::dense<2>());

@@ -19,7 +19,8 @@
 #define TENON_OTHER_ARGUMENTS(NAME, OPTIONS, WORDS)                      \
     template <class A, class B, class... WORDS>                          \
         requires(!std::is_base_of_v<OPTIONS, B> || sizeof...(WORDS) > 0) \
-    NAME(const A&, const B&, const WORDS&...) = delete
+    NAME(const A&, const B&, const WORDS&...)                            \
+    = delete
 #else
 #define TENON_TAKES_BRACES_FOR_ARRAYS 0
 #define TENON_OTHER_BRACES(...) static_assert(true)

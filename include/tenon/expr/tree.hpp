@@ -285,7 +285,8 @@ public:
         requires(detail::is_another<tensor<T2, S2>, tensor<T, S>>)
     operator tensor<T2, S2>() const = delete; // it has another type: declare it auto, or with the type it has
     operator any_tensor() const { return materialize(); } // NOLINT
-    template <std::same_as<bool> B> operator B() const = delete; // nothing runs here: select(condition, a, b), or fetch it in a session
+    template <std::same_as<bool> B>
+    operator B() const = delete; // nothing runs here: select(condition, a, b), or fetch it in a session
 
     static constexpr int rank() { return S::rank; }
     const Tree& tree() const& { return tree_; }

@@ -109,11 +109,13 @@ class any_tensor {
 public:
     any_tensor() = default;
     explicit any_tensor(node_output o) noexcept : handle_(o.node), index_(o.index) {}
-    // Numbers of the host are none.
+    // clang-format off
+    /// Numbers of the host are none.
     template <class X>
         requires(std::is_floating_point_v<typename X::value_type> && requires(const X& x) { x.data() + x.size(); } &&
                  !requires { typename X::shape_type; })
-    any_tensor(const X&) = delete; // NOLINT: untyped::constant(array<float>(values))
+    any_tensor(const X&) = delete; // NOLINT: write untyped::constant(array<float>(values))
+    // clang-format on
 
     tenon::node* node() const noexcept { return handle_.get(); }
     int index() const noexcept { return index_; }

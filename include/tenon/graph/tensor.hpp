@@ -104,7 +104,8 @@ template <class T> ill_shaped as(const any_tensor&) {
 template <class T, class... S, class X>
     requires(!std::is_convertible_v<const X&, any_tensor>)
 ill_shaped as(const X&) {
-    static_assert(detail::is_mistake<X>, "tenon::as: it gives a tensor its type; of a number or an array write constant(x)");
+    static_assert(detail::is_mistake<X>,
+                  "tenon::as: it gives a tensor its type; of a number or an array write constant(x)");
     return {};
 }
 

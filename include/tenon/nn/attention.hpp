@@ -160,8 +160,9 @@ template <int Heads, int KeyHeads>
 inline constexpr bool are_heads = Heads > 0 && KeyHeads > 0 && Heads % (KeyHeads > 0 ? KeyHeads : 1) == 0;
 
 template <int Heads, int KeyHeads = Heads> auto multi_head_attention(const attention_options& o = {}) {
-    static_assert(are_heads<Heads, KeyHeads>, "tenon::nn::multi_head_attention: how many heads queries have, and keys, if fewer, by "
-                                              "whose number theirs is divided: multi_head_attention<8, 2>(); the width is that of x");
+    static_assert(are_heads<Heads, KeyHeads>,
+                  "tenon::nn::multi_head_attention: how many heads queries have, and keys, if fewer, by "
+                  "whose number theirs is divided: multi_head_attention<8, 2>(); the width is that of x");
     if constexpr (!are_heads<Heads, KeyHeads>) return ill_shaped{};
     else return multi_head_attention_layer<Heads, KeyHeads>(o);
 }

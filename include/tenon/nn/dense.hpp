@@ -104,12 +104,15 @@ private:
 template <auto Units = 0, auto... More, class First = dense_options>
 auto dense(First first = {}, const dense_options& o = {}) {
     constexpr bool is_one_number = std::is_integral_v<decltype(Units)> && sizeof...(More) == 0;
-    static_assert(is_one_number, "tenon::nn::dense: one template argument, the number of units: dense<300>(); how many inputs there are x "
-                                 "says, with which the layer is called");
+    static_assert(
+        is_one_number,
+        "tenon::nn::dense: one template argument, the number of units: dense<300>(); how many inputs there are x "
+        "says, with which the layer is called");
     if constexpr (!is_one_number) return ill_shaped{};
     else if constexpr (Units <= 0) {
-        static_assert(detail::is_mistake<First>, "tenon::nn::dense: the number of units is a template argument: write dense<300>(); it is "
-                                                 "positive");
+        static_assert(detail::is_mistake<First>,
+                      "tenon::nn::dense: the number of units is a template argument: write dense<300>(); it is "
+                      "positive");
         return ill_shaped{};
     } else if constexpr (!detail::is_activation<First> && !std::is_same_v<First, dense_options>) {
         static_assert(detail::is_mistake<First>,

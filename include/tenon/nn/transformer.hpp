@@ -84,8 +84,10 @@ private:
 template <int Heads, int Hidden, int KeyHeads = Heads, class First = transformer_block_options>
 auto transformer_block(First first = {}, const transformer_block_options& o = {}) {
     constexpr bool good = Hidden > 0 && are_heads<Heads, KeyHeads>;
-    static_assert(good, "tenon::nn::transformer_block: how many heads, how many hidden units of the network, and how many heads of keys, if "
-                        "fewer, by whose number that of heads is divided: transformer_block<8, 2048>(); the width is that of x");
+    static_assert(
+        good,
+        "tenon::nn::transformer_block: how many heads, how many hidden units, and how many heads of keys, if fewer, "
+        "by whose number that of heads is divided: transformer_block<8, 2048>(); the width is that of x");
     if constexpr (!good) return ill_shaped{};
     else if constexpr (std::is_same_v<First, transformer_block_options>)
         return transformer_block_layer<Heads, Hidden, gelu_tanh_activation, KeyHeads>({}, first);

@@ -50,7 +50,8 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred&
                 for (std::size_t i = 0; i < axes->size(); ++i)
                     text += (i ? ", " : axes->size() > 1 ? ", axes " : ", axis ") + std::to_string((*axes)[i]);
         } else if (const auto* bounds = std::get_if<std::vector<std::int64_t>>(&value);
-                   bounds && what == fault::slice_out_of_range) { // "begins", "ends", "steps"
+                   bounds && (what == fault::slice_out_of_range || // "begins", "ends", "steps"
+                              (what == fault::in_own_words && speaks_of(refused.own, name)))) {
             for (std::size_t i = 0; i < bounds->size(); ++i) {
                 const std::int64_t b = (*bounds)[i];
                 text += (i ? ", " : ", " + name + " ") +

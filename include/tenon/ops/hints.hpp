@@ -27,7 +27,7 @@ struct misplaced {
 
 struct misplaced_or_tensor : misplaced {
     using misplaced::misplaced;
-    template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {}            // NOLINT
+    template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {}      // NOLINT
     template <std::floating_point X> constexpr misplaced_or_tensor(X) : misplaced(0) {} // NOLINT
 };
 // What is given behind a tensor, where an axis was said: a bool, or nothing where the axis is no number.
@@ -57,8 +57,8 @@ template <Element T, Shape S> inline constexpr bool is_placeholder_type<T, S> = 
 
 /// The complaints of several functions, which the compiler names beside them.
 template <class X> ill_shaped an_axis_is_a_template_argument() {
-    static_assert(is_mistake<X>,
-                  "tenon: an axis is a template argument: write sum<1>(x), softmax<1>(x), or sum<1>(x, keepdims); it is a number");
+    static_assert(is_mistake<X>, "tenon: an axis is a template argument: write sum<1>(x), softmax<1>(x), or sum<1>(x, "
+                                 "keepdims); it is a number");
     return {};
 }
 template <class X> ill_shaped axes_are_template_arguments() {
@@ -90,9 +90,8 @@ template <class X> ill_shaped tensors_are_given_one_by_one() {
     return {};
 }
 template <class X> ill_shaped arrays_and_texts_are_no_tensors() {
-    static_assert(
-        is_mistake<X>,
-        "tenon: arrays and texts are no tensors: constant(a.copy()) makes one; a loop over a.span() computes here, as d.map(f) does of a data set");
+    static_assert(is_mistake<X>, "tenon: arrays and texts are no tensors: constant(a.copy()) makes one; a loop over "
+                                 "a.span() computes here, as d.map(f) does of a data set");
     return {};
 }
 
@@ -191,7 +190,8 @@ TENON_HINT(stack, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
     template <class T = void, auto... D, class... M> ill_shaped NAME(shape<D...>, M...) { return detail::SAID<T>(); } \
     template <class T = void> ill_shaped NAME(std::initializer_list<int>) { return detail::SAID<T>(); }               \
     template <class T = void, std::integral... N>                                                                     \
-        requires(sizeof...(N) > 0) ill_shaped NAME(N...) { return detail::SAID<T>(); }                                \
+        requires(sizeof...(N) > 0)                                                                                    \
+    ill_shaped NAME(N...) { return detail::SAID<T>(); }                                                               \
     template <Shape S, class T = void, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }                \
     template <class T, auto Size, auto..., class... M> ill_shaped NAME(M...) { return detail::SAID<T>(); }
 TENON_HINT(zeros, sizes_are_a_template_argument)
@@ -294,11 +294,16 @@ template <Operand X, class... M> ill_shaped cast(const X&, M...) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a template argument: write cast<float>(x)");
     return {};
 }
-template <class... X> ill_shaped select(const X&...) {
-    static_assert(detail::is_mistake<X...>, "tenon::select: a condition, then two tensors, or a tensor and a number: select(x > 0.0f, x, 0.0f)");
+template <class... X>
+    requires(!(detail::UntypedTensor<X> || ...))
+ill_shaped select(const X&...) {
+    static_assert(detail::is_mistake<X...>,
+                  "tenon::select: a condition, then two tensors, or a tensor and a number: select(x > 0.0f, x, 0.0f)");
     return {};
 }
-template <class... X> ill_shaped pow(const X&...) {
+template <class... X>
+    requires(!(detail::UntypedTensor<X> || ...))
+ill_shaped pow(const X&...) {
     static_assert(detail::is_mistake<X...>, "tenon::pow: two tensors, or a tensor and a number: pow(x, 2.0f)");
     return {};
 }

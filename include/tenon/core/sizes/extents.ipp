@@ -20,7 +20,8 @@ TENON_INLINE void not_in_list(const std::string& number, const char* wanted) {
 } // namespace detail
 
 TENON_INLINE std::string to_string(const extent& e) {
-    if (e.is_number() || e.size < dynamic_extent.size) return std::to_string(e.size); // a negative one is somebody's mistake
+    if (e.is_number() || e.size < dynamic_extent.size)
+        return std::to_string(e.size); // a negative one is somebody's mistake
     return e.is_named() ? e.name : "?";
 }
 

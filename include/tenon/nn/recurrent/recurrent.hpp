@@ -48,7 +48,6 @@ template <class Sequence, class State> struct recurrent_result {
 };
 template <class S, class T> recurrent_result(S, T) -> recurrent_result<S, T>;
 
-
 /// What the compiler checks when such a layer is called. in: x, and the tensors that it begins with.
 template <fixed_string Name> struct recurrent_rule {
     static constexpr const char* name = Name.text;

@@ -52,8 +52,9 @@ template <class A, class B> inline constexpr bool any_mistake<std::pair<A, B>> =
 
 // What a function gives to tensors of the types that a tuple has; a mistake where it does not take so many.
 template <class F, class Tuple> inline constexpr bool takes = false;
-template <class F, class... T>
-inline constexpr bool takes<F, std::tuple<T...>> = requires(const F& f, const T&... t) { f(t...); };
+template <class F, class... T> inline constexpr bool takes<F, std::tuple<T...>> = requires(const F& f, const T&... t) {
+    f(t...);
+};
 template <class F, class Tuple> struct applied { using type = ill_shaped; };
 template <class F, class... T>
     requires takes<F, std::tuple<T...>>

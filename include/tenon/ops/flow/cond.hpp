@@ -166,7 +166,8 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
     return detail::cond_of<detail::differing_along<Axis, Size>>(condition, then, otherwise);
 }
 template <class P, class Then> ill_shaped cond(const P&, const Then&) {
-    static_assert(detail::is_mistake<P>, "tenon::cond: both sides are said: cond(c, [&] { return x; }, [&] { return y; })");
+    static_assert(detail::is_mistake<P>,
+                  "tenon::cond: both sides are said: cond(c, [&] { return x; }, [&] { return y; })");
     return {};
 }
 

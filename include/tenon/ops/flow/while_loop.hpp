@@ -114,7 +114,8 @@ std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, c
 template <class Condition, class F, class... Xs>
 auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
     constexpr bool tensors = ((detail::Typed<Xs> || detail::any_mistake<Xs>)&&...);
-    static_assert(tensors, "tenon::while_loop: typed tensors are given one by one: while_loop(condition, function, a, b)");
+    static_assert(tensors,
+                  "tenon::while_loop: typed tensors are given one by one: while_loop(condition, function, a, b)");
     if constexpr (!tensors || (detail::any_mistake<Xs> || ...)) return ill_shaped{};
     else {
         using carried = std::tuple<std::remove_cvref_t<decltype(detail::as_tensor(first))>...>;
@@ -174,8 +175,10 @@ auto while_loop(const Condition& condition, const F& f, const A& first, const B&
 }
 
 /// A mistake: what it begins with is no tensor.
-template <class Condition, class F> ill_shaped while_loop(const Condition&, const F&, std::initializer_list<any_tensor>) {
-    static_assert(detail::is_mistake<F>, "tenon::while_loop: tensors are given one by one: while_loop(condition, function, a, b)");
+template <class Condition, class F>
+ill_shaped while_loop(const Condition&, const F&, std::initializer_list<any_tensor>) {
+    static_assert(detail::is_mistake<F>,
+                  "tenon::while_loop: tensors are given one by one: while_loop(condition, function, a, b)");
     return {};
 }
 template <class Condition, class F, class... Xs>

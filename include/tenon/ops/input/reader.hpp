@@ -240,8 +240,7 @@ private:
 /// Lines of text, without their ends ("\n" or "\r\n").
 class text_line_reader : public reader {
 public:
-    explicit text_line_reader(const text_line_reader_options& o = {}) :
-        reader(untyped::text_line_reader(o)) {}
+    explicit text_line_reader(const text_line_reader_options& o = {}) : reader(untyped::text_line_reader(o)) {}
     TENON_OTHER_BRACES(explicit text_line_reader(detail::other_braces_than<text_line_reader_options, N>&));
     TENON_OTHER_ARGUMENT(text_line_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
@@ -249,8 +248,7 @@ public:
 /// Each file is one record.
 class whole_file_reader : public reader {
 public:
-    explicit whole_file_reader(const record_reader_options& o = {}) :
-        reader(untyped::whole_file_reader(o)) {}
+    explicit whole_file_reader(const record_reader_options& o = {}) : reader(untyped::whole_file_reader(o)) {}
     TENON_OTHER_BRACES(explicit whole_file_reader(detail::other_braces_than<record_reader_options, N>&));
     TENON_OTHER_ARGUMENT(whole_file_reader, options_in_braces_its_files_names_come_from_a_queue);
 };
@@ -259,18 +257,17 @@ public:
 class fixed_length_record_reader : public reader {
 public:
     explicit fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o = {}) :
-        reader(untyped::fixed_length_record_reader(record_bytes,
-                                                   o)) {}
-    TENON_OTHER_BRACES(
-        fixed_length_record_reader(std::int64_t, detail::other_braces_than<fixed_length_record_reader_options, N>&));
-    TENON_OTHER_ARGUMENTS(fixed_length_record_reader, fixed_length_record_reader_options, the_bytes_of_a_record_then_options_in_braces);
+        reader(untyped::fixed_length_record_reader(record_bytes, o)) {}
+    TENON_OTHER_BRACES(fixed_length_record_reader(std::int64_t,
+                                                  detail::other_braces_than<fixed_length_record_reader_options, N>&));
+    TENON_OTHER_ARGUMENTS(fixed_length_record_reader, fixed_length_record_reader_options,
+                          the_bytes_of_a_record_then_options_in_braces);
 };
 
 /// Records of TFRecord files, whose checksums are looked at.
 class tf_record_reader : public reader {
 public:
-    explicit tf_record_reader(const record_reader_options& o = {}) :
-        reader(untyped::tf_record_reader(o)) {}
+    explicit tf_record_reader(const record_reader_options& o = {}) : reader(untyped::tf_record_reader(o)) {}
     TENON_OTHER_BRACES(explicit tf_record_reader(detail::other_braces_than<record_reader_options, N>&));
     TENON_OTHER_ARGUMENT(tf_record_reader, options_in_braces_its_files_names_come_from_a_queue);
 };

@@ -314,11 +314,10 @@ public:
 template <class... C> class random_shuffle_queue : public queue<C...> {
 public:
     random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const shuffle_queue_options& o = {}) :
-        queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue,
-                                                  o)) {}
+        queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue, o)) {}
     TENON_OTHER_BRACES(random_shuffle_queue(std::int64_t, detail::other_braces_than<std::int64_t, N>&));
-    TENON_OTHER_BRACES(
-        random_shuffle_queue(std::int64_t, std::int64_t, detail::other_braces_than<shuffle_queue_options, N>&));
+    TENON_OTHER_BRACES(random_shuffle_queue(std::int64_t, std::int64_t,
+                                            detail::other_braces_than<shuffle_queue_options, N>&));
 };
 
 /// As fifo_queue, but elements whose sizes differ where the components' are no numbers can be dequeued many at a time: they
@@ -326,8 +325,7 @@ public:
 template <class... C> class padding_fifo_queue : public queue<C...> {
 public:
     explicit padding_fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
-        queue<C...>(
-            untyped::padding_fifo_queue(queue<C...>::components(), capacity, o)) {}
+        queue<C...>(untyped::padding_fifo_queue(queue<C...>::components(), capacity, o)) {}
     TENON_OTHER_BRACES(padding_fifo_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));
     TENON_OTHER_ARGUMENTS(padding_fifo_queue, queue_options, the_capacity_then_options_in_braces_and_with_their_names);
 };

@@ -325,7 +325,8 @@ namespace untyped {
 TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {
     for (const extent& e : target)
         if (e.size < dynamic_extent.size)
-            throw invalid_argument_error("reshape: a size is not negative: " + to_string(target) + "; one that follows from the others is -1");
+            throw invalid_argument_error("reshape: a size is not negative: " + to_string(target) +
+                                         "; one that follows from the others is -1");
     return tenon::add<reshape_op>(detail::reshape_attributes(target, x.extents()), {x});
 }
 TENON_INLINE any_tensor reshape_like(const any_tensor& x, const any_tensor& like) {

@@ -130,7 +130,8 @@ public:
 
     template <class G>
         requires(!std::is_convertible_v<const G&, std::vector<gradient_and_variable>>)
-    operation apply_gradients(const G&) const {
+    operation apply_gradients(const G&)
+    const {
         static_assert(
             detail::is_mistake<G>,
             "tenon::optimizer::apply_gradients: it takes gradients with their variables, which compute_gradients(loss) "
@@ -178,8 +179,8 @@ class gradient_descent : public optimizer {
 public:
     gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
     explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
-    template <class A, class B, class... The_rate_alone>
-    gradient_descent(const A&, const B&, const The_rate_alone&...) = delete; // gradient_descent(0.1); momentum(0.1, 0.9) has a factor
+    template <class A, class B, class... More>
+    gradient_descent(A, B, More...) = delete; // a rate alone: gradient_descent(0.1); momentum has a factor
 
 private:
     void write(detail::update_writer&) const override;
@@ -358,14 +359,15 @@ std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_
 namespace detail {
 template <class... X> ill_shaped gradients_are_clipped() {
     static_assert(is_mistake<X...>, "tenon: gradients are clipped, clip_by_norm(opt.compute_gradients(loss), 5); of a "
-                                 "tensor write clip(x, -1.0f, 1.0f)");
+                                    "tensor write clip(x, -1.0f, 1.0f)");
     return {};
 }
 // Worse than what takes gradients: those are made of what the first argument is.
 template <class... X> inline constexpr bool are_clipped = false;
 template <class X, class... N>
     requires(sizeof...(N) > 0)
-inline constexpr bool are_clipped<X, N...> = std::is_convertible_v<const X&, std::vector<gradient_and_variable>> &&(std::is_arithmetic_v<N>&&...);
+inline constexpr bool are_clipped<X, N...> =
+    std::is_convertible_v<const X&, std::vector<gradient_and_variable>> && (std::is_arithmetic_v<N> && ...);
 } // namespace detail
 template <class... X>
     requires(!detail::are_clipped<X...>)

@@ -34,7 +34,8 @@ class queue_runner {
 public:
     /// invalid_argument_error where there is no operation, or one is of another graph than the queue.
     queue_runner(const untyped::queue& filled, std::vector<operation> enqueue, const queue_runner_options& o = {});
-    TENON_OTHER_BRACES(queue_runner(const untyped::queue&, std::vector<operation>, detail::other_braces_than<queue_runner_options, N>&));
+    TENON_OTHER_BRACES(queue_runner(const untyped::queue&, std::vector<operation>,
+                                    detail::other_braces_than<queue_runner_options, N>&));
     /// n times the same.
     queue_runner(const untyped::queue& filled, const operation& enqueue, int threads);
     queue_runner(const queue_runner&) = default; // and so none that moves, which compilers would list
