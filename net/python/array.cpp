@@ -1,11 +1,17 @@
 #include <net/python/array.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <net/python/values.hpp>
 #include <tenon/core/array/dlpack.hpp>
@@ -87,6 +93,41 @@ nb::object compared(nb::handle a, nb::handle b, const char* how) {
     return to_numpy(a).attr(how)(nb::isinstance<held_array>(b) ? to_numpy(b) : nb::borrow(b));
 }
 
+// For pickle and copy: element type, sizes, and the bytes, or the texts one after another.
+nb::tuple state_of(const held_array& h) {
+    const any_array& a = h.values;
+    nb::object values;
+    if (a.element() == element_type::string) {
+        nb::list texts;
+        for (std::int64_t i = 0; i < a.elements(); ++i) {
+            const std::string& text = a.data<std::string>()[i];
+            texts.append(nb::bytes(text.data(), text.size()));
+        }
+        values = std::move(texts);
+    } else values = nb::bytes(static_cast<const char*>(a.data()), a.bytes());
+    return nb::make_tuple(tenon::name_of(a.element()), shape_of(a.extents()), values);
+}
+any_array array_of_state(const std::string& dtype, const std::vector<std::int64_t>& shape, nb::handle values) {
+    const element_type e = element_of_name(dtype);
+    extents sizes;
+    for (const std::int64_t n : shape) sizes.push_back(n);
+    bool fits = !sizes.overfull() && std::all_of(shape.begin(), shape.end(), [](std::int64_t n) { return n >= 0; }) &&
+                is_countable({e, sizes});
+    const bool are_texts = e == element_type::string;
+    if (fits)
+        fits = are_texts ? PyList_Check(values.ptr()) && nb::len(values) == static_cast<std::size_t>(sizes.elements())
+                         : PyBytes_Check(values.ptr()) &&
+                               nb::len(values) == static_cast<std::size_t>(sizes.elements()) * size_of(e);
+    if (!fits) throw invalid_argument_error("Array: what was pickled is none of " + dtype + to_string(sizes));
+    any_array a(e, sizes);
+    if (!are_texts && a.bytes() > 0) std::memcpy(a.data(), nb::cast<nb::bytes>(values).data(), a.bytes());
+    for (std::int64_t i = 0; are_texts && i < a.elements(); ++i) {
+        const auto text = nb::cast<nb::bytes>(values[nb::int_(i)]);
+        a.data<std::string>()[i].assign(static_cast<const char*>(text.data()), text.size());
+    }
+    return a;
+}
+
 std::int64_t length(const held_array& h) {
     if (h.values.rank() == 0) throw nb::type_error("an array without dimensions has no length");
     return h.values.extents()[0].size;
@@ -139,6 +180,11 @@ void add_array(nb::module_& m) {
         .def("__dlpack__", to_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
              nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
         .def("__dlpack_device__", [](const held_array&) { return nb::make_tuple(1, 0); })
+        .def("__getstate__", state_of)
+        .def("__setstate__",
+             [](held_array& to, const std::tuple<std::string, std::vector<std::int64_t>, nb::object>& state) {
+                 new (&to) held_array{array_of_state(std::get<0>(state), std::get<1>(state), std::get<2>(state))};
+             })
         .def("__array__", as_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
         .def("__float__", [](const held_array& h) { return nb::float_(item(h)); })
         .def("__int__", [](const held_array& h) { return nb::int_(item(h)); })

@@ -69,8 +69,18 @@ held_session::fed held_session::feeds_of(nb::handle feeds) const {
     if (feeds.is_none()) return all;
     if (!PyDict_Check(feeds.ptr()))
         throw nb::type_error("feeds is a dict: from names, or tenon.Tensors, to their values");
+    const auto find = [&](nb::handle what) {
+        try {
+            return find_in(graph_, what);
+        } catch (const not_found_error& e) {
+            std::string all;
+            for (const auto& [name, t] : graph_.inputs) all += (all.empty() ? "" : ", ") + name + ": " + to_string(t.type());
+            throw not_found_error(std::string("feeds: ") + e.what() + "; its placeholders are " +
+                                  (all.empty() ? "none" : all));
+        }
+    };
     for (const auto [what, value] : nb::borrow<nb::dict>(feeds)) {
-        const auto [t, o] = find_in(graph_, what);
+        const auto [t, o] = find(what);
         if (!t.node()) throw invalid_argument_error("feeds: \"" + o.name() + "\" is an operation without a tensor");
         all.push_back({t, array_of(value, t.element(), "feed of " + t.name())});
     }

@@ -56,6 +56,27 @@ TEST_CASE_FIXTURE(in_graph, "of each node that is no part of a pass it is said o
     CHECK(!contains(text, "(matmul) is no part")); // the bias is added by its kernel
 }
 
+TEST_CASE_FIXTURE(in_graph, "an optimiser's update of rows is the one pass that runs, with what it reads and replaces") {
+    const auto table = tn::variable<float, tn::shape<100, 16>>("table", tn::ones());
+    const auto ids = tn::placeholder<int, tn::shape<50>>("ids");
+    const auto loss = tn::mean(tn::square(tn::gather(table, ids)));
+    const auto train = tn::adam(0.1).minimize(loss);
+    tn::session s;
+    const std::string text = s.emit(train, loss);
+    CAPTURE(text);
+    CHECK(contains(text, "table/gather (fused_rows) on /device:CPU:0\n"));
+    CHECK(contains(text, ": rows of table, float[100, 16], at ids, int32[50]\n"));
+    CHECK(contains(text, ": rows of table/adam_m, float[100, 16], at ids, int32[50]\n"));
+    CHECK(contains(text, ": sums of rows of gradients/"));
+    CHECK(contains(text, " = sqrt r"));
+    CHECK(contains(text, " replaces the rows of table, float[100, 16]\n"));
+    CHECK(!contains(text, "scatter"));
+    CHECK(count(text, "(gather)") == 1); // the loss's
+    // It is what runs.
+    const auto ran = s.report(train, loss, tn::feed(ids, tn::array<int, tn::shape<50>>())).order;
+    CHECK(std::find(ran.begin(), ran.end(), "table/gather (fused_rows)") != ran.end());
+}
+
 TEST_CASE("nodes that the planner joins are one pass; of those that it does not, each has its reason") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<rows>>("x");

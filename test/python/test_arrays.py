@@ -1,7 +1,9 @@
 """Arrays: there and back, without a copy."""
 
 import array
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import unittest
@@ -219,6 +221,22 @@ class Values(unittest.TestCase):
         self.assertEqual((a != 2).tolist(), [True, False, True])
         with self.assertRaises(TypeError):
             hash(a)
+
+    def test_pickled_and_copied(self):
+        arrays = [tenon.Array(np.arange(6, dtype=t).reshape(2, 3)) for t in numbers]
+        arrays += [tenon.Array(["", "\u00e9", b"\xff\x00".decode("utf-8", "surrogateescape")]), tenon.Array([[], []]),
+                   tenon.Array(2.5), tenon.Array([1.5, -2], "bfloat16")]
+        for a in arrays:
+            for other in [pickle.loads(pickle.dumps(a, protocol=p)) for p in range(2, pickle.HIGHEST_PROTOCOL + 1)] + [
+                    copy.copy(a), copy.deepcopy(a), copy.deepcopy({"in": [a]})["in"][0]]:
+                self.assertEqual((other.dtype, other.shape, other.tolist()), (a.dtype, a.shape, a.tolist()))
+        a = tenon.Array(np.zeros(3))
+        copy.deepcopy(a).numpy()[0] = 1
+        self.assertEqual(a.tolist(), [0, 0, 0])
+        for state in [("float", (2,), b"123"), ("float", (-1,), b""), ("string", (1,), b"1"), ("float", (1 << 62, 8), b""),
+                      ("none", (), b"")]:
+            with self.assertRaises(tenon.InvalidArgumentError):
+                tenon.Array.__new__(tenon.Array).__setstate__(state)
 
     def test_shown(self):
         self.assertEqual(repr(tenon.Array([[1, 2.5]])), "tenon.Array float[1, 2]\n[[1  , 2.5]]")

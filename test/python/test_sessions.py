@@ -131,6 +131,7 @@ class Running(unittest.TestCase):
         self.addCleanup(fresh.close)
         for what, kind, says in (
             (lambda: run("nobody"), KeyError, 'no node "nobody"'),
+            (lambda: run("x", {"X": self.x}), KeyError, r'feeds: .*no node "X".*its placeholders are x: float\[batch, 3\], y: '),
             (lambda: run(self.names["guess"]), ValueError, r"placeholder x of type float\[batch, 3\] must be fed"),
             (lambda: run("x", {"x": self.x.astype(np.float64)}), ValueError, "the elements are double, not float"),
             (lambda: run("x", {"x": [[1, 2]]}), ValueError, r"it is float\[batch, 3\], the value is float\[1, 2\]"),

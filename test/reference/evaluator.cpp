@@ -110,9 +110,13 @@ private:
                                                   : i.node->outputs[static_cast<std::size_t>(i.index)]);
         }
         for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) {
-            const tn::inferred type = n.op->infer(n.attributes, {in.data(), static_cast<int>(in.size())}, o);
-            if (type) unknown_.insert_or_assign(place{&n, o}, type.type);
-            else end_.errors.insert(tn::error_code::invalid_argument);
+            try { // a body's rules throw
+                const tn::inferred type = n.op->infer(n.attributes, {in.data(), static_cast<int>(in.size())}, o);
+                if (type) unknown_.insert_or_assign(place{&n, o}, type.type);
+                else end_.errors.insert(tn::error_code::invalid_argument);
+            } catch (const tn::error& e) {
+                end_.errors.insert(e.code());
+            }
         }
     }
 

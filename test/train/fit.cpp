@@ -141,6 +141,12 @@ TEST_CASE("fit: mistakes are named") {
     refuses({.metrics = {"loss", "accuracy"}}, "fetches 1 scalars; fit_options::metrics names 2");
     refuses({.watched = "accuracy"}, "the watched metric \"accuracy\" is none of");
     CHECK_ERROR(tn::invalid_argument_error, "has no rows", tn::fit(p.sess, {}, step, batches()));
+    // A batch without rows is refused before its step, whose mean, and then whose variables, would be NaN.
+    CHECK_ERROR(tn::invalid_argument_error, "batch 2 of the data for training has no rows",
+                tn::fit(p.sess, {.progress = false}, step, of({{1, 2}, {}, {3}})));
+    CHECK(std::isfinite(p.sess.run(p.w).item()));
+    CHECK_ERROR(tn::invalid_argument_error, "batch 1 of the data for validation has no rows",
+                tn::fit(p.sess, {.progress = false}, step, of({{1}}), p.test(), of({{}})));
     CHECK_ERROR(tn::failed_precondition_error, "loss is inf", tn::fit(p.sess, {}, step, of({{INFINITY}})));
     const auto later = tn::variable("later", 1.0);
     CHECK_ERROR(tn::failed_precondition_error, "these have none: later", tn::fit(p.sess, {}, step, data));

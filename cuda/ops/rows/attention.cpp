@@ -5,7 +5,7 @@
 #include <cuda/kernels/rows/attention.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/shape/indices.hpp>
-#include <tenon/ops/rows/attention.hpp>
+#include <tenon/ops/rows/attention_formula.hpp>
 
 namespace tenon::cuda {
 
@@ -163,10 +163,17 @@ struct attention_gradient_kernel final : attention_kernel_base {
     attention_layout part; ///< that a plan takes
 };
 
+// Neither cuDNN nor our own kernels add a mask.
+template <class Kernel> kernel_pointer prepare_attention(const kernel_setup& s) {
+    if (detail::sizes_of_attention(s).masked) return std::make_unique<detail::attention_by_formula>(s);
+    return std::make_unique<Kernel>(s);
+}
+
 } // namespace
 
 void register_attention() {
-    enter({{"attention", prepare<attention_kernel>}, {"attention_gradient", prepare<attention_gradient_kernel>}});
+    enter({{"attention", prepare_attention<attention_kernel>},
+           {"attention_gradient", prepare_attention<attention_gradient_kernel>}});
 }
 
 } // namespace tenon::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,8 +46,10 @@ struct body_choice {
     any_tensor condition;
     std::string then_body, else_body;
     std::vector<any_tensor> given;   // to both
+    extents size;                    // of which they differ, where it has a name
     std::vector<any_tensor> results; // placeholders, whose types say what both have in common
 };
+struct chosen_part;
 
 /// Makes a body, on one thread: in a body_scope what is made is a node of it, and a tensor of the graph around it that is used there
 /// becomes an argument.
@@ -60,16 +63,17 @@ public:
     any_tensor add_argument(const tensor_type& type);
     /// A tensor of the body, or of a graph around it.
     any_tensor here(const any_tensor& t);
-    /// What one of two bodies gives, of such types. All that is made of it is made twice, once for each, so that sizes are known before it runs;
-    /// the results of this body have the same ones either way. Throws invalid_argument_error for more than 8 in a body.
+    /// What one of two bodies gives, of such types. What is made of it is made twice, once for each, until it has sizes that do not depend on
+    /// the choice, so that sizes are known before it runs; the results of this body have the same ones either way.
     std::vector<any_tensor> choose(body_choice c, const std::vector<tensor_type>& types);
-    /// After all bodies of the node are made: the arguments that were added, then what they captured.
+    /// After all bodies of the node are made: the arguments that were added, then what they captured. Throws invalid_argument_error where more
+    /// than 8 choices meet.
     body finish(const std::vector<any_tensor>& results);
 
 private:
     any_tensor add_placeholder(const tensor_type& type, const char* name);
-    std::vector<any_tensor> decided(const body_choice& c, const std::vector<any_tensor>& results);
-    std::vector<any_tensor> copy(const body_choice& c, const std::string& chosen, const std::vector<any_tensor>& wanted,
+    void decide(const body_choice& c, std::vector<any_tensor>& results);
+    std::vector<any_tensor> copy(const body_choice& c, const std::string& chosen, const chosen_part& part,
                                  const body_builder& from);
 
     captured_tensors& captured_;
@@ -77,7 +81,7 @@ private:
     std::vector<any_tensor> arguments_,
         captures_; // of what is captured: an empty handle where this body does not use it
     std::vector<body_choice> choices_;
-    std::size_t choices_around_ = 0; // of which this body is a side
+    std::map<std::int64_t, int> decided_; // numbers of the nodes that they became: how many are within each, and itself
 };
 
 /// Of a graph what these results need, as a graph of its own; `with_shows`: with the ops that are op_flags::shows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -201,30 +202,20 @@ TENON_INLINE any_tensor body_builder::here(const any_tensor& t) {
 }
 
 TENON_INLINE std::vector<any_tensor> body_builder::choose(body_choice c, const std::vector<tensor_type>& types) {
-    constexpr std::size_t most = 8; // of which each makes twice what the others make
-    if (choices_.size() + choices_around_ == most)
-        throw invalid_argument_error(
-            "more than " + std::to_string(most) +
-            " of cond<Axis> in a body of control flow; each has all that is made of it made twice");
     for (const tensor_type& t : types) c.results.push_back(add_placeholder(t, "chosen"));
     c.condition = here(c.condition);
     for (any_tensor& t : c.given) t = here(t);
     return choices_.emplace_back(std::move(c)).results;
 }
 
-// What `wanted`, tensors of `from`, are where the body `chosen` runs: that body, and all that is made of what it gives.
-TENON_INLINE std::vector<any_tensor> body_builder::copy(const body_choice& c, const std::string& chosen,
-                                                        const std::vector<any_tensor>& wanted,
-                                                        const body_builder& from) {
-    const body_scope in(*this);
-    std::unordered_map<const node*, node_output> made; // the first output of each node
-    argument_sizes sizes;
-    const auto mapped = [&](const node_output& o, bool of_body) {
-        const auto at = made.find(o.node);
-        if (at != made.end()) return any_tensor({at->second.node, at->second.index + o.index});
-        return of_body ? any_tensor() : here(any_tensor(o));
-    };
-    const auto add = [&](const node& n, bool of_body) {
+// What outputs have become.
+class node_copies {
+public:
+    void set(const node_output& o, const any_tensor& now) { made_.insert_or_assign(key(o), now); }
+    bool has(const node_output& o) const { return made_.contains(key(o)); }
+    any_tensor of(const node_output& o) const { return made_.at(key(o)); }
+    /// Adds a node like n, of extents as they are now; `other`: what it is given that is no copy.
+    template <class Other> void add(const graph& to, node& n, const argument_sizes& sizes, const Other& other) {
         node copied;
         copied.op = n.op;
         copied.made_at = n.made_at;
@@ -232,94 +223,133 @@ TENON_INLINE std::vector<any_tensor> body_builder::copy(const body_choice& c, co
         for (const auto& [name, a] : n.attributes)
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
                 copied.attributes.set(name.c_str(), sizes.known(*e));
-        for (const node_output& o : n.inputs) copied.inputs.push_back(mapped(o, of_body).output());
-        copied.name = free_name(graph_, n.name);
-        made[&n] = {restore_node(graph_, std::move(copied)), 0};
-    };
+        for (const node_output& o : n.inputs) copied.inputs.push_back((has(o) ? of(o) : other(o)).output());
+        copied.name = free_name(to, n.name);
+        node* const made = restore_node(to, std::move(copied));
+        for (int k = 0; k < static_cast<int>(made->outputs.size()); ++k) set({&n, k}, any_tensor({made, k}));
+    }
 
+private:
+    static std::pair<const node*, int> key(const node_output& o) { return {o.node, o.index}; }
+    std::map<std::pair<const node*, int>, any_tensor> made_;
+};
+
+// Of a body the part that is made for either side of a choice: what depends on it, up to where sizes do not. What follows is made once.
+struct chosen_part {
+    chosen_part(const graph& of, const body_choice& c, const std::vector<any_tensor>& results) {
+        using numbers = std::set<std::int64_t>;
+        numbers needed, open, ends; // ends: of what has sizes that depend on it
+        const auto number_of = [](const auto& t) { return t.node->number; };
+        const auto reads = [&](const node& n, const numbers& some) {
+            return std::any_of(n.inputs.begin(), n.inputs.end(), [&](auto& o) { return some.contains(number_of(o)); });
+        };
+        const auto is_open = [&](const extent& e) { return e.is_dynamic() || (c.size.rank() == 1 && e == c.size[0]); };
+        for (const any_tensor& r : results) needed.insert(number_of(r.output()));
+        for (auto at = needed.rbegin(); at != needed.rend(); ++at)
+            for (const node_output& o : of.at(*at)->inputs) needed.insert(number_of(o));
+        for (const any_tensor& r : c.results) open.insert(number_of(r.output()));
+        depends = open;
+        for (const std::int64_t i : needed) {
+            const node& n = *of.at(i);
+            if (!reads(n, depends)) continue;
+            depends.insert(i);
+            if (!reads(n, open)) continue;
+            const bool stays = std::any_of(n.outputs.begin(), n.outputs.end(), [&](const tensor_type& t) {
+                return std::any_of(t.extents.begin(), t.extents.end(), is_open);
+            });
+            (stays ? open : ends).insert(i);
+        }
+        for (const any_tensor& r : results)
+            if (open.contains(number_of(r.output()))) ends.insert(number_of(r.output()));
+        twice = ends;
+        for (auto at = twice.rbegin(); at != twice.rend(); ++at)
+            for (const node_output& o : of.at(*at)->inputs)
+                if (depends.contains(number_of(o))) twice.insert(number_of(o));
+        const auto give = [&](const node_output& o) {
+            const auto same = [&](const any_tensor& g) { return g.output() == o; };
+            if (twice.contains(number_of(o)) && std::none_of(gives.begin(), gives.end(), same)) gives.emplace_back(o);
+        };
+        for (const std::int64_t i : needed) {
+            if (twice.contains(i)) continue;
+            if (depends.contains(i)) follows.push_back(of.at(i));
+            for (const node_output& o : of.at(i)->inputs) give(o);
+        }
+        for (const any_tensor& r : results) give(r.output());
+    }
+    std::set<std::int64_t> depends, twice; // numbers of nodes
+    std::vector<any_tensor> gives;         // what is read of it
+    std::vector<node*> follows;            // what depends on that
+};
+
+// What the part of `from` gives where the body `chosen` runs.
+TENON_INLINE std::vector<any_tensor> body_builder::copy(const body_choice& c, const std::string& chosen,
+                                                        const chosen_part& part, const body_builder& from) {
+    const body_scope in(*this);
+    node_copies made;
+    argument_sizes sizes;
+    const auto captured = [&](const node_output& o) { return here(any_tensor(o)); };
     const std::shared_ptr<const body> side = body::of_text(chosen);
-    for (std::size_t k = 0; k < c.given.size(); ++k) made[side->arguments()[k].node()] = here(c.given[k]).output();
-    for (std::int64_t i = 0; i < side->of().size(); ++i)
-        if (const node& n = *side->of().at(i); !made.contains(&n)) add(n, true);
+    for (std::size_t k = 0; k < c.given.size(); ++k) made.set(side->arguments()[k].output(), here(c.given[k]));
+    const auto add = [&](node& n) {
+        if (!made.has({&n, 0})) made.add(graph_, n, sizes, captured);
+    };
+    for (std::int64_t i = 0; i < side->of().size(); ++i) add(*side->of().at(i));
     for (std::size_t k = 0; k < c.results.size(); ++k) {
-        const any_tensor given = mapped(side->results()[k].output(), true);
-        made[c.results[k].node()] = given.output();
+        const any_tensor given = made.of(side->results()[k].output());
+        made.set(c.results[k].output(), given);
         sizes.bind(c.results[k].extents(), given.extents());
     }
-
-    // In order of their numbers, of what is wanted.
-    std::set<std::int64_t> needed;
-    const auto need = [&](const any_tensor& t) { needed.insert(t.node()->number); };
-    const auto choice_of = [&](const node& n) {
-        return std::find_if(from.choices_.begin(), from.choices_.end(), [&](const body_choice& other) {
-            return std::any_of(other.results.begin(), other.results.end(),
-                               [&](const any_tensor& r) { return r.node() == &n; });
-        });
-    };
-    std::for_each(wanted.begin(), wanted.end(), need);
-    for (auto at = needed.rbegin(); at != needed.rend(); ++at) {
-        const node& n = *from.of().at(*at);
-        for (const node_output& o : n.inputs) needed.insert(o.node->number);
-        if (const auto other = choice_of(n); other != from.choices_.end()) {
-            need(other->condition);
-            std::for_each(other->given.begin(), other->given.end(), need);
-        }
-    }
-    const auto depends = [&](const any_tensor& t) { return made.contains(t.node()); };
-    for (const std::int64_t i : needed) {
-        const node& n = *from.of().at(i);
-        if (made.contains(&n)) continue;
-        if (const auto at = choice_of(n); at != from.choices_.end()) {
-            const body_choice& other = *at;
-            if (!depends(other.condition) && std::none_of(other.given.begin(), other.given.end(), depends)) continue;
-            body_choice own{mapped(other.condition.output(), false), other.then_body, other.else_body, {}, {}};
-            for (const any_tensor& t : other.given) own.given.push_back(mapped(t.output(), false));
-            std::vector<tensor_type> types;
-            for (const any_tensor& r : other.results) types.push_back({r.element(), sizes.known(r.extents())});
-            own.results = choose(std::move(own), types);
-            for (std::size_t k = 0; k < types.size(); ++k) made[other.results[k].node()] = own.results[k].output();
-        }
-        if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](const node_output& o) { return made.contains(o.node); }))
-            add(n, false);
-    }
+    for (const std::int64_t i : part.twice) add(*from.of().at(i));
     std::vector<any_tensor> results;
-    for (const any_tensor& t : wanted) results.push_back(depends(t) ? mapped(t.output(), false) : any_tensor());
+    for (const any_tensor& t : part.gives) results.push_back(made.of(t.output()));
     return results;
 }
 
-// The results where a choice is made of all that depends on it: a cond of this body.
-TENON_INLINE std::vector<any_tensor> body_builder::decided(const body_choice& c,
-                                                           const std::vector<any_tensor>& results) {
+// The results where a choice is made of what depends on it: a cond of this body. The last choice is decided first, so that no other depends on
+// what is made anew.
+TENON_INLINE void body_builder::decide(const body_choice& c, std::vector<any_tensor>& results) {
+    constexpr int most = 8; // each makes twice what those within it make
     const body_scope in(*this);
+    const chosen_part part(graph_, c, results);
+    if (part.gives.empty()) return;
+    int within = 0;
+    for (const std::int64_t i : part.twice)
+        if (const auto at = decided_.find(i); at != decided_.end()) within = std::max(within, at->second);
+    if (within == most)
+        throw invalid_argument_error(
+            "more than " + std::to_string(most) +
+            " of cond<Axis> in a body of control flow meet before they have one size, and what is made of them is made "
+            "for each case: let each have one size before, as its sum has, or padded");
     captured_tensors captured;
     body_builder yes(captured), no(captured);
-    yes.choices_around_ = no.choices_around_ = choices_around_ + 1;
-    std::vector<any_tensor> all = results, then_gives, else_gives;
-    std::vector<std::size_t> chosen;
-    const std::vector<any_tensor> if_true = yes.copy(c, c.then_body, results, *this),
-                                  if_false = no.copy(c, c.else_body, results, *this);
-    for (std::size_t k = 0; k < results.size(); ++k) {
-        if (!if_true[k].node()) continue;
+    const std::vector<any_tensor> if_true = yes.copy(c, c.then_body, part, *this),
+                                  if_false = no.copy(c, c.else_body, part, *this);
+    for (std::size_t k = 0; k < part.gives.size(); ++k)
         if (equal_shapes(if_true[k].extents(), if_false[k].extents()).what != fault::none)
             throw invalid_argument_error("what a body of control flow gives of cond<Axis> is " +
                                          to_string(if_true[k].type()) + " on one side and " +
                                          to_string(if_false[k].type()) +
                                          " on the other; it has one size: reduce it, or pad it, in the body");
-        chosen.push_back(k);
-        then_gives.push_back(if_true[k]);
-        else_gives.push_back(if_false[k]);
-    }
-    if (chosen.empty()) return all;
     node n;
     n.op = &require_op("cond");
-    n.attributes.set("then_body", yes.finish(then_gives).text());
-    n.attributes.set("else_body", no.finish(else_gives).text());
+    n.attributes.set("then_body", yes.finish(if_true).text());
+    n.attributes.set("else_body", no.finish(if_false).text());
     n.inputs.push_back(c.condition.output());
     for (const any_tensor& t : captured) n.inputs.push_back(t.output());
     n.name = free_name(graph_, "cond");
     node* const made = restore_node(graph_, std::move(n));
-    for (std::size_t k = 0; k < chosen.size(); ++k) all[chosen[k]] = any_tensor({made, static_cast<int>(k)});
-    return all;
+    decided_[made->number] = within + 1;
+
+    node_copies now;
+    for (std::size_t k = 0; k < part.gives.size(); ++k)
+        now.set(part.gives[k].output(), any_tensor({made, static_cast<int>(k)}));
+    for (node* const f : part.follows) {
+        now.add(graph_, *f, {}, [](const node_output& o) { return any_tensor(o); });
+        if (const auto at = decided_.find(f->number); at != decided_.end())
+            decided_[now.of({f, 0}).node()->number] = at->second;
+    }
+    for (any_tensor& r : results)
+        if (now.has(r.output())) r = now.of(r.output());
 }
 
 TENON_INLINE body needed_part(const graph& of, const std::vector<any_tensor>& arguments,
@@ -358,8 +388,12 @@ TENON_INLINE body needed_part(const graph& of, const std::vector<any_tensor>& ar
 }
 
 TENON_INLINE body body_builder::finish(const std::vector<any_tensor>& given) {
-    std::vector<any_tensor> results = given;
-    for (std::size_t c = 0; c < choices_.size(); ++c) results = decided(choices_[c], results);
+    std::vector<any_tensor> results = given, known = arguments_;
+    for (const body_choice& c : choices_) known.insert(known.end(), c.results.begin(), c.results.end());
+    for (const any_tensor& c : captures_)
+        if (c.node()) known.push_back(c);
+    if (!choices_.empty()) require_only_computes(graph_, known); // of what nobody needs, too
+    for (std::size_t c = choices_.size(); c-- > 0;) decide(choices_[c], results);
     captures_.resize(captured_.size());
     std::vector<any_tensor> arguments = arguments_;
     for (std::size_t c = 0; c < captured_.size(); ++c)

@@ -15,6 +15,7 @@
 ///     auto h = tn::nn::multi_head_attention<8>({.causal = true})(x);      // [batch, time, 512] -> the same
 ///     auto c = tn::nn::multi_head_attention<8>()(x, memory);              // queries of x, keys and values of memory
 ///     auto l = tn::nn::multi_head_attention<8>()(x, x, lengths);          // int32[batch]: keys behind are not seen
+///     auto m = tn::nn::multi_head_attention<8>()(x, x, mask);             // float[8, time, time]: added to the scores
 ///     auto g = tn::nn::multi_head_attention<8, 2>()(x);                   // 2 heads of keys and values, each for 4 of queries
 ///     auto a = tn::nn::attention(q, k, v);                                // without projections
 
@@ -77,10 +78,10 @@ template <int Heads, int Size, class X> auto join_heads(const X& x) {
     else return reshape<shape<kept<0>, kept<1>, Heads * Size>>(transpose<0, 2, 1, 3>(x));
 }
 // Attention of heads that lie side by side: queries [batch, time, Heads * Size], the others [batch, time, KeyHeads * Size].
-template <int Heads, int Size, int KeyHeads = Heads, class Q, class K, class V, class... L>
-auto attend_by_heads(const Q& queries, const K& keys, const V& values, bool causal, const L&... lengths) {
+template <int Heads, int Size, int KeyHeads = Heads, class Q, class K, class V, class... More>
+auto attend_by_heads(const Q& queries, const K& keys, const V& values, bool causal, const More&... lengths_or_mask) {
     return join_heads<Heads, Size>(attention(split_heads<Heads, Size>(queries), split_heads<KeyHeads, Size>(keys),
-                                             split_heads<KeyHeads, Size>(values), lengths...,
+                                             split_heads<KeyHeads, Size>(values), lengths_or_mask...,
                                              attention_op::attributes{causal}));
 }
 
@@ -123,14 +124,24 @@ public:
         else return attend(detail::as_tensor(x), detail::as_tensor(source));
     }
     /// The same where of sequence s the first lengths[s] positions of `source` are seen: int32 or int64[batch], a scalar for one
-    /// sequence.
+    /// sequence. Or with a mask of x's element type that is added to the scores [batch, Heads, n, m]: [n, m], [Heads, n, m],
+    /// [batch, 1, 1, m] (ops/rows/attention.hpp).
     template <OperandOrIllShaped X, OperandOrIllShaped Y, OperandOrIllShaped L>
-    auto operator()(const X& x, const Y& source, const L& lengths, called_from here = caller()) const {
+    auto operator()(const X& x, const Y& source, const L& lengths_or_mask, called_from here = caller()) const {
         const making made(here);
         using verdict = verdict_on<X, Y>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else return attend(detail::as_tensor(x), detail::as_tensor(source), lengths);
+        else return attend(detail::as_tensor(x), detail::as_tensor(source), lengths_or_mask);
+    }
+    /// With both.
+    template <OperandOrIllShaped X, OperandOrIllShaped Y, OperandOrIllShaped L, OperandOrIllShaped M>
+    auto operator()(const X& x, const Y& source, const L& lengths, const M& mask, called_from here = caller()) const {
+        const making made(here);
+        using verdict = verdict_on<X, Y>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return attend(detail::as_tensor(x), detail::as_tensor(source), lengths, mask);
     }
 
 private:
@@ -138,14 +149,14 @@ private:
         return projection({.kernel = o.kernel, .bias = o.bias, .use_bias = o.use_bias}, prefix);
     }
 
-    template <class X, class Y, class... L> auto attend(const X& x, const Y& source, const L&... lengths) const {
+    template <class X, class Y, class... More> auto attend(const X& x, const Y& source, const More&... more) const {
         constexpr auto width = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
         constexpr int size = width / Heads;
         const first_call names(projections_[0].kernel, name_);
         const auto q = projections_[0].template operator()<width>(x);
         const auto k = projections_[1].template operator()<KeyHeads * size>(source);
         const auto v = projections_[2].template operator()<KeyHeads * size>(source);
-        const auto joined = detail::attend_by_heads<Heads, size, KeyHeads>(q, k, v, causal_, lengths...);
+        const auto joined = detail::attend_by_heads<Heads, size, KeyHeads>(q, k, v, causal_, more...);
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(joined)>, ill_shaped>) return ill_shaped{};
         else return projections_[3].template operator()<width>(joined);
     }

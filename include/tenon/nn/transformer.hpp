@@ -51,11 +51,12 @@ public:
         const making made(here);
         return run(x, p, [&](const auto& normed) { return attention_(normed); });
     }
-    /// The same where of sequence s the first lengths[s] positions are seen: int32 or int64[batch], a scalar for one sequence.
+    /// The same where of sequence s the first lengths[s] positions are seen: int32 or int64[batch], a scalar for one sequence; or with a mask
+    /// that is added to the scores, as nn::multi_head_attention has it.
     template <OperandOrIllShaped X, OperandOrIllShaped L>
-    auto operator()(const X& x, const L& lengths, phase p = inference, called_from here = caller()) const {
+    auto operator()(const X& x, const L& lengths_or_mask, phase p = inference, called_from here = caller()) const {
         const making made(here);
-        return run(x, p, [&](const auto& normed) { return attention_(normed, normed, lengths); });
+        return run(x, p, [&](const auto& normed) { return attention_(normed, normed, lengths_or_mask); });
     }
 
 private:

@@ -90,7 +90,7 @@ struct fit_history {
 
 namespace detail {
 
-/// Told of each batch: its rows and what was fetched. False: no more are wanted.
+/// Told of each batch: its rows and what was fetched, of one without rows before it is. False: no more are wanted.
 using batch_listener = function_ref<bool(std::int64_t rows, const std::vector<double>& values)>;
 /// Goes through the data of an epoch.
 using data_pass = function_ref<void(int epoch, batch_listener each)>;
@@ -105,10 +105,12 @@ template <class B> std::int64_t rows_of_batch(const B& first) {
 // By hand where std::apply would do: so a batch that does not fit is said in few lines.
 template <class Step, class Batch, std::size_t... I>
 bool run_batch(const Step& step, batch_listener each, const Batch& values, std::index_sequence<I...>) {
+    const std::int64_t rows = rows_of_batch(std::get<0>(values));
+    if (rows == 0) return each(0, {});
     const auto fetched = step(std::get<I>(values)...);
     std::vector<double> numbers;
     std::apply([&](const auto&... f) { (numbers.push_back(scalar_of(f.untyped())), ...); }, fetched);
-    return each(rows_of_batch(std::get<0>(values)), numbers);
+    return each(rows, numbers);
 }
 template <class Batch> decltype(auto) values_of_batch(const Batch& b) {
     if constexpr (requires { std::tuple_size<Batch>::value; }) return (b);
@@ -137,7 +139,8 @@ template <class Step, class Data> auto pass_over(const Step& step, Data& data) {
 } // namespace detail
 
 /// Trains, and returns what was measured. Variables are initialised where none has a value; failed_precondition_error where some have and some have
-/// not. Throws invalid_argument_error where an option makes no sense or the callables do not fetch the metrics.
+/// not. Throws invalid_argument_error where an option makes no sense, the callables do not fetch the metrics, or a batch has no rows: means of
+/// nothing are NaN, and so would be what is trained on them.
 // One function, so that a compiler that refuses a call has little to say. `held_out`: a callable and what it is run on, or nothing.
 template <class Step, class Data, class... HeldOut>
 fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data, HeldOut&&... held_out) {

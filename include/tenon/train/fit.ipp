@@ -44,6 +44,10 @@ class metric_means {
 public:
     explicit metric_means(const fit_options& o, const char* whose) : o_(o), whose_(whose) {}
     void add(std::int64_t rows, const std::vector<double>& values) {
+        ++batches_;
+        if (rows == 0)
+            throw invalid_argument_error("fit: batch " + std::to_string(batches_) + " of the data for " + whose_ +
+                                         " has no rows, and no mean to learn from; leave it out of the data");
         if (values.size() != o_.metrics.size())
             throw invalid_argument_error("fit: the callable for " + std::string(whose_) + " fetches " +
                                          std::to_string(values.size()) + " scalars; fit_options::metrics names " +
@@ -63,7 +67,7 @@ private:
     const fit_options& o_;
     const char* whose_;
     std::vector<double> sums_;
-    std::int64_t rows_ = 0;
+    std::int64_t rows_ = 0, batches_ = 0;
 };
 
 // What all variables are at a moment, and how they become so again.

@@ -182,13 +182,71 @@ TEST_CASE_FIXTURE(in_graph, "cond<Axis> in a body: what the body gives has one s
     CHECK(words.find("float[4, 3]") != std::string::npos);
     CHECK(words.find("float[1, 3]") != std::string::npos);
     CHECK(words.find("reduce it, or pad it") != std::string::npos);
-    CHECK(message_of<invalid_argument_error>([&] {
-              (void)scan(
-                  [&](const auto& c, const auto& n) {
-                      std::vector<any_tensor> all{c};
-                      for (int i = 0; i < 9; ++i) all.push_back(sum(chosen(n + i)));
-                      return std::pair(c, as<float, shape<>>(untyped::add_n(all)));
-                  },
-                  constant(0.0f), constant({0, 1}));
-          }).find("more than 8 of cond<Axis>") != std::string::npos);
+    const std::string meet = message_of<invalid_argument_error>([&] {
+        (void)scan(
+            [&](const auto& c, const auto& n) {
+                std::vector<any_tensor> all;
+                for (int i = 0; i < 9; ++i) all.push_back(chosen(n + i));
+                return std::pair(c, as<float, shape<>>(untyped::sum(untyped::concat(all, 0))));
+            },
+            constant(0.0f), constant({0, 1}));
+    });
+    CHECK(meet.find("more than 8 of cond<Axis> in a body of control flow meet before they have one size") == 0);
+    CHECK(meet.find("let each have one size before") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(in_graph, "cond<Axis> in a body: as many as one likes, each of which has one size before they meet") {
+    const auto x = placeholder<double, shape<4, 3>>("x");
+    const auto w = placeholder<double, shape<3>>("w");
+    constexpr int many = 40;
+    // Each adds to what the one before gave, also within what is made of its rows.
+    const auto [last, by_step] = scan(
+        [&](const auto& c, const auto& n) {
+            any_tensor total = c;
+            for (int i = 0; i < many; ++i) {
+                const auto before = as<double, shape<>>(total);
+                const auto rows = cond<0>(
+                    (n + i) % 3 == 0, [&] { return x; },
+                    [&] {
+                        return slice<range{0, 1}>(x) * before;
+                    });
+                const auto scaled = rows / (1.0 + sum(abs(rows))); // a sum within
+                total = total + sum(scaled * w) * 0.5;
+            }
+            const auto next = as<double, shape<>>(total);
+            return std::pair(next, next);
+        },
+        constant(0.25), constant({0, 1}));
+    const auto [dx, dw] = gradients(last, x, w);
+    const auto of = [&](const std::vector<double>& v, const std::vector<double>& u) {
+        double c = 0.25;
+        for (int n = 0; n < 2; ++n)
+            for (int i = 0; i < many; ++i) {
+                const bool all = (n + i) % 3 == 0;
+                double size = 1, sum = 0;
+                for (std::size_t k = 0; k < (all ? 12 : 3); ++k) {
+                    const double e = v[k] * (all ? 1 : c);
+                    size += std::fabs(e);
+                    sum += e * u[k % 3];
+                }
+                c += sum / size * 0.5;
+            }
+        return c;
+    };
+    std::vector<double> v, u{0.5, -1, 0.75};
+    for (int k = 0; k < 12; ++k) v.push_back(std::sin(k + 1.0));
+    array<double, shape<4, 3>> values;
+    std::copy(v.begin(), v.end(), values.data());
+    session s;
+    const auto [y, all, gx, gw] = s.run(feed(x, values), feed(w, {0.5, -1.0, 0.75}), last, by_step, dx, dw);
+    CHECK(y.item() == doctest::Approx(of(v, u)));
+    CHECK(all[1] == y.item());
+    const auto slope = [&](std::vector<double> a, std::vector<double> b, bool first, std::size_t k) {
+        (first ? a : b)[k] += 1e-6;
+        const double above = of(a, b);
+        (first ? a : b)[k] -= 2e-6;
+        return (above - of(a, b)) / 2e-6;
+    };
+    for (std::size_t k = 0; k < 12; ++k) CHECK(gx.data()[k] == doctest::Approx(slope(v, u, true, k)).epsilon(1e-5));
+    for (std::size_t k = 0; k < 3; ++k) CHECK(gw.data()[k] == doctest::Approx(slope(v, u, false, k)).epsilon(1e-5));
 }

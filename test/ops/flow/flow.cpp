@@ -316,6 +316,30 @@ TEST_CASE_FIXTURE(in_graph, "control flow: what a body cannot have is refused in
     CHECK_ERROR(invalid_argument_error, "it waits, and a body does not",
                 cond(
                     yes, [&] { return q.dequeue(); }, [&] { return x; }));
+    const auto some = zeros<float, shape<3>>();
+    CHECK_ERROR(invalid_argument_error, "it waits, and a body does not; take what it gives outside",
+                while_loop([&](const auto&) { return sum(q.dequeue()) < 1.0f; }, [](const auto& c) { return c; }, some));
+    CHECK_ERROR(invalid_argument_error, "(enqueue): it waits, and a body does not",
+                while_loop([](const auto& c) { return sum(c) < 1.0f; },
+                           [&](const auto& c) {
+                               q.enqueue(c); // which nobody would run
+                               return c + 1.0f;
+                           },
+                           some));
+    CHECK_ERROR(invalid_argument_error, "(enqueue): it waits, and a body does not",
+                scan(
+                    [&](const auto& c, const auto& e) {
+                        q.enqueue(c);
+                        const auto part = cond<0>(
+                            e > 0.0f, [&] { return c; },
+                            [&] {
+                                return slice<range{0, 1}>(c);
+                            });
+                        return std::pair(c + sum(part), e);
+                    },
+                    some, x));
+    CHECK_ERROR(invalid_argument_error, "(dequeue): it waits, and a body does not",
+                scan([&](const auto& c, const auto& e) { return std::pair(c + q.dequeue() * e, e); }, some, x));
     CHECK_ERROR(invalid_argument_error, "is given 2 tensors to carry on, and gives 1",
                 untyped::scan(
                     [](const auto& c, const auto&) {

@@ -14,23 +14,24 @@ inline constexpr struct time_size : tn::dim<"time"> {} steps;
 using problem = tn::test::attention_problem;
 using operands = tn::test::attention_operands;
 
-// y and the gradients of q, k and v.
+// y and the gradients of q, k and v, and of the mask where there is one.
 std::vector<any_array> attended(const problem& p, const operands& o, int threads = 1) {
     const tn::graph_scope scope{tn::graph()};
     const auto placed = [](const any_array& a) { return tn::untyped::placeholder(a.element(), a.extents()); };
     const any_tensor q = placed(o.q), k = placed(o.k), v = placed(o.v), dy = placed(o.dy);
     const tn::attention_op::attributes how{p.causal, p.scale};
     std::vector<tn::fed_value> feeds = tn::test::fed(q, o.q, k, o.k, v, o.v, dy, o.dy);
-    any_tensor y;
-    if (p.lengths.empty()) y = tn::untyped::attention(q, k, v, how);
-    else {
-        const any_tensor lengths = placed(o.lengths);
-        y = tn::untyped::attention(q, k, v, lengths, how);
-        feeds.push_back({lengths, o.lengths.share()});
+    any_tensor lengths, mask;
+    std::vector<any_tensor> xs{q, k, v};
+    if (!p.lengths.empty()) feeds.push_back({lengths = placed(o.lengths), o.lengths.share()});
+    if (!p.mask.empty()) {
+        feeds.push_back({mask = placed(o.mask), o.mask.share()});
+        xs.push_back(mask);
     }
-    const auto g = tn::detail::add_gradients({y}, {q, k, v}, {dy});
+    std::vector<any_tensor> all{tn::untyped::attention(q, k, v, lengths, mask, how)};
+    for (const any_tensor& g : tn::detail::add_gradients(all, xs, {dy})) all.push_back(g);
     tn::session s(tn::graph::current(), {.intra_op_threads = threads, .use_per_session_threads = true});
-    return s.run_untyped(std::move(feeds), {y, g[0], g[1], g[2]});
+    return s.run_untyped(std::move(feeds), all);
 }
 
 template <class T> std::string compare(const any_array& a, const std::vector<double>& wanted, double tolerance) {
@@ -50,7 +51,7 @@ template <class T> void check(const problem& p) {
     CAPTURE(p.causal);
     const operands o = operands::of<T>(p);
     const auto found = attended(p, o);
-    const tn::test::attention_numbers wanted = tn::test::attention_formula<T>(p, o.q, o.k, o.v, o.dy);
+    const tn::test::attention_numbers wanted = tn::test::attention_formula<T>(p, o.q, o.k, o.v, o.dy, o.mask);
     const double tolerance = std::is_same_v<T, double>     ? 1e-13
                              : std::is_same_v<T, float>    ? 5e-6
                              : std::is_same_v<T, tn::half> ? 2e-3
@@ -59,6 +60,19 @@ template <class T> void check(const problem& p) {
     CHECK(compare<T>(found[1], wanted.dq, tolerance) == "");
     CHECK(compare<T>(found[2], wanted.dk, tolerance) == "");
     CHECK(compare<T>(found[3], wanted.dv, tolerance) == "");
+    if (p.mask.empty()) return;
+    std::vector<double> sums(static_cast<std::size_t>(o.mask.elements())); // over what one number was added to
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(wanted.dmask.size()); ++i) {
+        const std::int64_t places[] = {i % p.m, i / p.m % p.n, i / p.m / p.n % p.heads, i / p.m / p.n / p.heads};
+        std::int64_t at = 0, step = 1;
+        for (std::size_t d = 0; d < p.mask.size(); ++d) {
+            const std::int64_t size = p.mask[p.mask.size() - 1 - d];
+            at += size == 1 ? 0 : places[d] * step;
+            step *= size;
+        }
+        sums[static_cast<std::size_t>(at)] += wanted.dmask[static_cast<std::size_t>(i)];
+    }
+    CHECK(compare<T>(found[4], sums, tolerance) == "");
 }
 
 const problem problems[] = {
@@ -74,6 +88,13 @@ const problem problems[] = {
     {.n = 33, .m = 200, .d = 6, .e = 6, .causal = true},
     {.batch = 4, .heads = 2, .key_heads = 2, .n = 9, .m = 100, .d = 5, .e = 7, .lengths = {0, 100, 1, 49}},
     {.batch = 3, .heads = 2, .key_heads = 1, .n = 80, .m = 100, .d = 5, .e = 7, .causal = true, .lengths = {48, 0, 61}},
+    {.n = 5, .m = 7, .d = 3, .e = 2, .mask = {5, 7}},
+    {.batch = 2, .heads = 4, .key_heads = 2, .n = 70, .m = 101, .d = 9, .e = 12, .mask = {4, 70, 101}},
+    {.batch = 3, .heads = 2, .key_heads = 2, .n = 65, .m = 60, .d = 4, .e = 5, .causal = true, .mask = {3, 1, 65, 60}},
+    {.batch = 3, .heads = 2, .key_heads = 1, .n = 20, .m = 50, .d = 4, .e = 5, .lengths = {9, 0, 50}, .mask = {50}},
+    {.batch = 2, .heads = 2, .key_heads = 2, .n = 20, .m = 50, .d = 4, .e = 5, .mask = {2, 1, 20, 1}},
+    {.batch = 2, .heads = 6, .key_heads = 2, .n = 1, .m = 60, .d = 8, .e = 9, .lengths = {60, 7}, .mask = {6, 1, 60}},
+    {.batch = 2, .heads = 2, .key_heads = 2, .n = 130, .m = 97, .d = 6, .e = 8, .mask = {2, 2, 1, 97}},
 };
 
 } // namespace
@@ -90,7 +111,9 @@ TEST_CASE("what is empty gives what there is: zeros where there are no keys, the
                                  problem{.heads = 0, .key_heads = 2, .n = 2, .m = 3, .d = 4, .e = 5},
                                  problem{.heads = 0, .key_heads = 0, .n = 2, .m = 3, .d = 4, .e = 5},
                                  problem{.n = 0, .m = 3, .d = 4, .e = 5}, problem{.n = 2, .m = 0, .d = 4, .e = 5},
-                                 problem{.n = 2, .m = 3, .d = 0, .e = 5}, problem{.n = 2, .m = 3, .d = 4, .e = 0}}) {
+                                 problem{.n = 2, .m = 3, .d = 0, .e = 5}, problem{.n = 2, .m = 3, .d = 4, .e = 0},
+                                 problem{.n = 2, .m = 0, .d = 4, .e = 5, .mask = {2, 0}},
+                                 problem{.n = 2, .m = 3, .d = 0, .e = 5, .mask = {1, 3}}}) {
             problem q = p;
             q.causal = causal;
             check<double>(q);
@@ -100,12 +123,13 @@ TEST_CASE("what is empty gives what there is: zeros where there are no keys, the
 TEST_CASE("the number of threads changes no bit, however gradients are shared out") {
     for (const problem& p : {problem{.batch = 2, .heads = 2, .key_heads = 2, .n = 150, .m = 170, .d = 24, .e = 16},
                              problem{.heads = 4, .key_heads = 1, .n = 150, .m = 170, .d = 24, .e = 16, .causal = true},
-                             problem{.n = 300, .m = 300, .d = 24, .e = 16, .causal = true, .lengths = {280}}}) {
+                             problem{.n = 300, .m = 300, .d = 24, .e = 16, .causal = true, .lengths = {280}},
+                             problem{.batch = 2, .n = 90, .m = 99, .d = 24, .e = 16, .mask = {2, 1, 90, 99}}}) {
         const operands o = operands::of<float>(p);
         const auto one = attended(p, o, 1);
         for (const int threads : {2, 3}) {
             const auto more = attended(p, o, threads);
-            for (std::size_t i = 0; i < 4; ++i)
+            for (std::size_t i = 0; i < one.size(); ++i)
                 CHECK(
                     std::equal(one[i].data<float>(), one[i].data<float>() + one[i].elements(), more[i].data<float>()));
         }
@@ -131,6 +155,24 @@ TEST_CASE("keys beyond a sequence's length take no part, whatever they are, and 
     CHECK(all_zero(two[1], 0, p.heads * p.n * 8));
     CHECK(all_zero(two[2], (p.m + 60) * 8, 30 * 8));
     CHECK(all_zero(two[3], (p.m + 60) * 8, 30 * 8));
+}
+
+TEST_CASE_FIXTURE(in_graph, "a mask of -infinity hides keys as lengths do, and one may be given beside the other") {
+    const auto x = tn::placeholder<float, shape<2, 3, 4>>("x"); // of two sequences without heads
+    const auto lengths = tn::placeholder<int, shape<2>>("lengths");
+    const auto bias = tn::placeholder<float, shape<3, 3>>("bias");
+    const auto hides = tn::placeholder<float, shape<2, 1, 3>>("hides");
+    const auto both = tn::attention(x, x, x, lengths, bias);
+    const auto one = tn::attention(x, x, x, bias + hides);
+    static_assert(std::is_same_v<decltype(both), decltype(one)>);
+    const float no = -std::numeric_limits<float>::infinity();
+    tn::session s;
+    const auto [a, b] =
+        s.run(tn::feed(x, tn::array<float, shape<2, 3, 4>>(random_array<float>({2, 3, 4}))), tn::feed(lengths, {2, 0}),
+              tn::feed(bias, {{1, 2, 3}, {0, -1, 0}, {3, 3, -3}}), tn::feed(hides, {{{0, 0, no}}, {{no, no, no}}}),
+              both, one);
+    CHECK(tn::all_close(a, b, 1e-6, 1e-6));
+    CHECK(a(1, 2, 3) == 0); // who sees no key
 }
 
 TEST_CASE_FIXTURE(in_graph, "sequences without heads have lengths, too") {
@@ -189,6 +231,22 @@ TEST_CASE("gradients and theirs are those of differences, whatever is known of s
         const auto [dq, dk, dv] = tn::gradients(tn::sum(tn::square(tn::attention(q, k, v, {.causal = true}))), q, k, v);
         return tn::sum(dq * q) + tn::sum(tn::square(dk)) + tn::sum(dv * dv * v);
     };
+    const auto masked = [](const auto& q, const auto& k, const auto& v, const auto& m) {
+        return tn::attention(q, k, v, m, {.causal = true});
+    };
+    const auto masked_twice = [&](const auto& q, const auto& k, const auto& v, const auto& m) {
+        const auto [dq, dm] = tn::gradients(tn::sum(tn::square(masked(q, k, v, m))), q, m);
+        return tn::sum(dq * q) + tn::sum(tn::square(dm)) + tn::sum(dm * m);
+    };
+    const auto check_masked = [](const auto& f) {
+        CHECK(check_gradients(f, input<shape<2, 4, 3>>(), input<shape<2, 5, 3>>(), input<shape<2, 5, 2>>(),
+                              input<shape<4, 5>>()) == "");
+        CHECK(check_gradients(f, input<shape<batch, 2, tn::dyn, 3>>(2, 2, 3, 3),
+                              input<shape<batch, 1, steps, 3>>(2, 1, 3, 3),
+                              input<shape<batch, 1, steps, 2>>(2, 1, 3, 2), input<shape<2, 1, steps>>(2, 1, 3)) == "");
+    };
+    check_masked(masked);
+    check_masked(masked_twice);
     CHECK(check_gradients(plain, input<shape<4, 3>>(), input<shape<5, 3>>(), input<shape<5, 2>>()) == "");
     CHECK(check_gradients(plain, input<shape<batch, 4, tn::dyn, 3>>(2, 4, 3, 3),
                           input<shape<batch, 2, steps, 3>>(2, 2, 5, 3),
@@ -248,5 +306,12 @@ TEST_CASE(
     CHECK_ERROR(tn::invalid_argument_error, "attention: there is not one key length for each sequence",
                 tn::untyped::attention(x, x, x, tn::untyped::placeholder(tn::element_type::int32, {3})));
     CHECK_ERROR(tn::invalid_argument_error, "attention: element type must be an integer",
-                tn::untyped::attention(x, x, x, f({2})));
+                tn::untyped::attention(x, x, x, tn::untyped::placeholder(tn::element_type::boolean, {2})));
+    CHECK_ERROR(tn::invalid_argument_error,
+                "attention: the mask is added to scores [.., heads, queries, keys]: its sizes are theirs, or 1",
+                tn::untyped::attention(x, x, x, f({5, 4})));
+    CHECK_ERROR(tn::invalid_argument_error, "attention: element types differ",
+                tn::untyped::attention(x, x, x, tn::untyped::placeholder(tn::element_type::float64, {5, 5})));
+    CHECK_ERROR(tn::invalid_argument_error, "attention: ranks differ",
+                tn::untyped::attention(x, x, x, f({1, 1, 1, 5, 5})));
 }

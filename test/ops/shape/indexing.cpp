@@ -92,10 +92,16 @@ TEST_CASE_FIXTURE(in_graph, "roll and repeat: values, and sizes as far as they a
             for (std::int64_t k = 0; k < 2; ++k) CHECK(each(i, 2 * j + k) == v(i, j));
             for (std::int64_t k = 0; k < 3; ++k) CHECK(rows(3 * i + k, j) == v(i, j));
         }
-    CHECK_THROWS_AS(s.run(feed(x, v), roll<3>(x)), invalid_argument_error); // more than there are
+    // More places than there are rows.
+    const auto [three, five, none] =
+        s.run(feed(x, v), roll<3>(x), roll<-5>(x), roll<4>(slice<range{0, 0}>(x)));
+    CHECK(three == down);
+    CHECK(five == down);
+    CHECK(none.extents() == extents{0, 3});
 }
 
 TEST_CASE("roll and repeat: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return roll<1>(roll<2, 1>(x)); }, input<shape<batch, 3>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return roll<-7>(x) * x; }, input<shape<batch, 3>>(3, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return repeat<3, 1>(x); }, input<shape<dyn, dyn>>(2, 3)) == "");
 }

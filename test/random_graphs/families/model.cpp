@@ -82,7 +82,11 @@ void attended(workshop& w) {
     const bool has_heads = x.rank() == 2 && w.chance(0.6);
     const auto swapped = [&](const tn::any_tensor& t) { return has_heads ? u::transpose(t, {1, 0, 2}) : t; };
     const tn::any_tensor of = has_heads ? swapped(u::stack({x, u::negative(x)}, 1)) : x;
-    const tn::any_tensor y = u::attention(of, of, of, {w.chance(0.5), w.one_of({0.0, 0.3})});
+    const tn::attention_op::attributes how{w.chance(0.5), w.one_of({0.0, 0.3})};
+    const bool masked = w.chance(0.4); // by numbers that depend on the key, or on the query too
+    tn::any_tensor mask;
+    if (masked) mask = x.rank() == 2 && w.chance(0.5) ? u::transpose(u::sum(x, {-1}, true), {1, 0}) : u::matmul(x, x, false, true);
+    const tn::any_tensor y = masked ? u::attention(of, of, of, mask, how) : u::attention(of, of, of, how);
     keep(w, swapped(y));
     if (has_heads && w.chance(0.3)) keep(w, y);
     if (w.chance(0.5))

@@ -134,6 +134,8 @@ inline void attention(const call& c) {
         }
         bias = bias.node() ? untyped::add(bias, mask) : mask;
     }
+    if (bias.node() && cap == 0 && !c.wants(3) && precision <= 1)
+        return a.give(untyped::attention(a.q, a.k, a.v, bias, {false, a.scale}));
     if (bias.node()) scores = untyped::add(scores, bias);
     if (mode == 2) shown = scores;
     if (precision > 1) scores = untyped::cast(scores, element_of(precision));

@@ -59,19 +59,28 @@ inline void write_attention(writer& w, const node& n) {
     else throw unimplemented_error("a width that is known in the step only, by which scores are scaled");
     scores = w.add("Mul", {scores, scale});
     const std::string infinite = w.number(-std::numeric_limits<double>::infinity(), e);
-    const std::string column = a.causal || n.inputs.size() > 3 ? places_to(w, columns) : "";
+    const int last = static_cast<int>(n.inputs.size()) - 1;
+    const bool masked = last > 2 && is_floating(n.input_type(last).element), has_lengths = last > (masked ? 3 : 2);
+    if (masked && grouped) throw unimplemented_error("a mask where several heads of queries read one of keys");
+    if (masked) scores = w.add("Add", {scores, w.input(n, last)});
+    const std::string column = a.causal || has_lengths ? places_to(w, columns) : "";
     if (a.causal) {
         const std::string row = w.add("Unsqueeze", {places_to(w, rows), w.integers({1})});
         scores = w.add("Where", {w.add("LessOrEqual", {column, row}), scores, infinite});
     }
-    std::string none; // sequences without keys
-    if (n.inputs.size() > 3) {
+    std::string none; // who sees no key
+    if (has_lengths) {
         std::vector<std::int64_t> behind;
         for (int d = n.input_type(3).extents.rank(); d < now; ++d) behind.push_back(d);
         const std::string lengths =
             w.add("Unsqueeze", {cast_to(w, w.input(n, 3), element_type::int64), w.integers(behind)});
         scores = w.add("Where", {w.add("Less", {column, lengths}), scores, infinite});
         none = w.add("Equal", {lengths, w.integers({0}, true)});
+    }
+    if (masked) {
+        const std::string axis = w.integers({-1});
+        none = w.with("keepdims", std::int64_t{1}).add("ReduceMax", {scores, axis});
+        none = w.add("Equal", {none, infinite});
     }
     std::string y = w.add("MatMul", {w.with("axis", std::int64_t{-1}).add("Softmax", {scores}), values});
     if (!none.empty()) y = w.add("Where", {none, w.number(0, e), y});

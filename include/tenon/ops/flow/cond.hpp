@@ -152,7 +152,8 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
 }
 /// The same of results whose sizes along Axis may differ, as those of a search that found something or nothing: of that size the types say what
 /// Size says, dyn or a named size, and the step goes on when it is known, which on a GPU it is on the host. In the function of a loop or of
-/// another cond all that is made of such a result is made for either side, and what that function gives has one size.
+/// another cond what is made of such a result is made for either side until it has one size, as what that function gives has; up to 8 of them
+/// may meet before.
 ///
 ///     const auto shown = tn::cond<0>(all, [&] { return rows; }, [&] { return tn::slice<tn::range{0, 10}>(rows); });
 template <int Axis, auto Size = dyn, class P, class Then, class Else>
@@ -280,7 +281,8 @@ TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_
         for (std::size_t k = 0; k < both.then_types.size(); ++k)
             types.push_back(detail::common_type(both.then_types[k], both.else_types[k], axis, size));
         return around->choose(
-            {condition, both.of.then_body, both.of.else_body, {both.inputs.begin() + 1, both.inputs.end()}, {}}, types);
+            {condition, both.of.then_body, both.of.else_body, {both.inputs.begin() + 1, both.inputs.end()}, size, {}},
+            types);
     }
     const std::vector<any_tensor> one = both.run(both.of.then_body, detail::zeros_of_body(both.of.then_body)),
                                   other = both.run(detail::zeros_of_body(both.of.else_body), both.of.else_body);

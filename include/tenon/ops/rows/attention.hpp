@@ -13,16 +13,21 @@
 ///     auto y = tn::attention(q, k, v);                      // [b, 8, n, 64] x [b, 8, m, 64] x [b, 8, m, 64] -> [b, 8, n, 64]
 ///     auto c = tn::attention(q, k, v, {.causal = true});    // query i sees the keys 0 .. i
 ///     auto l = tn::attention(q, k, v, lengths);             // lengths: int32[b]; of sequence s the first lengths[s] keys are seen
+///     auto m = tn::attention(q, k, v, mask);                // mask: float[8, n, m], added to the scores: a bias, or -infinity
 ///
 /// Queries [.., heads, n, d], keys [.., key heads, m, d], values [.., key heads, m, e] -> [.., heads, n, e]; or without heads [n, d], and
 /// [b, n, d] where lengths [b] are given. The keys' heads divide the queries': head h reads their head g = h / (heads / key heads). What
 /// a query does not see takes no part, whatever it is (of causal attention: whatever finite it is); a query that sees no key gives 0.
 /// Element types float, double, half and bfloat16, the last two computed in float.
+///
+/// A mask of q's element type is added to the scaled scores [.., heads, n, m], whose sizes it has, or 1, from the last on. Where it is
+/// -infinity a key is not seen, whatever finite its value is. With it a gradient of the mask takes the memory of all scores, and on a GPU
+/// so does all of it, which is computed there by the formula.
 
 namespace tenon {
 
-/// in: q, k, v and, where not all keys count, key lengths, int32 or int64. out: y; and the logarithm of the sum that softmax
-/// divides by, [.., heads, n], for the gradient, in the type that is computed in.
+/// in: q, k, v and, where not all keys count, key lengths, int32 or int64; then, where there is one, a mask with as many dimensions as q.
+/// out: y; and the logarithm of the sum that softmax divides by, [.., heads, n], for the gradient, in the type that is computed in.
 struct attention_op {
     static constexpr const char* name = "attention";
     static constexpr op_flags flags = op_flags::any_order;
@@ -33,9 +38,22 @@ struct attention_op {
     static constexpr int outputs(const attributes&, int) { return 2; }
     static constexpr char heads_do_not_divide[] = "the number of heads of keys does not divide that of queries";
     static constexpr char lengths_differ[] = "there is not one key length for each sequence";
+    static constexpr char mask_does_not_fit[] =
+        "the mask is added to scores [.., heads, queries, keys]: its sizes are theirs, or 1";
+
+    /// What follows `first` operands: which input has key lengths, and which the mask; 0: none.
+    struct extras {
+        constexpr extras(type_list in, int first) {
+            const int last = in.size() - 1;
+            if (last >= first && is_floating(in[last].element)) mask = last;
+            if (last >= first && mask != first) lengths = first;
+        }
+        int lengths = 0, mask = 0;
+    };
 
     static constexpr inferred infer(const attributes&, type_list in, int output) {
-        if (in.size() != 3 && in.size() != 4) return fault::expects_more_operands;
+        if (in.size() < 3 || in.size() > 5) return fault::expects_more_operands;
+        const extras more(in, 3);
         const extents &q = in[0].extents, &k = in[1].extents, &v = in[2].extents;
         const int r = q.rank();
         for (int i = 0; i < 3; ++i) {
@@ -52,7 +70,7 @@ struct attention_op {
             if (keys.what != fault::none || all.what != fault::none) return fault::batch_sizes_differ;
             batch.push_back(all.size);
         }
-        if (in.size() > 3) {
+        if (more.lengths) {
             if (in[3].element != element_type::int32 && in[3].element != element_type::int64)
                 return fault::element_type_must_be_integer;
             const merged_extents m = equal_shapes(batch, in[3].extents);
@@ -69,6 +87,16 @@ struct attention_op {
             batch.push_back(heads);
         }
         batch.push_back(q[r - 2]);
+        if (in.size() == 5 && !more.mask) return fault::element_type_must_be_floating;
+        if (more.mask) {
+            const tensor_type& mask = in[more.mask];
+            if (mask.element != in[0].element) return fault::element_types_differ;
+            if (mask.extents.rank() != r) return fault::ranks_differ;
+            for (int i = 0; i < r; ++i)
+                if (mask.extents[i] != extent(1) &&
+                    equal_sizes(mask.extents[i], i < r - 1 ? batch[i] : k[r - 2]).what != fault::none)
+                    return mask_does_not_fit;
+        }
         if (output == 1) return inferred(compute_type(in[0].element), batch);
         batch.push_back(v[r - 1]);
         return inferred(in[0].element, batch);
@@ -88,23 +116,34 @@ struct attention_op {
 };
 TENON_OP(attention, attention);
 
-/// in: q, k, v, attention's outputs 0 and 1, the gradient of output 0, and key lengths where there are some. out: the
-/// gradients of q, k and v.
+/// in: q, k, v, attention's outputs 0 and 1, the gradient of output 0, then key lengths and a mask where there are some. out: the
+/// gradients of q, k and v, and, where it is `masked`, of the mask as if it were as large as the scores.
 struct attention_gradient_op {
     static constexpr const char* name = "attention_gradient";
     static constexpr op_flags flags = op_flags::any_order;
-    using attributes = attention_op::attributes;
-    static constexpr int outputs(const attributes&, int) { return 3; }
+    struct attributes {
+        bool causal = false;
+        double scale = 0;
+        bool masked = false;
+        constexpr attention_op::attributes forward() const { return {causal, scale}; }
+    };
+    static constexpr int outputs(const attributes& a, int) { return a.masked ? 4 : 3; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
-        if (in.size() != 6 && in.size() != 7) return fault::expects_more_operands;
-        const tensor_type forward[] = {in[0], in[1], in[2], in.size() > 6 ? in[6] : tensor_type{}};
+        if (in.size() < 6 || in.size() > 8) return fault::expects_more_operands;
+        tensor_type forward[5] = {in[0], in[1], in[2]};
+        for (int i = 6; i < in.size(); ++i) forward[i - 3] = in[i];
+        const type_list of(forward, in.size() - 3);
+        if ((attention_op::extras(of, 3).mask != 0) != a.masked) return fault::expects_more_operands;
         for (int i = 3; i < 6; ++i) {
-            const inferred r = attention_op::infer(a, type_list(forward, in.size() > 6 ? 4 : 3), i == 4 ? 1 : 0);
+            const inferred r = attention_op::infer(a.forward(), of, i == 4 ? 1 : 0);
             if (!r) return r;
             if (in[i].element != r.type.element) return fault::element_types_differ;
             if (equal_shapes(r.type.extents, in[i].extents).what != fault::none) return fault::gradient_shape_differs;
         }
-        return in[output];
+        if (output < 3) return in[output];
+        extents scores = in[0].extents;
+        scores[scores.rank() - 1] = in[1].extents[scores.rank() - 2];
+        return inferred(in[0].element, scores);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
@@ -123,25 +162,57 @@ namespace detail {
 template <class Q, class L> inline constexpr bool are_headless = false;
 template <Operand Q, Operand L>
 inline constexpr bool are_headless<Q, L> = Q::shape_type::rank == 3 && L::shape_type::rank == 1;
+template <class M> inline constexpr bool is_mask = false;
+template <Operand M> inline constexpr bool is_mask<M> = is_floating(element_type_of<typename M::element_type>);
+
+// With sizes of 1 before the others, so that there are Rank.
+template <int Rank, class M> auto with_leading_sizes(const M& mask) {
+    if constexpr (Operand<M>)
+        if constexpr (M::shape_type::rank < Rank) return with_leading_sizes<Rank>(expand_dims<0>(mask));
+        else return as_tensor(mask);
+    else return mask;
+}
+template <class Q, class M> auto mask_for(const M& mask) {
+    if constexpr (Operand<Q>) return with_leading_sizes<Q::shape_type::rank>(mask);
+    else return mask;
+}
 } // namespace detail
 
 /// The same where sequence s has lengths[s] keys: int32 or int64, of the sizes before those of heads, or [b] for [b, n, d] without heads.
-/// A length that is negative or more than there are keys fails the step with invalid_argument_error, which names it.
+/// A length that is negative or more than there are keys fails the step with invalid_argument_error, which names it. Or with a mask of
+/// q's element type, whose sizes are those of the scores [.., heads, n, m] or 1 from the last on: [n, m], [heads, 1, m].
 template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V, OperandOrIllShaped L>
-auto attention(const Q& queries, const K& keys, const V& values, const L& key_lengths,
+auto attention(const Q& queries, const K& keys, const V& values, const L& lengths_or_mask,
+               const attention_op::attributes& a = {}, called_from here = caller()) {
+    const making made(here);
+    using by_default = detail::default_attributes<attention_op>;
+    if constexpr (detail::are_headless<Q, L> && !detail::is_mask<L>)
+        return squeeze<-3>(
+            attention(expand_dims<-3>(queries), expand_dims<-3>(keys), expand_dims<-3>(values), lengths_or_mask, a));
+    else if constexpr (detail::is_mask<L>)
+        return apply_op<attention_op, by_default>(a, queries, keys, values, detail::mask_for<Q>(lengths_or_mask));
+    else return apply_op<attention_op, by_default>(a, queries, keys, values, lengths_or_mask);
+}
+/// With both: of [b, n, d] without heads the mask is [b, n, m] or [n, m].
+template <OperandOrIllShaped Q, OperandOrIllShaped K, OperandOrIllShaped V, OperandOrIllShaped L, OperandOrIllShaped M>
+auto attention(const Q& queries, const K& keys, const V& values, const L& key_lengths, const M& mask,
                const attention_op::attributes& a = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (detail::are_headless<Q, L>)
-        return squeeze<-3>(
-            attention(expand_dims<-3>(queries), expand_dims<-3>(keys), expand_dims<-3>(values), key_lengths, a));
-    else return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values, key_lengths);
+        return squeeze<-3>(attention(expand_dims<-3>(queries), expand_dims<-3>(keys), expand_dims<-3>(values),
+                                     key_lengths, expand_dims<-3>(detail::mask_for<Q>(mask)), a));
+    else
+        return apply_op<attention_op, detail::default_attributes<attention_op>>(a, queries, keys, values, key_lengths,
+                                                                                detail::mask_for<Q>(mask));
 }
 
 namespace untyped {
 any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
                      const attention_op::attributes& a = {});
 any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                     const any_tensor& key_lengths, const attention_op::attributes& a = {});
+                     const any_tensor& lengths_or_mask, const attention_op::attributes& a = {});
+any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
+                     const any_tensor& key_lengths, const any_tensor& mask, const attention_op::attributes& a = {});
 } // namespace untyped
 
 } // namespace tenon
@@ -155,14 +226,8 @@ any_tensor attention(const any_tensor& queries, const any_tensor& keys, const an
 #include <tenon/memory/paid_memory.hpp>
 #include <tenon/op/axis_orders.hpp>
 #include <tenon/op/widened.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/reduce/scan.hpp>
 #include <tenon/ops/rows/attention_blocks.hpp>
-#include <tenon/ops/rows/softmax.hpp>
-#include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/rows/attention_formula.hpp>
 
 namespace tenon {
 
@@ -172,11 +237,23 @@ TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& k
     return tenon::add<attention_op>(a, {queries, keys, values});
 }
 TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                                  const any_tensor& key_lengths, const attention_op::attributes& a) {
-    if (queries.rank() != 3 || key_lengths.rank() != 1)
-        return tenon::add<attention_op>(a, {queries, keys, values, key_lengths});
-    const auto one_head = [](const any_tensor& x) { return expand_dims(x, {-3}); };
-    return squeeze(attention(one_head(queries), one_head(keys), one_head(values), key_lengths, a), {-3});
+                                  const any_tensor& lengths_or_mask, const attention_op::attributes& a) {
+    if (is_floating(lengths_or_mask.element())) return attention(queries, keys, values, {}, lengths_or_mask, a);
+    return attention(queries, keys, values, lengths_or_mask, {}, a);
+}
+TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
+                                  const any_tensor& key_lengths, const any_tensor& mask,
+                                  const attention_op::attributes& a) {
+    std::vector<any_tensor> in{queries, keys, values};
+    if (key_lengths.node()) in.push_back(key_lengths);
+    if (mask.node()) {
+        in.push_back(mask);
+        while (in.back().rank() < queries.rank()) in.back() = expand_dims(in.back(), {0});
+    }
+    if (queries.rank() != 3 || !key_lengths.node() || key_lengths.rank() != 1) return tenon::add<attention_op>(a, in);
+    for (any_tensor& t : in)
+        if (t.rank() == 3) t = expand_dims(t, {-3}); // of one head
+    return squeeze(tenon::add<attention_op>(a, in), {-3});
 }
 } // namespace untyped
 
@@ -189,52 +266,20 @@ TENON_INLINE std::string attention_op::refusal(const std::string& node, std::int
 TENON_INLINE void attention_op::gradient(gradient_context& g) {
     if (!g.output_gradient(0).node()) return; // the logarithms are the gradient's own
     std::vector<any_tensor> in{g.input(0), g.input(1), g.input(2), g.output(0), g.output(1), g.output_gradient(0)};
-    if (g.inputs() > 3) in.push_back(g.input(3));
-    node* n = add_node(definition_of<attention_gradient_op>(), in, encode(g.attributes<attributes>()));
+    for (int i = 3; i < g.inputs(); ++i) in.push_back(g.input(i));
+    const auto a = g.attributes<attributes>();
+    const bool masked = g.inputs() > 3 && is_floating(in.back().element());
+    node* n = add_node(definition_of<attention_gradient_op>(), in,
+                       encode(attention_gradient_op::attributes{a.causal, a.scale, masked}));
     for (int i = 0; i < 3; ++i) g.set(i, any_tensor({n, i}));
+    if (masked) g.set(g.inputs() - 1, detail::add_sum_to(any_tensor({n, 3}), in.back()));
 }
 
 namespace detail {
 
-// 0, 1, .. along an axis of x, counted where its size is known.
-inline any_tensor positions_along(const any_tensor& x, int axis) {
-    index_list others;
-    for (int i = 0; i < x.rank(); ++i)
-        if (i != axis) others.push_back(i);
-    return untyped::cumsum(untyped::ones_like(untyped::cast(untyped::sum(x, others), element_type::int32)), 0,
-                           {.exclusive = true});
-}
-
-// Attention in ops that have gradients of any order; makes all scores at once.
-inline any_tensor attention_formula(any_tensor q, any_tensor k, any_tensor v, const any_tensor& lengths,
-                                    const attention_op::attributes& a) {
-    using namespace untyped;
-    const auto number_of = [](const any_tensor& positions) { return sum(ones_like(positions)); };
-    const int r = q.rank();
-    if (r > 2 && (q.extents()[r - 3].is_dynamic() || !(q.extents()[r - 3] == k.extents()[r - 3]))) { // each head's keys
-        const any_tensor heads = positions_along(q, r - 3), of_keys = number_of(positions_along(k, r - 3));
-        const any_tensor read = divide(multiply(heads, of_keys), number_of(heads));
-        k = gather(k, read, r - 3);
-        v = gather(v, read, r - 3);
-    }
-    q = multiply(q, a.scale != 0 ? scalar(a.scale, q.element())
-                                 : rsqrt(cast(number_of(positions_along(q, r - 1)), q.element())));
-    const any_tensor scores = matmul(q, k, false, true);
-    if (!a.causal && !lengths.node()) return matmul(softmax(scores), v);
-    const any_tensor key = expand_dims(positions_along(k, r - 2), {0});
-    any_tensor seen;
-    if (a.causal) seen = less_equal(key, expand_dims(positions_along(q, r - 2), {1}));
-    if (lengths.node()) {
-        index_list behind;
-        for (int i = lengths.rank(); i < r; ++i) behind.push_back(i);
-        const any_tensor counted = less(key, expand_dims(cast(lengths, element_type::int32), behind));
-        seen = seen.node() ? logical_and(seen, counted) : counted;
-    }
-    // Finite, so that the rows of those that see nothing are no NaN before they are 0.
-    const double hidden = q.element() == element_type::float16 ? -65504.0 : -3e38;
-    const any_tensor p = softmax(select(seen, scores, scalar(hidden, q.element())));
-    return matmul(select(seen, p, scalar(0, q.element())), v);
-}
+// Of attention_gradient's inputs what it gives, in other ops.
+inline std::vector<any_tensor> gradients_by_formula(const std::vector<any_tensor>& of,
+                                                    const attention_gradient_op::attributes& a);
 
 TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     const auto a = decode<attention_op::attributes>(s.attrs);
@@ -252,6 +297,7 @@ TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     z.size = q[r - 1].size;
     z.value_size = all[2].sizes[r - 1].size;
     z.scale = a.scale != 0 || z.size == 0 ? a.scale : 1 / std::sqrt(static_cast<double>(z.size));
+    z.masked = attention_op::extras(s.inputs, s.outputs.size() == 2 ? 3 : 6).mask != 0;
     z.causal = a.causal;
     const auto steps = [&](int tensor) {
         const auto& [sizes, by] = all[static_cast<std::size_t>(tensor)];
@@ -282,13 +328,36 @@ TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     return z;
 }
 
+// Of the tensor of that number, inputs before outputs, which has as many dimensions as the scores and their sizes or 1.
+inline score_places places_of_scores(const kernel_setup& s, int tensor, const attention_sizes& z) {
+    const std::vector<ordered_tensor> all = ordered_tensors(s);
+    const ordered_tensor& t = all[static_cast<std::size_t>(tensor)];
+    const extents& queries = all[0].sizes;
+    const int r = queries.rank();
+    const auto step = [&](int d) { return d < 0 || t.sizes[d] == extent(1) ? 0 : t.steps[d]; };
+    score_places p{{0}, step(r - 3), step(r - 2), step(r - 1)};
+    for (int d = 0; d < r - 3; ++d) {
+        std::vector<std::int64_t> of_all;
+        for (const std::int64_t begin : p.batch)
+            for (std::int64_t i = 0; i < queries[d].size; ++i) of_all.push_back(begin + i * step(d));
+        p.batch = std::move(of_all);
+    }
+    if (r > 2 && z.heads > 0 && z.heads != queries[r - 3].size) { // heads are queries
+        p.row = p.head;
+        p.head *= queries[r - 3].size / z.heads;
+    }
+    return p;
+}
+
 template <class T> struct attention_kernel : kernel {
-    explicit attention_kernel(const kernel_setup& s, int lengths_at = 3) :
+    explicit attention_kernel(const kernel_setup& s, int operands = 3) :
         sizes(sizes_of_attention(s)),
         threads(s.threads),
-        lengths(s.inputs.size() > lengths_at ? lengths_at : 0),
-        wide_lengths(lengths != 0 && s.inputs[lengths].element == element_type::int64),
-        node_name(s.node.name) {}
+        more(s.inputs, operands),
+        wide_lengths(more.lengths != 0 && s.inputs[more.lengths].element == element_type::int64),
+        node_name(s.node.name) {
+        if (more.mask != 0) mask_at = places_of_scores(s, more.mask, sizes);
+    }
     void run(const kernel_run& r) override {
         const label_list list = key_lengths(r);
         attend<T>(sizes, operands(r, list), r.output<T>(0), r.output<T>(1), r.scratch, threads, r.pool);
@@ -298,14 +367,15 @@ template <class T> struct attention_kernel : kernel {
 
 protected:
     label_list key_lengths(const kernel_run& r) const {
-        const label_list list{r.in[lengths], wide_lengths};
-        for (std::int64_t i = 0; lengths != 0 && i < sizes.batch; ++i)
+        const label_list list{r.in[more.lengths], wide_lengths};
+        for (std::int64_t i = 0; more.lengths != 0 && i < sizes.batch; ++i)
             if (list[i] < 0 || list[i] > sizes.keys)
                 throw invalid_argument_error(attention_op::refusal(node_name, list[i], i, sizes.keys));
         return list;
     }
     attention_operands<T> operands(const kernel_run& r, const label_list& list) const {
-        return {r.input<T>(0), r.input<T>(1), r.input<T>(2), lengths != 0 ? &list : nullptr};
+        return {r.input<T>(0), r.input<T>(1), r.input<T>(2), more.lengths != 0 ? &list : nullptr,
+                more.mask != 0 ? r.input<T>(more.mask) : nullptr, &mask_at};
     }
     /// Nanoseconds of one product of scores' size.
     double products() const {
@@ -314,40 +384,51 @@ protected:
                (sizes.causal ? 0.5 : 1) * 0.003 * sizeof(T);
     }
     attention_sizes sizes;
-    int threads, lengths; ///< input `lengths` has them, if it is not 0
+    int threads;
+    attention_op::extras more;
     bool wide_lengths;
     std::string node_name;
+    score_places mask_at;
 };
 
 template <class T> struct attention_gradient_kernel final : attention_kernel<T> {
-    explicit attention_gradient_kernel(const kernel_setup& s) : attention_kernel<T>(s, 6) {}
+    explicit attention_gradient_kernel(const kernel_setup& s) : attention_kernel<T>(s, 6) {
+        if (s.outputs.size() == 4) dmask_at = places_of_scores(s, s.inputs.size() + 3, this->sizes);
+    }
     void run(const kernel_run& r) override {
         const label_list list = this->key_lengths(r);
         attend_backward<T>(this->sizes, this->operands(r, list), r.input<T>(3), r.input<T>(4), r.input<T>(5),
-                           r.output<T>(0), r.output<T>(1), r.output<T>(2), r.scratch, this->threads, r.pool);
+                           {r.output<T>(0), r.output<T>(1), r.output<T>(2),
+                            this->more.mask != 0 ? r.output<T>(3) : nullptr, &dmask_at},
+                           r.scratch, this->threads, r.pool);
     }
     std::size_t scratch_bytes() const override { return attention_backward_scratch<T>(this->sizes, this->threads); }
     double cost() const override { return 300 + 5 * this->products(); }
+
+private:
+    score_places dmask_at;
 };
 
 } // namespace detail
 
-// The formula again, as a function of q, k, v and dy.
+// The formula again, as a function of q, k, v, dy and the mask.
 TENON_INLINE void attention_gradient_op::gradient(gradient_context& g) {
-    // Under names of their own: dy may depend on q, and only what the formula does with each is asked for.
-    const std::vector<any_tensor> of{untyped::identity(g.input(0)), untyped::identity(g.input(1)),
-                                     untyped::identity(g.input(2)), untyped::identity(g.input(5))};
-    const any_tensor lengths = g.inputs() > 6 ? g.input(6) : any_tensor{};
-    const any_tensor y = detail::attention_formula(of[0], of[1], of[2], lengths, g.attributes<attributes>());
-    const std::vector<any_tensor> first = detail::add_gradients({y}, {of[0], of[1], of[2]}, {of[3]});
+    const auto a = g.attributes<attributes>();
+    std::vector<any_tensor> of; // under names of their own: dy may depend on q, and only what the formula does with each is asked for
+    for (int i = 0; i < g.inputs(); ++i) of.push_back(untyped::identity(g.input(i)));
+    const std::vector<any_tensor> first = detail::gradients_by_formula(of, a);
     std::vector<any_tensor> ys, flowing;
-    for (int o = 0; o < 3; ++o)
+    for (int o = 0; o < g.outputs(); ++o)
         if (g.output_gradient(o).node()) {
             ys.push_back(first[static_cast<std::size_t>(o)]);
             flowing.push_back(g.output_gradient(o));
         }
-    const std::vector<any_tensor> d = detail::add_gradients(ys, of, flowing);
-    for (int i = 0; i < 4; ++i) g.set(i < 3 ? i : 5, d[static_cast<std::size_t>(i)]);
+    std::vector<std::size_t> places{0, 1, 2, 5};
+    if (a.masked) places.push_back(of.size() - 1);
+    std::vector<any_tensor> xs;
+    for (const std::size_t i : places) xs.push_back(of[i]);
+    const std::vector<any_tensor> d = detail::add_gradients(ys, xs, flowing);
+    for (std::size_t k = 0; k < places.size(); ++k) g.set(static_cast<int>(places[k]), d[k]);
 }
 
 TENON_INLINE kernel_pointer attention_op::prepare(const kernel_setup& s) {

@@ -132,6 +132,33 @@ inline void exponentiate(T* scores, std::int64_t keys, std::int64_t width, const
     }
 }
 
+/// Adds the mask, from key j on, to scores of so many keys; `room` has as many elements. Where it is -infinity, so is what is found.
+template <class T>
+inline void add_mask(const tenon::detail::attention_block<T>& b, std::int64_t j, std::int64_t keys, T* scores,
+                     T* room) {
+    const std::int64_t w = b.width;
+    const T* const mask = b.mask + j * b.mask_key;
+    const bool is_dense = b.mask_key == 1 && b.mask_row != 0; // else it is the same for all queries, or for all keys
+    if (is_dense) {
+        if (b.rows < w) std::fill_n(room, keys * w, T(0));
+        tenon::detail::transpose_matrix(mask, b.mask_row, room, w, b.rows, keys);
+    }
+    const pack<T> lowest = broadcast<T>(-std::numeric_limits<T>::infinity());
+    for (std::int64_t k = 0; k < keys; ++k)
+        for (std::int64_t i = 0; i < w; i += lanes) {
+            T* const x = scores + k * w + i;
+            pack<T> m;
+            if (is_dense) m = load(room + k * w + i);
+            else if (b.mask_row == 0) m = broadcast<T>(mask[k * b.mask_key]);
+            else {
+                T some[lanes] = {};
+                for (std::int64_t l = 0; l < lanes && i + l < b.rows; ++l) some[l] = mask[(i + l) * b.mask_row];
+                m = load(some);
+            }
+            store(x, select(m == lowest, lowest, load(x) + m));
+        }
+}
+
 /// One block of queries of one head: `rows` of them, the first of which is number `first`.
 template <class T>
 inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::detail::attention_block<T>& b) {
@@ -140,7 +167,7 @@ inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::d
     T* const q = b.scratch;              // [size, width]
     T* const x = q + s.size * w;         // [attention_keys, width]
     T* const y = x + attention_keys * w; // [value_size, width]
-    T *const largest = y + s.value_size * w, *const sums = largest + w, *const factors = sums + w;
+    T *const largest = y + s.value_size * w, *const sums = largest + w, *const factors = sums + w, *const room = factors + w;
     take_transposed(b.q, s.q.row, b.rows, s.size, q, w, static_cast<T>(s.scale));
     for (std::int64_t i = 0; i < w; i += lanes) {
         store(largest + i, broadcast<T>(-std::numeric_limits<T>::infinity()));
@@ -149,6 +176,7 @@ inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::d
     for (std::int64_t j = 0; j < b.keys; j += attention_keys) {
         const std::int64_t keys = b.keys - j < attention_keys ? b.keys - j : attention_keys, ahead = j - b.first;
         product<T>({b.k + j * s.k.row, s.k.row, 1}, q, w, x, w, keys, w, s.size, false);
+        if (s.masked) add_mask(b, j, keys, x, room);
         exponentiate(x, keys, w, {s.causal, ahead}, largest, sums, factors);
         for (std::int64_t c = 0; c < s.value_size && j > 0; ++c)
             for (std::int64_t i = c * w; i < (c + 1) * w; i += lanes)
@@ -164,7 +192,8 @@ inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::d
     for (std::int64_t i = 0; i < w; i += lanes) {
         const pack<T> sum = load(sums + i);
         store(largest + i, load(largest + i) + log(sum));
-        store(factors + i, broadcast<T>(1) / sum);
+        const pack<T> one = broadcast<T>(1);
+        store(factors + i, s.masked ? select(sum == pack<T>{}, pack<T>{}, one / sum) : one / sum); // who sees none
     }
     for (std::int64_t i = 0; i < b.rows && b.logs; ++i) b.logs[i] = largest[i];
     if (!b.out) return;
@@ -183,7 +212,7 @@ inline void attend_block_backward(const tenon::detail::attention_sizes& s, const
     T* const dy = q + s.size * w;         // [value_size, width]
     T* const p = dy + e * w;              // [attention_keys, width]
     T* const dx = p + attention_keys * w; // the same
-    T *const logs = dx + attention_keys * w, *const along = logs + w;
+    T *const logs = dx + attention_keys * w, *const along = logs + w, *const room = along + w;
     take_transposed(b.q, s.q.row, b.rows, s.size, q, w, static_cast<T>(s.scale));
     take_transposed(g.dout, s.dy.row, b.rows, e, dy, w, T(1));
     for (std::int64_t i = 0; i < w; ++i) {
@@ -193,13 +222,15 @@ inline void attend_block_backward(const tenon::detail::attention_sizes& s, const
                 sum = fma(load_some(g.dout + i * s.dy.row + c, n), load_some(g.out + i * s.y.row + c, n), sum);
             });
         along[i] = reduce_add(sum);
-        logs[i] = i < b.rows ? g.logs[i] : 0;
+        const bool sees = i < b.rows && !(s.masked && g.logs[i] == -std::numeric_limits<T>::infinity());
+        logs[i] = sees ? g.logs[i] : 0;
     }
-    const pack<T> scale = broadcast<T>(static_cast<T>(s.scale));
+    const pack<T> whole = broadcast<T>(static_cast<T>(s.scale)), scale = g.dmask ? broadcast<T>(1) : whole;
     for (std::int64_t j = first_key; j < b.keys; j += attention_keys) {
         const std::int64_t keys = b.keys - j < attention_keys ? b.keys - j : attention_keys;
         const causal_lanes c{s.causal, j - b.first};
         product<T>({b.k + j * s.k.row, s.k.row, 1}, q, w, p, w, keys, w, s.size, false);
+        if (s.masked) add_mask(b, j, keys, p, room);
         product<T>({b.v + j * s.v.row, s.v.row, 1}, dy, w, dx, w, keys, w, e, false);
         for (std::int64_t lane = 0; lane < w; lane += lanes) {
             const std::int64_t all = c.seen_by_all(lane, keys);
@@ -216,6 +247,10 @@ inline void attend_block_backward(const tenon::detail::attention_sizes& s, const
                 store(at_p, weight);
                 store(at_dx, weight * d * scale);
             }
+        }
+        if (g.dmask) {
+            tenon::detail::transpose_matrix(dx, w, g.dmask + j, g.dmask_row, keys, b.rows);
+            for (std::int64_t i = 0; i < keys * w; i += lanes) store(dx + i, load(dx + i) * whole);
         }
         if (g.dv) product<T>({p, w, 1}, g.dout, s.dy.row, g.dv + j * s.dv.row, s.dv.row, keys, e, b.rows, true);
         if (g.dk) product<T>({dx, w, 1}, b.q, s.q.row, g.dk + j * s.dk.row, s.dk.row, keys, s.size, b.rows, true);

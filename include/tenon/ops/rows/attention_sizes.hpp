@@ -22,7 +22,7 @@ struct attention_sizes {
     std::int64_t queries = 0, keys = 0;
     std::int64_t size = 0, value_size = 0; ///< of a query and a key; of a value
     double scale = 1;
-    bool causal = false;
+    bool causal = false, masked = false;
     attention_steps q, k, v, y;     ///< y: the output
     attention_steps dy, dq, dk, dv; ///< of the gradient
 

@@ -312,8 +312,10 @@ template <int Axis, int... I> struct joined_with_next<Axis, std::integer_sequenc
 };
 } // namespace detail
 
-/// x moved on by Shift places along Axis; what leaves at one end comes in at the other. Where the size is known in the
-/// step only, Shift is not above it.
+namespace untyped {
+any_tensor roll(const any_tensor& x, int places, int axis = 0);
+} // namespace untyped
+/// x moved on by Shift places along Axis; what leaves at one end comes in at the other, as often as it does.
 template <int Shift, int Axis = 0, Operand X> auto roll(const X& x, called_from here = caller()) {
     const making made(here);
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
@@ -323,13 +325,9 @@ template <int Shift, int Axis = 0, Operand X> auto roll(const X& x, called_from 
         constexpr extent n = X::shape_type::extents[axis];
         constexpr std::int64_t shift = !n.is_number() ? Shift : n.size == 0 ? 0 : Shift % n.size;
         const auto& t = detail::as_tensor(x);
-        if constexpr (shift == 0) return std::remove_cvref_t<decltype(t)>(t);
-        else {
-            const auto moved = concat<axis>(apply_op<slice_op, detail::slicing_along(axis, {-shift, unbounded, 1})>(t),
-                                            apply_op<slice_op, detail::slicing_along(axis, {unbounded, -shift, 1})>(t));
-            if constexpr (n.is_number()) return moved;
-            else return reshape_like(moved, t);
-        }
+        using moved = std::remove_cvref_t<decltype(t)>;
+        if constexpr (shift == 0) return moved(t);
+        else return moved::unchecked(untyped::roll(t, Shift, axis));
     }
 }
 /// Each element of x Count times, one after the other, along Axis. (tile repeats the whole.)
@@ -356,7 +354,6 @@ any_tensor slice(const any_tensor& x, const std::vector<range>& ranges);
 any_tensor reverse(const any_tensor& x, const index_list& axes = {});
 any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value = 0);
 any_tensor tile(const any_tensor& x, const index_list& counts);
-any_tensor roll(const any_tensor& x, int places, int axis = 0);
 any_tensor repeat(const any_tensor& x, int count, int axis = 0);
 any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element = element_type::float32,
                    int axis = -1);
@@ -366,6 +363,12 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type e
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_indexing)
 
+#include <cstdlib>
+
+#include <tenon/ops/control/sized.hpp>
+#include <tenon/ops/elementwise/untyped_elementwise.hpp>
+#include <tenon/ops/reduce/reduction.hpp>
+#include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.inl>
 
 namespace tenon {
@@ -397,6 +400,10 @@ TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis) {
     const extent n = x.extents()[along];
     const std::int64_t shift = !n.is_number() ? places : n.size == 0 ? 0 : places % n.size;
     if (shift == 0) return x;
+    if (!n.is_number() && std::abs(shift) > 1) { // more than there are, perhaps
+        const any_tensor at = arange_like(x, element_type::int64, along);
+        return reshape_like(gather(x, mod(subtract(at, shift), sum(ones_like(at))), along), x);
+    }
     const auto part = [&](const range& r) { return tenon::add<slice_op>(detail::slicing_along(along, r), {x}); };
     const any_tensor last = part({-shift, unbounded, 1});
     const any_tensor moved = concat({last, part({unbounded, -shift, 1})}, along);

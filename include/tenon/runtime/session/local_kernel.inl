@@ -17,7 +17,10 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/fused_parts.hpp>
 #include <tenon/ops/linear/matmul.hpp>
+#include <tenon/ops/shape/fused_rows.hpp>
+#include <tenon/runtime/plan/grouping.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
+#include <tenon/runtime/plan/rewrite/update_chains.hpp>
 
 namespace tenon::detail {
 
@@ -206,6 +209,20 @@ inline std::vector<std::string> with_parts(std::vector<std::string> operands, co
                 ", of it " + to_string(a.types[k]) + " from element " + std::to_string(parts[k].at.first) + " on";
     return operands;
 }
+// Operands of a pass over rows of variables, from which it knows which rows.
+inline std::vector<std::string> with_rows(const std::vector<std::string>& inputs, const fused_rows_op::attributes& a) {
+    const auto variables = static_cast<std::size_t>(a.tape->output_count);
+    const std::string& keys = inputs[variables];
+    std::vector<std::string> operands;
+    std::size_t next = variables + 1;
+    for (const std::int64_t what : a.operands) {
+        const std::string& from = inputs[what < 0 ? next++ : static_cast<std::size_t>(what)];
+        operands.push_back(what == fused_rows_op::one_for_all ? from
+                           : what == fused_rows_op::summed    ? "sums of rows of " + from + ", of equal indices"
+                                                              : "rows of " + from + ", at " + keys);
+    }
+    return operands;
+}
 inline std::string indented(const std::string& text) {
     std::string all;
     for (std::size_t at = 0; at < text.size();) {
@@ -222,8 +239,13 @@ TENON_INLINE std::string local_session::emit(run_request&& r) {
     const fed_tensors fed = checked(r);
     const runtime::plan_options o = planning(graph.seed(), is_measuring());
     runtime::program p = placed(planned(fed.tensors, fed.values.data(), r), o);
+    if (std::all_of(o.devices.begin(), o.devices.end(), [](const device* d) { return d != nullptr; })) {
+        runtime::part_current_values(p, runtime::find_update_chains(p));
+        runtime::bind_variables(p, o);
+    }
     runtime::rewrite(p, o);
     const std::vector<runtime::apart> apart = runtime::parts_of_passes(p);
+    runtime::group_small_passes(p, o);
     const auto is_open = [&](int v) { return !p.value(v).type.extents.is_static(); };
     std::string text;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
@@ -237,6 +259,11 @@ TENON_INLINE std::string local_session::emit(run_request&& r) {
         else if (i.op == &fused_parts_definition) {
             const auto a = decode<fused_parts_op::attributes>(i.attributes);
             text += text_of(a.fused(), with_parts(std::move(operands), a));
+        } else if (i.op == &fused_rows_op::definition()) {
+            const auto a = decode<fused_rows_op::attributes>(i.attributes);
+            text += text_of({a.tape, a.constants, {}}, with_rows(operands, a));
+            for (std::size_t k = 0; k < i.outputs.size(); ++k)
+                text += "    result " + std::to_string(k) + " replaces the rows of " + operands[k] + "\n";
         } else {
             for (std::size_t k = 0; k < operands.size(); ++k)
                 text += "    input " + std::to_string(k) + ": " + operands[k] + "\n";

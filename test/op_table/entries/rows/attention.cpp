@@ -64,6 +64,10 @@ const add_entries attentions{
                       });
                   },
                   .not_empty = "g m"},
+                 {.about = "with a mask, the same for all queries",
+                  .operands = {queries, keys, values, x("1 1 1 m")},
+                  .attributes = attention_op::attributes{false, 0.4},
+                  .not_empty = "g"},
                  {.about = "without heads, causal, of more queries than keys",
                   .operands = {x("n=4 d=2"), x("m=3 d"), x("m e=2")},
                   .attributes = attention_op::attributes{true, 0}}},
