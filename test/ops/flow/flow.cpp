@@ -300,6 +300,16 @@ TEST_CASE_FIXTURE(in_graph, "control flow: a graph with bodies is read as it was
     CHECK(one[1] == other[1]);
 }
 
+TEST_CASE_FIXTURE(in_graph, "control flow: functions may take what they are given as auto&") {
+    const auto [n, doubled] = while_loop([](auto& i, auto&) { return i < 3; },
+                                         [](auto& i, auto& x) { return std::tuple(i + 1, 2.0f * x); }, constant(0),
+                                         constant(1.5f));
+    const auto [last, all] = scan([](auto& c, auto& x) { return std::pair(c + x, c); }, constant(0), constant({1, 2}));
+    const auto [y, l] = session().run(doubled, last);
+    CHECK(y.item() == 12);
+    CHECK(l.item() == 3);
+}
+
 TEST_CASE_FIXTURE(in_graph, "control flow: what a body cannot have is refused in words") {
     const auto x = placeholder<float, shape<3>>("x");
     const auto yes = placeholder<bool, shape<>>("yes");

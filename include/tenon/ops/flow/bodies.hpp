@@ -40,6 +40,11 @@ Tuple typed_from(const std::vector<any_tensor>& t, std::size_t first, std::index
 template <class Tuple> Tuple typed_from(const std::vector<any_tensor>& t, std::size_t first = 0) {
     return typed_from<Tuple>(t, first, std::make_index_sequence<std::tuple_size_v<Tuple>>());
 }
+/// f of these, as const tensors: it may take them as auto&.
+template <class Tuple, class F> auto result_of(const F& f, const std::vector<any_tensor>& t) {
+    const Tuple given = typed_from<Tuple>(t);
+    return std::apply(f, given);
+}
 /// As it was asked for: alone where R is no tuple.
 template <class R, class Tuple> auto as_given(Tuple&& t) {
     if constexpr (is_several<R>) return std::forward<Tuple>(t);

@@ -150,8 +150,8 @@ auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_fr
             static_assert(gives, "tenon::scan: what the function gives are tensors, each or several as std::tuple: "
                                  "constant(1.0f)");
             static_assert(!gives || detail::is_pair<given>,
-                          "tenon::scan: the function takes the carry and a slice, and gives "
-                          "std::pair(next carry, what is stacked)");
+                          "tenon::scan: the function takes the carry and a slice, each a tensor or one std::tuple of "
+                          "several, and gives std::pair(next carry, what is stacked)");
             using next = typename detail::pair_of<given>::first;
             using y = typename detail::pair_of<given>::second;
             if constexpr (!gives || detail::any_mistake<next> || detail::any_mistake<y>)
@@ -167,8 +167,9 @@ auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_fr
                         typename detail::stacks_of<std::tuple_element_t<0, sliced>, detail::tensors_of_t<y>>::type;
                     const std::vector<any_tensor> tensors = untyped::scan(
                         [&](const std::vector<any_tensor>& c, const std::vector<any_tensor>& x) {
-                            const auto both = f(detail::as_given<C>(detail::typed_from<carried>(c)),
-                                                detail::as_given<X>(detail::typed_from<slice>(x)));
+                            const auto carry = detail::as_given<C>(detail::typed_from<carried>(c));
+                            const auto each = detail::as_given<X>(detail::typed_from<slice>(x));
+                            const auto both = f(carry, each);
                             return detail::carried_and_given{detail::untyped_of(detail::tensors_of(both.first)),
                                                              detail::untyped_of(detail::tensors_of(both.second))};
                         },

@@ -90,11 +90,11 @@ std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, c
     written_loop written;
     return untyped::while_loop(
         [&](const std::vector<any_tensor>& x) -> any_tensor {
-            goes_on.emplace(std::apply(condition, typed_from<Given>(x)));
+            goes_on.emplace(result_of<Given>(condition, x));
             return as_tensor(*goes_on);
         },
         [&](const std::vector<any_tensor>& x) {
-            const auto next = std::apply(f, typed_from<Given>(x));
+            const auto next = result_of<Given>(f, x);
             const auto enter = [&](const auto&... r) { enter_results<Loop, Carried>(written, *goes_on, r...); };
             if constexpr (is_several<std::remove_cvref_t<decltype(next)>>) std::apply(enter, next);
             else enter(next);
@@ -104,9 +104,9 @@ std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, c
 #else
     return untyped::while_loop(
         [&](const std::vector<any_tensor>& x) -> any_tensor {
-            return as_tensor(std::apply(condition, typed_from<Given>(x)));
+            return as_tensor(result_of<Given>(condition, x));
         },
-        [&](const std::vector<any_tensor>& x) { return untyped_of(tensors_of(std::apply(f, typed_from<Given>(x)))); },
+        [&](const std::vector<any_tensor>& x) { return untyped_of(tensors_of(result_of<Given>(f, x))); },
         first);
 #endif
 }

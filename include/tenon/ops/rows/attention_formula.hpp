@@ -3,6 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include <tenon/op/axis_orders.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/flow/body_kernels.hpp>
 #include <tenon/ops/gradients.hpp>
