@@ -335,12 +335,10 @@ inline score_places places_of_scores(const kernel_setup& s, int tensor, const at
     const extents& queries = all[0].sizes;
     const int r = queries.rank();
     const auto step = [&](int d) { return d < 0 || t.sizes[d] == extent(1) ? 0 : t.steps[d]; };
-    score_places p{{0}, step(r - 3), step(r - 2), step(r - 1)};
+    score_places p{step(r - 3), step(r - 2), step(r - 1), {}, {}};
     for (int d = 0; d < r - 3; ++d) {
-        std::vector<std::int64_t> of_all;
-        for (const std::int64_t begin : p.batch)
-            for (std::int64_t i = 0; i < queries[d].size; ++i) of_all.push_back(begin + i * step(d));
-        p.batch = std::move(of_all);
+        p.batch.push_back(queries[d]);
+        p.steps.push_back(step(d));
     }
     if (r > 2 && z.heads > 0 && z.heads != queries[r - 3].size) { // heads are queries
         p.row = p.head;

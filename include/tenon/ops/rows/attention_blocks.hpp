@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/ops/rows/attention_sizes.hpp>
@@ -14,11 +13,19 @@
 
 namespace tenon::detail {
 
-/// A tensor that is added to scores [batch, heads, queries, keys], or its gradient: where a sequence's first element lies, and from one head,
-/// query and key to the next, in elements; 0 along what it has one of.
+/// A tensor that is added to scores [batch, heads, queries, keys], or its gradient: from one head, query and key to the next, in elements; 0
+/// along what it has one of. The batch may be several dimensions.
 struct score_places {
-    std::vector<std::int64_t> batch;
     std::int64_t head = 0, row = 0, key = 0;
+    extents batch;
+    index_list steps; ///< of the dimensions of the batch
+
+    /// Where the first element of a sequence lies.
+    std::int64_t begin(std::int64_t sequence) const {
+        std::int64_t at = 0;
+        for (int d = batch.rank(); d-- > 0; sequence /= batch[d].size) at += sequence % batch[d].size * steps[d];
+        return at;
+    }
 };
 
 /// Pointers to [batch, heads, queries, size], [batch, key_heads, keys, size], [batch, key_heads, keys, value_size] and so on, which lie

@@ -87,7 +87,7 @@ template <class T> struct attention_blocks_of {
         return head / s.heads * t.batch + head % s.heads / (s.heads / s.key_heads) * t.head;
     }
     std::int64_t of_scores(const score_places& t, std::int64_t head, std::int64_t first) const {
-        return t.batch[static_cast<std::size_t>(head / s.heads)] + head % s.heads * t.head + first * t.row;
+        return t.begin(head / s.heads) + head % s.heads * t.head + first * t.row;
     }
     attention_block<T> block(std::int64_t head, std::int64_t number, T* scratch) const {
         const std::int64_t first = number * attention_queries;
