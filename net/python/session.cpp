@@ -74,7 +74,8 @@ held_session::fed held_session::feeds_of(nb::handle feeds) const {
             return find_in(graph_, what);
         } catch (const not_found_error& e) {
             std::string all;
-            for (const auto& [name, t] : graph_.inputs) all += (all.empty() ? "" : ", ") + name + ": " + to_string(t.type());
+            for (const auto& [name, t] : graph_.inputs)
+                all += (all.empty() ? "" : ", ") + name + ": " + to_string(t.type());
             throw not_found_error(std::string("feeds: ") + e.what() + "; its placeholders are " +
                                   (all.empty() ? "none" : all));
         }

@@ -58,6 +58,18 @@ int main() {
     (void)y;
 }
 
+// case mask: A mask that is not of the sizes of scores.
+// error[gcc]: attention: the mask is added to scores \[.., heads, queries, keys\]: its sizes are theirs, or 1: float\[8, 5, 4\] x
+// error[clang]: attention_op, tenon::fault::in_own_words, .*mask_does_not_fit
+int main() {
+    const auto q = tn::placeholder<float, tn::shape<8, 5, 4>>("q");
+    const auto k = tn::placeholder<float, tn::shape<8, 7, 4>>("k");
+    const auto mask = tn::placeholder<float, tn::shape<5, 5>>("mask"); // wrong
+    const auto mask = tn::placeholder<float, tn::shape<5, 7>>("mask"); // right
+    const auto y = tn::attention(q, k, k, mask);
+    (void)y;
+}
+
 // case values: Values that are not one a key.
 // error[gcc]: attention: sizes differ: \[8, 5, 4\] x \[8, 7, 4\] x \[8, 6, 4\]
 // error[clang]: attention_op, tenon::fault::sizes_differ, .*size<7>.*size<6>

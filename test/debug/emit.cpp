@@ -56,7 +56,8 @@ TEST_CASE_FIXTURE(in_graph, "of each node that is no part of a pass it is said o
     CHECK(!contains(text, "(matmul) is no part")); // the bias is added by its kernel
 }
 
-TEST_CASE_FIXTURE(in_graph, "an optimiser's update of rows is the one pass that runs, with what it reads and replaces") {
+TEST_CASE_FIXTURE(in_graph,
+                  "an optimiser's update of rows is the one pass that runs, with what it reads and replaces") {
     const auto table = tn::variable<float, tn::shape<100, 16>>("table", tn::ones());
     const auto ids = tn::placeholder<int, tn::shape<50>>("ids");
     const auto loss = tn::mean(tn::square(tn::gather(table, ids)));

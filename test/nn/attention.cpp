@@ -38,7 +38,7 @@ matrix projected(const matrix& x, const tn::any_array& kernel, const tn::any_arr
 }
 // Of one sequence, by the formula: heads lie side by side, those of keys for one of queries after another.
 matrix attended(const matrix& q, const matrix& k, const matrix& v, std::size_t heads, bool causal,
-                std::size_t length = 1000) {
+                std::size_t length = 1000, const tn::any_array* bias = nullptr) {
     const std::size_t size = q[0].size() / heads, group = q[0].size() / k[0].size();
     matrix y(q.size(), std::vector<double>(q[0].size()));
     for (std::size_t h = 0; h < heads; ++h)
@@ -48,7 +48,8 @@ matrix attended(const matrix& q, const matrix& k, const matrix& v, std::size_t h
             for (std::size_t j = 0; j < std::min(k.size(), length) && !(causal && j > i); ++j) {
                 double s = 0;
                 for (std::size_t d = 0; d < size; ++d) s += q[i][h * size + d] * k[j][h / group * size + d];
-                weight.push_back(std::exp(s / std::sqrt(static_cast<double>(size))));
+                const double added = bias ? bias->data<double>()[(h * q.size() + i) * k.size() + j] : 0;
+                weight.push_back(std::exp(s / std::sqrt(static_cast<double>(size)) + added));
                 sum += weight.back();
             }
             for (std::size_t j = 0; j < weight.size(); ++j)
@@ -100,6 +101,9 @@ TEST_CASE_FIXTURE(in_graph, "multi_head_attention with fewer heads of keys, and 
     const auto lengths = tn::placeholder<std::int32_t, tn::shape<batch>>("lengths");
     const auto layer = nn::multi_head_attention<6, 2>({.bias = tn::uniform(-1, 1, 9)});
     const tn::tensor<double, tn::shape<batch, steps, 12>> y = layer(x, source, lengths);
+    const auto bias = tn::placeholder<double, tn::shape<6, steps, tn::dyn>>("bias");
+    const tn::tensor<double, tn::shape<batch, steps, 12>> z = layer(x, source, lengths, bias);
+    const auto biased = layer(x, source, bias - 1.0); // what all scores have in common changes nothing
     const auto variables = g.collection(tn::trainable_variables);
     CHECK(variables[2].extents() == tn::extents(5, 4));
     initialized_session s;
@@ -107,19 +111,23 @@ TEST_CASE_FIXTURE(in_graph, "multi_head_attention with fewer heads of keys, and 
     tn::any_array counts(tn::element_type::int32, {2});
     counts.data<std::int32_t>()[0] = 6;
     counts.data<std::int32_t>()[1] = 3;
-    const tn::any_array got =
-        std::move(s.run_untyped({{x, xs.copy()}, {source, ss.copy()}, {lengths, counts.copy()}}, {y})[0]);
+    const tn::any_array added = numbers({6, 4, 6}, 3);
+    const auto got = s.run_untyped(
+        {{x, xs.copy()}, {source, ss.copy()}, {lengths, counts.copy()}, {bias, added.copy()}}, {y, z, biased});
     const auto w = s.run_untyped({}, variables);
-    for (std::int64_t b = 0; b < 2; ++b) {
-        const matrix theirs = rows_of(ss, b * 6, 6, 5);
-        const matrix joined = attended(projected(rows_of(xs, b * 4, 4, 12), w[0], w[1]), projected(theirs, w[2], w[3]),
-                                       projected(theirs, w[4], w[5]), 6, false, b == 0 ? 6 : 3);
-        const matrix expected = projected(joined, w[6], w[7]);
-        for (std::size_t i = 0; i < 4; ++i)
-            for (std::size_t j = 0; j < 12; ++j)
-                CHECK(std::fabs(got.data<double>()[(static_cast<std::size_t>(b) * 4 + i) * 12 + j] - expected[i][j]) <
-                      1e-12);
-    }
+    for (std::size_t which = 0; which < 3; ++which)
+        for (std::int64_t b = 0; b < 2; ++b) {
+            const matrix theirs = rows_of(ss, b * 6, 6, 5);
+            const matrix joined = attended(projected(rows_of(xs, b * 4, 4, 12), w[0], w[1]),
+                                           projected(theirs, w[2], w[3]), projected(theirs, w[4], w[5]), 6, false,
+                                           b == 0 || which == 2 ? 6 : 3, which == 0 ? nullptr : &added);
+            const matrix expected = projected(joined, w[6], w[7]);
+            for (std::size_t i = 0; i < 4; ++i)
+                for (std::size_t j = 0; j < 12; ++j) {
+                    const std::size_t at = (static_cast<std::size_t>(b) * 4 + i) * 12 + j;
+                    CHECK(std::fabs(got[which].data<double>()[at] - expected[i][j]) < 1e-12);
+                }
+        }
 }
 
 TEST_CASE("gradients of attention are those of differences, whatever is known of its sizes") {

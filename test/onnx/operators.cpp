@@ -139,6 +139,28 @@ TEST_CASE("attention with a mask that hides nothing is attention without one, an
     for (int i = 0; i < 4; ++i) CHECK(blind[0].data<float>()[i] == 0);
 }
 
+TEST_CASE("attention with a mask is written as the formula that gives the same, also where heads share keys") {
+    for (const bool of_each_head : {false, true}) {
+        const own_graph g;
+        const auto f = [](const tn::extents& e, const char* name) {
+            return tn::untyped::placeholder(tn::element_type::float32, e, name);
+        };
+        const tn::any_tensor q = f({2, 4, 3, 5}, "q"), k = f({2, 2, 6, 5}, "k"),
+                             m = f(of_each_head ? tn::extents{4, 3, 6} : tn::extents{2, 1, 1, 6}, "m");
+        const tn::any_tensor y = tn::untyped::attention(q, k, k, m, {.causal = of_each_head});
+        tn::any_array mask = waves(m.extents(), 0.7);
+        for (int j = 0; j < 6; ++j) mask.data<float>()[j] = -std::numeric_limits<float>::infinity(); // sees nothing
+        const auto feeds =
+            given(fed{"q", waves(q.extents(), 0.9)}, fed{"k", waves(k.extents(), 0.4)}, fed{"m", mask.share()});
+        tn::session s;
+        const auto wanted =
+            s.run_untyped({{q, feeds[0].value.share()}, {k, feeds[1].value.share()}, {m, feeds[2].value.share()}}, {y});
+        const std::string bytes = tn::onnx_bytes(s, {{"q", q}, {"k", k}, {"m", m}}, {{"y", y}});
+        CHECK(tn::all_close(run(bytes, feeds)[0], wanted[0], 1e-5, 1e-6));
+        CHECK(wanted[0].data<float>()[0] == 0);
+    }
+}
+
 TEST_CASE("boxes that a better one covers are left out, as many as are asked for of each class") {
     const std::string bytes =
         model(node("NonMaxSuppression", {"boxes", "scores", "most", "limit"}, {"chosen"}) +

@@ -5,7 +5,7 @@
 #include <cuda/kernels/rows/attention.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/shape/indices.hpp>
-#include <tenon/ops/rows/attention_formula.hpp>
+#include <tenon/ops/rows/attention_by_formula.hpp>
 
 namespace tenon::cuda {
 

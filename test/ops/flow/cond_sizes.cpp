@@ -205,11 +205,10 @@ TEST_CASE_FIXTURE(in_graph, "cond<Axis> in a body: as many as one likes, each of
             any_tensor total = c;
             for (int i = 0; i < many; ++i) {
                 const auto before = as<double, shape<>>(total);
-                const auto rows = cond<0>(
-                    (n + i) % 3 == 0, [&] { return x; },
-                    [&] {
-                        return slice<range{0, 1}>(x) * before;
-                    });
+                const auto rows = cond<0>((n + i) % 3 == 0, [&] { return x; },
+                                          [&] {
+                                              return slice<range{0, 1}>(x) * before;
+                                          });
                 const auto scaled = rows / (1.0 + sum(abs(rows))); // a sum within
                 total = total + sum(scaled * w) * 0.5;
             }

@@ -301,9 +301,9 @@ TEST_CASE_FIXTURE(in_graph, "control flow: a graph with bodies is read as it was
 }
 
 TEST_CASE_FIXTURE(in_graph, "control flow: functions may take what they are given as auto&") {
-    const auto [n, doubled] = while_loop([](auto& i, auto&) { return i < 3; },
-                                         [](auto& i, auto& x) { return std::tuple(i + 1, 2.0f * x); }, constant(0),
-                                         constant(1.5f));
+    const auto [n, doubled] =
+        while_loop([](auto& i, auto&) { return i < 3; }, [](auto& i, auto& x) { return std::tuple(i + 1, 2.0f * x); },
+                   constant(0), constant(1.5f));
     const auto [last, all] = scan([](auto& c, auto& x) { return std::pair(c + x, c); }, constant(0), constant({1, 2}));
     const auto [y, l] = session().run(doubled, last);
     CHECK(y.item() == 12);
@@ -327,8 +327,9 @@ TEST_CASE_FIXTURE(in_graph, "control flow: what a body cannot have is refused in
                 cond(
                     yes, [&] { return q.dequeue(); }, [&] { return x; }));
     const auto some = zeros<float, shape<3>>();
-    CHECK_ERROR(invalid_argument_error, "it waits, and a body does not; take what it gives outside",
-                while_loop([&](const auto&) { return sum(q.dequeue()) < 1.0f; }, [](const auto& c) { return c; }, some));
+    CHECK_ERROR(
+        invalid_argument_error, "it waits, and a body does not; take what it gives outside",
+        while_loop([&](const auto&) { return sum(q.dequeue()) < 1.0f; }, [](const auto& c) { return c; }, some));
     CHECK_ERROR(invalid_argument_error, "(enqueue): it waits, and a body does not",
                 while_loop([](const auto& c) { return sum(c) < 1.0f; },
                            [&](const auto& c) {

@@ -3,7 +3,7 @@
 #include "ops/check_gradients.hpp"
 #include "ops/untyped_run.hpp"
 
-#include <tenon/ops/rows/attention_formula.hpp>
+#include <tenon/ops/rows/attention_by_formula.hpp>
 
 using tn::any_array, tn::any_tensor, tn::shape, tn::extents;
 using tn::test::check_gradients, tn::test::input, tn::test::random_array;
@@ -131,7 +131,8 @@ TEST_CASE_TEMPLATE("attention and its gradients are the formulas", T, float, dou
     });
 }
 
-TEST_CASE_TEMPLATE("by the formula, where a device has no kernel of its own, they are the same", T, float, double, tn::half) {
+TEST_CASE_TEMPLATE("by the formula, where a device has no kernel of its own, they are the same", T, float, double,
+                   tn::half) {
     for (problem p : problems) {
         while (!p.mask.empty() && p.mask.size() < 4) p.mask.insert(p.mask.begin(), 1);
         check<T>(p, true);
@@ -200,10 +201,9 @@ TEST_CASE_FIXTURE(in_graph, "a mask of -infinity hides keys as lengths do, and o
     static_assert(std::is_same_v<decltype(both), decltype(one)>);
     const float no = -std::numeric_limits<float>::infinity();
     tn::session s;
-    const auto [a, b] =
-        s.run(tn::feed(x, tn::array<float, shape<2, 3, 4>>(random_array<float>({2, 3, 4}))), tn::feed(lengths, {2, 0}),
-              tn::feed(bias, {{1, 2, 3}, {0, -1, 0}, {3, 3, -3}}), tn::feed(hides, {{{0, 0, no}}, {{no, no, no}}}),
-              both, one);
+    const auto [a, b] = s.run(tn::feed(x, tn::array<float, shape<2, 3, 4>>(random_array<float>({2, 3, 4}))),
+                              tn::feed(lengths, {2, 0}), tn::feed(bias, {{1, 2, 3}, {0, -1, 0}, {3, 3, -3}}),
+                              tn::feed(hides, {{{0, 0, no}}, {{no, no, no}}}), both, one);
     CHECK(tn::all_close(a, b, 1e-6, 1e-6));
     CHECK(a(1, 2, 3) == 0); // who sees no key
 }

@@ -16,7 +16,7 @@ struct attention_problem {
     bool causal = false;
     double scale = 0;
     std::vector<std::int32_t> lengths = {}; ///< of each of the batch; empty: all keys count
-    std::vector<std::int64_t> mask = {};    ///< sizes of what is added to scores, from the last on; empty: there is none
+    std::vector<std::int64_t> mask = {}; ///< sizes of what is added to scores, from the last on; empty: there is none
 
     extents of_queries(std::int64_t size) const { return {batch, heads, n, size}; }
     extents of_keys(std::int64_t size) const { return {batch, key_heads, m, size}; }

@@ -93,8 +93,7 @@ TEST_CASE_FIXTURE(in_graph, "roll and repeat: values, and sizes as far as they a
             for (std::int64_t k = 0; k < 3; ++k) CHECK(rows(3 * i + k, j) == v(i, j));
         }
     // More places than there are rows.
-    const auto [three, five, none] =
-        s.run(feed(x, v), roll<3>(x), roll<-5>(x), roll<4>(slice<range{0, 0}>(x)));
+    const auto [three, five, none] = s.run(feed(x, v), roll<3>(x), roll<-5>(x), roll<4>(slice<range{0, 0}>(x)));
     CHECK(three == down);
     CHECK(five == down);
     CHECK(none.extents() == extents{0, 3});

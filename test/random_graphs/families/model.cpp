@@ -85,7 +85,9 @@ void attended(workshop& w) {
     const tn::attention_op::attributes how{w.chance(0.5), w.one_of({0.0, 0.3})};
     const bool masked = w.chance(0.4); // by numbers that depend on the key, or on the query too
     tn::any_tensor mask;
-    if (masked) mask = x.rank() == 2 && w.chance(0.5) ? u::transpose(u::sum(x, {-1}, true), {1, 0}) : u::matmul(x, x, false, true);
+    if (masked)
+        mask =
+            x.rank() == 2 && w.chance(0.5) ? u::transpose(u::sum(x, {-1}, true), {1, 0}) : u::matmul(x, x, false, true);
     const tn::any_tensor y = masked ? u::attention(of, of, of, mask, how) : u::attention(of, of, of, how);
     keep(w, swapped(y));
     if (has_heads && w.chance(0.3)) keep(w, y);

@@ -61,8 +61,21 @@ inline void write_attention(writer& w, const node& n) {
     const std::string infinite = w.number(-std::numeric_limits<double>::infinity(), e);
     const int last = static_cast<int>(n.inputs.size()) - 1;
     const bool masked = last > 2 && is_floating(n.input_type(last).element), has_lengths = last > (masked ? 3 : 2);
-    if (masked && grouped) throw unimplemented_error("a mask where several heads of queries read one of keys");
-    if (masked) scores = w.add("Add", {scores, w.input(n, last)});
+    if (masked) {
+        const extents& sizes = n.input_type(last).extents;
+        std::string mask = w.input(n, last);
+        if (grouped) {
+            const extent& heads = sizes[rank - 3];
+            if (!heads.is_number()) throw unimplemented_error("numbers of heads that are known in the step only");
+            const std::int64_t groups = heads.size == 1 ? 1 : k[rank - 3].size;
+            std::vector<std::string> parts;
+            for (int d = 0; d < rank; ++d)
+                if (d != rank - 3) parts.push_back(size_of_axis(w, w.input(n, last), sizes[d], d));
+                else parts.push_back(w.integers({groups, groups > 0 ? heads.size / groups : 0}));
+            mask = w.with("allowzero", std::int64_t{1}).add("Reshape", {mask, joined_sizes(w, parts)});
+        }
+        scores = w.add("Add", {scores, mask});
+    }
     const std::string column = a.causal || has_lengths ? places_to(w, columns) : "";
     if (a.causal) {
         const std::string row = w.add("Unsqueeze", {places_to(w, rows), w.integers({1})});

@@ -103,11 +103,8 @@ std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, c
         first, &written);
 #else
     return untyped::while_loop(
-        [&](const std::vector<any_tensor>& x) -> any_tensor {
-            return as_tensor(result_of<Given>(condition, x));
-        },
-        [&](const std::vector<any_tensor>& x) { return untyped_of(tensors_of(result_of<Given>(f, x))); },
-        first);
+        [&](const std::vector<any_tensor>& x) -> any_tensor { return as_tensor(result_of<Given>(condition, x)); },
+        [&](const std::vector<any_tensor>& x) { return untyped_of(tensors_of(result_of<Given>(f, x))); }, first);
 #endif
 }
 

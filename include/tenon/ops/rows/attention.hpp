@@ -125,7 +125,6 @@ struct attention_gradient_op {
         bool causal = false;
         double scale = 0;
         bool masked = false;
-        constexpr attention_op::attributes forward() const { return {causal, scale}; }
     };
     static constexpr int outputs(const attributes& a, int) { return a.masked ? 4 : 3; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
@@ -135,7 +134,7 @@ struct attention_gradient_op {
         const type_list of(forward, in.size() - 3);
         if ((attention_op::extras(of, 3).mask != 0) != a.masked) return fault::expects_more_operands;
         for (int i = 3; i < 6; ++i) {
-            const inferred r = attention_op::infer(a.forward(), of, i == 4 ? 1 : 0);
+            const inferred r = attention_op::infer({a.causal, a.scale}, of, i == 4 ? 1 : 0);
             if (!r) return r;
             if (in[i].element != r.type.element) return fault::element_types_differ;
             if (equal_shapes(r.type.extents, in[i].extents).what != fault::none) return fault::gradient_shape_differs;
@@ -277,10 +276,6 @@ TENON_INLINE void attention_op::gradient(gradient_context& g) {
 
 namespace detail {
 
-// Of attention_gradient's inputs what it gives, in other ops.
-inline std::vector<any_tensor> gradients_by_formula(const std::vector<any_tensor>& of,
-                                                    const attention_gradient_op::attributes& a);
-
 TENON_INLINE attention_sizes sizes_of_attention(const kernel_setup& s) {
     const auto a = decode<attention_op::attributes>(s.attrs);
     const std::vector<ordered_tensor> all = ordered_tensors(s);
@@ -372,8 +367,12 @@ protected:
         return list;
     }
     attention_operands<T> operands(const kernel_run& r, const label_list& list) const {
-        return {r.input<T>(0), r.input<T>(1), r.input<T>(2), more.lengths != 0 ? &list : nullptr,
-                more.mask != 0 ? r.input<T>(more.mask) : nullptr, &mask_at};
+        return {r.input<T>(0),
+                r.input<T>(1),
+                r.input<T>(2),
+                more.lengths != 0 ? &list : nullptr,
+                more.mask != 0 ? r.input<T>(more.mask) : nullptr,
+                &mask_at};
     }
     /// Nanoseconds of one product of scores' size.
     double products() const {
@@ -412,9 +411,10 @@ private:
 // The formula again, as a function of q, k, v, dy and the mask.
 TENON_INLINE void attention_gradient_op::gradient(gradient_context& g) {
     const auto a = g.attributes<attributes>();
-    std::vector<any_tensor> of; // under names of their own: dy may depend on q, and only what the formula does with each is asked for
+    std::vector<any_tensor>
+        of; // under names of their own: dy may depend on q, and only what the formula does with each is asked for
     for (int i = 0; i < g.inputs(); ++i) of.push_back(untyped::identity(g.input(i)));
-    const std::vector<any_tensor> first = detail::gradients_by_formula(of, a);
+    const std::vector<any_tensor> first = detail::gradients_by_formula(of, a.causal, a.scale);
     std::vector<any_tensor> ys, flowing;
     for (int o = 0; o < g.outputs(); ++o)
         if (g.output_gradient(o).node()) {

@@ -167,7 +167,8 @@ inline void attend_block(const tenon::detail::attention_sizes& s, const tenon::d
     T* const q = b.scratch;              // [size, width]
     T* const x = q + s.size * w;         // [attention_keys, width]
     T* const y = x + attention_keys * w; // [value_size, width]
-    T *const largest = y + s.value_size * w, *const sums = largest + w, *const factors = sums + w, *const room = factors + w;
+    T *const largest = y + s.value_size * w, *const sums = largest + w, *const factors = sums + w,
+             *const room = factors + w;
     take_transposed(b.q, s.q.row, b.rows, s.size, q, w, static_cast<T>(s.scale));
     for (std::int64_t i = 0; i < w; i += lanes) {
         store(largest + i, broadcast<T>(-std::numeric_limits<T>::infinity()));

@@ -181,11 +181,11 @@ void attend_backward(const attention_sizes& s, const attention_operands<T>& in, 
 }
 
 #if !TENON_HEADER_ONLY
-#define TENON_ATTENTION_INSTANCES(T)                                                                       \
-    template std::size_t attention_scratch<T>(const attention_sizes&, int);                                \
-    template std::size_t attention_backward_scratch<T>(const attention_sizes&, int);                       \
-    template void attend<T>(const attention_sizes&, const attention_operands<T>&, T*, T*, std::byte*, int, \
-                            thread_pool*);                                                                 \
+#define TENON_ATTENTION_INSTANCES(T)                                                                           \
+    template std::size_t attention_scratch<T>(const attention_sizes&, int);                                    \
+    template std::size_t attention_backward_scratch<T>(const attention_sizes&, int);                           \
+    template void attend<T>(const attention_sizes&, const attention_operands<T>&, T*, T*, std::byte*, int,     \
+                            thread_pool*);                                                                     \
     template void attend_backward<T>(const attention_sizes&, const attention_operands<T>&, const T*, const T*, \
                                      const T*, const attention_results<T>&, std::byte*, int, thread_pool*);
 TENON_ATTENTION_INSTANCES(float)

@@ -367,7 +367,6 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type e
 
 #include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/untyped_elementwise.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.inl>
 
@@ -401,8 +400,8 @@ TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis) {
     const std::int64_t shift = !n.is_number() ? places : n.size == 0 ? 0 : places % n.size;
     if (shift == 0) return x;
     if (!n.is_number() && std::abs(shift) > 1) { // more than there are, perhaps
-        const any_tensor at = arange_like(x, element_type::int64, along);
-        return reshape_like(gather(x, mod(subtract(at, shift), sum(ones_like(at))), along), x);
+        const any_tensor at = arange_like(x, element_type::int64, along), last = slice(at, {{-1, unbounded, 1}});
+        return reshape_like(gather(x, mod(subtract(at, shift), add(last, 1)), along), x);
     }
     const auto part = [&](const range& r) { return tenon::add<slice_op>(detail::slicing_along(along, r), {x}); };
     const any_tensor last = part({-shift, unbounded, 1});
