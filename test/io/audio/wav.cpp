@@ -40,6 +40,19 @@ TEST_CASE("samples of each format are the numbers that they stand for") {
     CHECK(parse(wav(3, 1, 8000, 32, little(0x3FC00000, 4))).samples.untyped() == tn::array<float>{{1.5f}}.untyped());
     CHECK(parse(wav(3, 1, 8000, 64, little(0xBFF8000000000000, 8))).samples.untyped() ==
           tn::array<float>{{-1.5f}}.untyped());
+    // G.711: the least and the largest steps, and both signs.
+    CHECK(parse(wav(7, 1, 8000, 8, "\xFF\xFE\x7E\x80\xAB\x2B")).samples.untyped() ==
+          tn::array<float>{
+              {0}, {8.0f / 32768}, {-8.0f / 32768}, {32124.0f / 32768}, {5116.0f / 32768}, {-5116.0f / 32768}}
+              .untyped());
+    CHECK(parse(wav(6, 1, 8000, 8, "\xD5\x55\xAA\x2A\x80\xC5")).samples.untyped() ==
+          tn::array<float>{{8.0f / 32768},
+                           {-8.0f / 32768},
+                           {32256.0f / 32768},
+                           {-32256.0f / 32768},
+                           {5504.0f / 32768},
+                           {264.0f / 32768}}
+              .untyped());
     // The extensible form, whose GUID begins with the tag.
     CHECK(parse(wav(0xFFFE, 1, 8000, 16, little(0x4000, 2),
                     little(22, 2) + little(16, 2) + little(4, 4) + little(1, 2) + std::string(14, '\0')))
@@ -74,6 +87,35 @@ TEST_CASE("what is written is read again, as near as its format allows") {
     tn::array<float> mono{1, 2, 3};
     tn::write_wav(folder / "m.wav", mono.untyped(), 1, tn::wav_format::float32);
     CHECK(tn::read_wav(folder / "m.wav").samples.untyped() == tn::array<float>{{1}, {2}, {3}}.untyped());
+}
+
+TEST_CASE("each byte of G.711 is written as it was read, and of other samples the nearest") {
+    const temporary_folder folder;
+    std::string bytes;
+    for (int b = 0; b < 256; ++b) bytes += static_cast<char>(b);
+    for (const auto f : {tn::wav_format::mu_law, tn::wav_format::a_law}) {
+        const tn::wav_sound s = parse(wav(f == tn::wav_format::mu_law ? 7 : 6, 1, 8000, 8, bytes));
+        CHECK(s.format == f);
+        tn::write_wav(folder / "all.wav", s);
+        std::string again = read_bytes(folder / "all.wav");
+        again = again.substr(again.size() - 256);
+        if (f == tn::wav_format::mu_law) again[0x7F] = '\x7F'; // of its two zeros that without a sign
+        CHECK(again == bytes);
+        std::vector<float> there(s.samples.data(), s.samples.data() + 256);
+        tn::array<float> x(tn::extents{2001});
+        for (int i = 0; i <= 2000; ++i) x.data()[i] = std::sin(static_cast<float>(i)) * static_cast<float>(i) / 1900;
+        x.data()[7] = std::numeric_limits<float>::quiet_NaN();
+        tn::write_wav(folder / "x.wav", x.untyped(), 8000, f);
+        const tn::wav_sound y = tn::read_wav(folder / "x.wav");
+        int off = 0;
+        for (int i = 0; i <= 2000; ++i) {
+            const float is = std::isnan(x.data()[i]) ? 0 : x.data()[i];
+            float nearest = 9;
+            for (const float t : there) nearest = std::min(nearest, std::abs(t - is));
+            off += std::abs(y.samples.data()[i] - is) != nearest;
+        }
+        CHECK(off == 0);
+    }
 }
 
 TEST_CASE("what is no WAV file, or cut off, says so") {
