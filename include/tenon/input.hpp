@@ -20,6 +20,7 @@
 #include <tenon/io/text/csv.hpp>              // records of comma-separated values
 #include <tenon/io/text/json_lines.hpp>       // records that are JSON objects
 #include <tenon/io/text/regex_replacer.hpp>   // replaces what matches a pattern
+#include <tenon/io/text/json_tokenizer.hpp>   // Hugging Face's tokenizer.json
 #include <tenon/io/text/tokenizer.hpp>        // texts as numbers: words, byte pairs
 
 #include <tenon/ops/input/epochs.hpp>        // the order of an epoch

@@ -30,6 +30,19 @@ public:
         if (!found) wrong("has no \"" + std::string(name) + "\"");
         return *found;
     }
+    /// nullptr where it is not there, or null.
+    const json_value* optional(const char* name) {
+        names_.emplace_back(name);
+        const json_value* found = value_.find(name);
+        return found && !found->is_null() ? found : nullptr;
+    }
+    bool truth(const char* name, bool otherwise) {
+        const json_value* v = optional(name);
+        if (!v) return otherwise;
+        const bool* b = v->get<bool>();
+        if (!b) wrong("\"" + std::string(name) + "\" must be true or false, not " + v->described());
+        return *b;
+    }
     std::string text(const char* name) {
         const json_value& v = member(name);
         const auto* s = v.get<std::string>();
@@ -59,11 +72,16 @@ public:
         if (!l) wrong("\"" + std::string(name) + "\" must be a list, not " + v.described());
         return *l;
     }
-    /// Throws where something is there beside what was asked for.
-    void end() const {
+    /// What is there beside what was asked for.
+    std::vector<std::string> rest() const {
+        std::vector<std::string> others;
         for (const json_member& m : *value_.get<json_value::object>())
-            if (std::find(names_.begin(), names_.end(), m.name) == names_.end())
-                wrong("\"" + m.name + "\" is not known");
+            if (std::find(names_.begin(), names_.end(), m.name) == names_.end()) others.push_back(m.name);
+        return others;
+    }
+    /// Throws where there is something.
+    void end() const {
+        if (const auto others = rest(); !others.empty()) wrong("\"" + others[0] + "\" is not known");
     }
     [[noreturn]] void wrong(const std::string& what) const {
         throw invalid_argument_error(what_ + ": " + where_ + ": " + what);

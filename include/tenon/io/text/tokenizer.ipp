@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/files/file.hpp>
+#include <tenon/io/text/pair_merges.hpp>
 #include <tenon/io/text/tokenizer.hpp>
 
 namespace tenon {
@@ -275,15 +276,10 @@ TENON_INLINE std::vector<std::int32_t> byte_pair_tokenizer::encode(std::string_v
         piece.clear();
         for (const char c : p) piece.push_back(static_cast<unsigned char>(c));
         // The pair that was made first is put together first, as in training.
-        for (;;) {
-            auto best = merged_.end();
-            for (std::size_t i = 0; i + 1 < piece.size(); ++i)
-                if (const auto m = merged_.find({piece[i], piece[i + 1]});
-                    m != merged_.end() && (best == merged_.end() || m->second < best->second))
-                    best = m;
-            if (best == merged_.end()) break;
-            detail::merge_pair(piece, best->first, best->second);
-        }
+        detail::merge_pairs(piece, [&](std::int32_t left, std::int32_t right) {
+            const auto m = merged_.find({left, right});
+            return m == merged_.end() ? detail::pair_merge() : detail::pair_merge{m->second, m->second};
+        });
         all.insert(all.end(), piece.begin(), piece.end());
     });
     return all;
