@@ -32,6 +32,7 @@ TEST_CASE("typed and untyped: texts and what records hold") {
     t.same_operation("to_number", to_number<half>(x), untyped::to_number(x, element_type::float16));
     t.same_operation("string_join", string_join("-", x, x), untyped::string_join("-", {x, x}));
     t.same_operation("string_equal", string_equal(x, x), untyped::string_equal(x, x));
+    t.same_operation("where", where(string_equal(x, x), x, x), untyped::where(string_equal(x, x), x, x));
     t.same_operation("string_split", string_split<batch>(x, ",", {.padding = "0"}),
                      untyped::string_split(x, ",", {.padding = "0"}, {extent::named("batch")}));
     t.same_operation("decode_raw", decode_raw<float, shape<2>>(x, byte_order::big),

@@ -42,6 +42,8 @@ static_assert(is<decltype(string_split<words>(record)), tensor<std::string, shap
 static_assert(is<decltype(string_split<4>(lines)), tensor<std::string, shape<batch, 4>>>);
 static_assert(is<decltype(string_join(" ", record, lines)), tensor<std::string, shape<batch>>>);
 static_assert(is<decltype(string_equal(pairs, record)), tensor<bool, shape<batch, 2>>>);
+static_assert(is<decltype(where(string_equal(lines, record), lines, record)), tensor<std::string, shape<batch>>>);
+static_assert(is<decltype(where(string_equal(record, record), record, pairs)), tensor<std::string, shape<batch, 2>>>);
 static_assert(is<decltype(stack<0>(record, record, record)), tensor<std::string, shape<3>>>);
 static_assert(is<decltype(transpose(pairs)), tensor<std::string, shape<2, batch>>>);
 static_assert(is<decltype(string_length(pairs)), tensor<std::int64_t, shape<batch, 2>>>);

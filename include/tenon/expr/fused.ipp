@@ -283,6 +283,10 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
         types.push_back(o.type());
     }
     const type_list list(types.data(), static_cast<int>(types.size()));
+    // No tape computes with texts: that they are chosen of is an op of its own.
+    if (op == opcode::select && types.size() == 3 && types[1].element == element_type::string)
+        if (const op_definition* const texts = find_op("string_where"))
+            return any_tensor({add_node(*texts, std::move(operands), {}), 0});
     if (info.operands == 0 || list.size() != info.operands)
         throw invalid_argument_error(std::string(info.name) + ": takes " + std::to_string(info.operands) +
                                      " operands, " + std::to_string(list.size()) + " are given");

@@ -87,7 +87,7 @@ const tested_in all[]{
     {"ops/text/strings.cpp",
      "of texts",
      {"string_strip", "string_lower", "string_upper", "string_length", "substr", "regex_replace", "to_hash_bucket",
-      "string_equal", "string_join", "string_split"},
+      "string_equal", "string_where", "string_join", "string_split"},
      strings},
     {"ops/text/strings.cpp", "of texts", {"to_number"}},
     // Rows that go to parts of a variable, and elements that their values choose.

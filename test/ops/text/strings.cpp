@@ -147,6 +147,26 @@ TEST_CASE("string_equal: the same bytes; the sizes of one are repeated to the ot
                    "string_equal"));
 }
 
+TEST_CASE("where: a text of the one or of the other; sizes are repeated") {
+    text_graph g;
+    const auto none = tn::constant("none");
+    CHECK(g.values(tn::where(tn::string_equal(g.x, tn::constant("")), none, g.x), {"a", "", "b"}) ==
+          texts{"a", "none", "b"});
+    const auto beside = tn::constant({"a", "b"});
+    const auto either = tn::constant({true, false});
+    const auto table = tn::where(either, tn::expand_dims<1>(g.x), beside);
+    static_assert(std::is_same_v<decltype(table), const tn::tensor<std::string, tn::shape<batch, 2>>>);
+    CHECK(g.values(table, {"x", "y"}) == texts{"x", "b", "y", "b"});
+    CHECK(g.run(table, {}).extents() == tn::extents{0, 2});
+    const tn::any_tensor loose = tn::untyped::where(either, none, beside);
+    CHECK(g.s.run(loose) == tn::array<std::string, tn::shape<2>>{"none", "b"}.untyped());
+    CHECK(tn::untyped::select(either, none, beside).node()->op->name == std::string("string_where"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::where(beside, none, beside); }),
+                   "string_where"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::where(either, none, either); }),
+                   "string_where"));
+}
+
 TEST_CASE("texts are joined, parted, sliced and put in another order, short ones and long ones") {
     text_graph g;
     const std::string longer(100, 'x');

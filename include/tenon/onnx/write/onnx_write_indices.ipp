@@ -50,6 +50,22 @@ inline void write_sort(writer& w, const node& n) {
     w.give(n, made[0], 0);
     w.give(n, made[1], 1);
 }
+// How many are before each value, one by one. NaN is behind all numbers.
+inline void write_searchsorted(writer& w, const node& n) {
+    const auto a = decode<searchsorted_op::attributes>(n.attributes);
+    const std::string last = w.integers({-1}), before_last = w.integers({-2});
+    const bool rows = n.input_type(0).extents.rank() > 1;
+    const std::string sorted = rows ? w.add("Unsqueeze", {w.input(n, 0), before_last}) : w.input(n, 0);
+    const std::string value = w.add("Unsqueeze", {w.input(n, 1), last});
+    std::string before = w.add(a.right ? "LessOrEqual" : "Less", {sorted, value});
+    if (is_floating(n.input_type(0).element)) {
+        std::string behind = w.add("IsNaN", {value});
+        if (!a.right) behind = w.add("And", {behind, w.add("Not", {w.add("IsNaN", {sorted})})});
+        before = w.add("Or", {before, behind});
+    }
+    const std::string each = cast_to(w, before, element_type::int64);
+    w.give(n, w.with("keepdims", std::int64_t{0}).add("ReduceSum", {each, last}));
+}
 inline void write_arange_like(writer& w, const node& n) {
     const auto a = decode<arange_like_op::attributes>(n.attributes);
     const int axis = detail::axis_of(a.axis, n.input_type(0).extents.rank());
@@ -95,7 +111,7 @@ inline void write_unique(writer& w, const node& n) {
     // ONNX Runtime has it of some types.
     const element_type e = n.input_type(0).element;
     const bool some = e == element_type::float32 || e == element_type::float64 || e == element_type::int64 ||
-                      e == element_type::uint64;
+                      e == element_type::uint64 || e == element_type::string;
     const element_type by = some ? e : is_floating(e) ? element_type::float32 : element_type::int64;
     const std::string x = some ? w.input(n, 0) : cast_to(w, w.input(n, 0), by);
     const auto made = w.with("sorted", std::int64_t{0}).add("Unique", {x}, 3);
@@ -105,6 +121,9 @@ inline void write_unique(writer& w, const node& n) {
 inline void write_string_equal(writer& w, const node& n) {
     w.needs_opset(19);
     w.give(n, w.add("Equal", {w.input(n, 0), w.input(n, 1)}));
+}
+inline void write_string_where(writer& w, const node& n) {
+    w.give(n, w.add("Where", {w.input(n, 0), w.input(n, 1), w.input(n, 2)}));
 }
 inline void write_continue_axis(writer& w, const node& n) {
     const auto a = decode<continue_axis_op::attributes>(n.attributes);
@@ -154,9 +173,11 @@ TENON_INLINE std::vector<write_entry> written_indices() {
             {"gather_nd", write_gather_nd},
             {"scatter_along_axis", write_scatter_along_axis},
             {"scatter_nd", write_scatter_nd},
+            {"searchsorted", write_searchsorted},
             {"sort", write_sort},
             {"take_along_axis", write_take_along_axis},
             {"string_equal", write_string_equal},
+            {"string_where", write_string_where},
             {"unique", write_unique}};
 }
 

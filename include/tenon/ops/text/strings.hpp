@@ -7,6 +7,7 @@
 
 #include <tenon/graph/add_node.hpp>
 #include <tenon/graph/tensor.hpp>
+#include <tenon/ops/elementwise/elementwise.hpp>
 
 /// Texts as tensors' elements: taken apart, put together, compared, read as numbers, counted. Elementwise over any sizes, but for
 /// string_split. No gradient flows. What an element should not be is an invalid_argument_error that names it by its index.
@@ -175,6 +176,24 @@ struct string_equal_op {
 };
 TENON_OP(strings, string_equal);
 
+/// in: a condition (bool), two lots of texts; all sizes broadcast. The first text where it is true, else the second.
+struct string_where_op {
+    static constexpr const char* name = "string_where";
+    static constexpr op_flags flags = op_flags::alike;
+    static constexpr element_types gpu_types = no_elements;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 3) return fault::expects_more_operands;
+        if (in[0].element != element_type::boolean) return fault::element_type_must_be_bool;
+        const inferred texts = string_equal_op::infer({}, type_list(in.begin() + 1, 2), 0);
+        if (!texts) return texts;
+        const merged_extents m = broadcast(in[0].extents, texts.type.extents);
+        return m.what == fault::none ? inferred(element_type::string, m.extents) : inferred(m.what);
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(strings, string_where);
+
 /// How texts are split.
 struct split_options {
     bool skip_empty = false;  ///< pieces without characters are left out
@@ -226,6 +245,8 @@ any_tensor string_split(const any_tensor& x, const std::string& separator = {}, 
 } // namespace untyped
 
 namespace detail {
+template <class X>
+concept OfTexts = std::is_same_v<typename std::remove_cvref_t<X>::element_type, std::string>;
 template <class T, class X> using like_texts = tensor<T, typename X::shape_type>;
 template <auto Size, class S> struct with_pieces;
 template <auto Size, auto... D> struct with_pieces<Size, shape<D...>> {
@@ -330,6 +351,14 @@ auto string_equal(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
     return apply_op<string_equal_op, no_attributes{}>(a, b);
 }
+/// The text of a where the condition (bool) is true, else that of b; sizes are repeated as in elementwise expressions.
+/// untyped::where and untyped::select take texts, too.
+template <detail::ForwardedOperand P, class A, class B>
+    requires detail::ElementwiseChoice<A, B> && detail::OfTexts<A> && detail::OfTexts<B>
+auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {
+    const making made(here);
+    return apply_op<string_where_op, no_attributes{}>(condition, a, b);
+}
 /// The pieces of each text between separators, behind x's sizes, Size of them: dyn or a named size, as many as the text with
 /// most has, or a number, which no text's may exceed. Shorter rows are padded. An empty separator: between spaces, tabs and line
 /// ends (ASCII), and no piece is empty. (An empty text has one piece, which is empty, of a separator that is not.)
@@ -365,6 +394,7 @@ TENON_KERNEL(to_hash_bucket, detail::text_kernel<detail::bucket_of_text>);
 TENON_KERNEL(to_number, detail::text_kernel<detail::number_of_text>);
 TENON_KERNEL(string_join, detail::string_join_kernel);
 TENON_KERNEL(string_equal, detail::string_equal_kernel);
+TENON_KERNEL(string_where, detail::string_where_kernel);
 TENON_KERNEL(string_split, detail::immediate_kernel<detail::string_split_select>);
 
 } // namespace tenon

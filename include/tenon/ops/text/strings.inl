@@ -169,28 +169,45 @@ struct string_join_kernel final : kernel {
     std::vector<std::int64_t> steps;
 };
 
-class string_equal_kernel final : public kernel {
+// Operands whose sizes are repeated to those of the result.
+class repeated_texts : public kernel {
 public:
-    explicit string_equal_kernel(const kernel_setup& s) :
-        count_(s.outputs[0].extents.elements()),
-        a_(repeated_view(s.inputs[0].extents, s.outputs[0].extents)),
-        b_(repeated_view(s.inputs[1].extents, s.outputs[0].extents)) {}
-    void run(const kernel_run& r) override {
-        const std::string *const a = r.input<std::string>(0), *const b = r.input<std::string>(1);
-        for_each_record(r.pool, count_, nanoseconds,
-                        [&](std::int64_t i) { r.output<bool>(0)[i] = a[place(a_, i)] == b[place(b_, i)]; });
+    explicit repeated_texts(const kernel_setup& s) : count_(s.outputs[0].extents.elements()) {
+        for (const tensor_type& t : s.inputs) views_.push_back(repeated_view(t.extents, s.outputs[0].extents));
     }
     double cost() const override { return 50 + nanoseconds * static_cast<double>(count_); }
 
-private:
+protected:
     static constexpr double nanoseconds = 10;
-    static std::int64_t place(const copied_view& from, std::int64_t i) {
+    template <class T> const T& element(const kernel_run& r, std::size_t operand, std::int64_t i) const {
+        const copied_view& from = views_[operand];
         std::int64_t at = 0;
         for (int d = from.rank; d-- > 0; i /= from.dims[d].size) at += i % from.dims[d].size * from.dims[d].from_step;
-        return at;
+        return r.input<T>(static_cast<int>(operand))[at];
     }
+    template <class F> void for_each(const kernel_run& r, const F& f) const {
+        for_each_record(r.pool, count_, nanoseconds, f);
+    }
+
+private:
     const std::int64_t count_;
-    const copied_view a_, b_;
+    std::vector<copied_view> views_;
+};
+struct string_equal_kernel final : repeated_texts {
+    using repeated_texts::repeated_texts;
+    void run(const kernel_run& r) override {
+        for_each(r, [&](std::int64_t i) {
+            r.output<bool>(0)[i] = element<std::string>(r, 0, i) == element<std::string>(r, 1, i);
+        });
+    }
+};
+struct string_where_kernel final : repeated_texts {
+    using repeated_texts::repeated_texts;
+    void run(const kernel_run& r) override {
+        for_each(r, [&](std::int64_t i) {
+            r.output<std::string>(0)[i] = element<std::string>(r, element<bool>(r, 0, i) ? 1 : 2, i);
+        });
+    }
 };
 
 struct string_split_select {
