@@ -22,6 +22,8 @@ for again in "" 1; do
         { cat "$folder/said"; exit 1; }
     grep "cases passed" "$folder/said"
 done
-for written in cases networks; do "$python" "$here/cases.py" written "$folder/$written" 2>/dev/null; done
+mkdir "$folder/ops"
+TENON_ONNX_FOLDER=$folder/ops "$1" --test-case="*written as*" >"$folder/said" || { cat "$folder/said"; exit 1; }
+for written in cases networks ops; do "$python" "$here/cases.py" written "$folder/$written" 2>/dev/null; done
 TENON_ONNX_FOLDER=$folder/net "$1" --test-case="a model for ONNX Runtime" >"$folder/said" || { cat "$folder/said"; exit 1; }
 "$python" "$here/cases.py" runtime "$folder/net"

@@ -59,35 +59,33 @@ inline std::string write_model(session& s, const std::vector<named_tensor>& inpu
         }
         if (n->op->is(op_flags::fed) && n->inputs.empty())
             mistake("\"" + n->name + "\" is a placeholder that the outputs need; name it among the inputs");
-        if (!is_written(*n)) refused.push_back("\"" + n->name + "\" (" + n->op->name + ")");
         for (const node_output& i : n->inputs) need(i);
     }
-    const auto refuse = [&] {
-        if (refused.empty()) return;
-        std::string list;
-        for (const std::string& r : refused) list += (list.empty() ? "" : ", ") + r;
-        throw unimplemented_error(who + ": ONNX is not written for these nodes: " + list);
-    };
-    refuse();
-    if (!variables.empty()) {
-        const std::vector<any_array> now = s.run_untyped({}, variables);
-        for (std::size_t i = 0; i < variables.size(); ++i) {
-            const std::string name = w.initializer(now[i], variables[i].node()->name);
-            w.give(*variables[i].node(), name, 0);
-            w.give(*variables[i].node(), name, 1);
-        }
+    for (const any_tensor& v : variables) {
+        const std::string name = w.unused(v.node()->name);
+        w.give(*v.node(), name, 0);
+        w.give(*v.node(), name, 1);
     }
     for (const auto& [number, n] : needed) {
         if (n->op->is(op_flags::variable)) continue;
         try {
             write_one(w, *n);
         } catch (const unimplemented_error& e) {
-            refused.push_back("\"" + n->name + "\" (" + n->op->name + "): " + e.what());
+            const std::string why = e.what();
+            refused.push_back("\"" + n->name + "\" (" + n->op->name + ")" + (why.empty() ? "" : ": " + why));
             for (int i = 0; i < static_cast<int>(n->outputs.size()); ++i)
                 w.give(*n, "", i); // what follows is looked at, too
         }
     }
-    refuse();
+    if (!refused.empty()) {
+        std::string list;
+        for (const std::string& r : refused) list += (list.empty() ? "" : ", ") + r;
+        throw unimplemented_error(who + ": ONNX is not written for these nodes: " + list);
+    }
+    if (!variables.empty()) {
+        const std::vector<any_array> now = s.run_untyped({}, variables);
+        for (std::size_t i = 0; i < variables.size(); ++i) w.put_initializer(w.name_of(variables[i].output()), now[i]);
+    }
     for (const named_tensor& t : outputs) {
         w.give_output(w.name_of(t.tensor.output()), t.name);
         gives.emplace_back(t.name, t.tensor.type());

@@ -13,6 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/body.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/io/onnx/onnx_messages.hpp>
 
 /// Writing: what the functions see that turn a node of a graph into nodes of an ONNX model (onnx_write_*.ipp). Read by .ipp files
 /// only.
@@ -42,6 +43,8 @@ public:
     std::string copy_of(const std::string& x) { return add_distinct("Identity", {x}); }
 
     std::string initializer(const any_array& a, const std::string& wished = {});
+    /// The value of a name that unused() gave.
+    void put_initializer(const std::string& name, const any_array& a) { initializers_.emplace_back(name, tensor_bytes(name, a)); }
     std::string integers(const std::vector<std::int64_t>& list, bool scalar = false);
     std::string number(double v, element_type e);
 
@@ -107,8 +110,7 @@ void write_fused(writer& w, const node& n);
 
 /// All ops that are written, but for constants and what is another name of its input.
 const std::map<std::string, write_node>& written_ops();
-bool is_alias(const node& n);
-bool is_written(const node& n);
+/// unimplemented_error, with the reason where there is more to say than that the op is not written.
 void write_one(writer& w, const node& n);
 /// A field of a message that is a number.
 void put_number(std::string& to, std::uint32_t field, std::uint64_t value);

@@ -105,7 +105,7 @@ TENON_INLINE std::string writer::add_distinct(const char* op, const std::vector<
 
 TENON_INLINE std::string writer::initializer(const any_array& a, const std::string& wished) {
     const std::string name = unused(wished.empty() ? "constant" : wished);
-    initializers_.emplace_back(name, tensor_bytes(name, a));
+    put_initializer(name, a);
     return name;
 }
 TENON_INLINE std::string writer::initializers() const {
@@ -190,19 +190,22 @@ TENON_INLINE const std::map<std::string, write_node>& written_ops() {
     ();
     return all;
 }
-TENON_INLINE bool is_alias(const node& n) { return n.op->is(op_flags::identity) && !n.inputs.empty(); }
-TENON_INLINE bool is_written(const node& n) {
-    return is_alias(n) || n.op == &definition_of<constant_op>() || written_ops().contains(n.op->name);
+// Why some ops cannot be written.
+inline std::string reason_against(const std::string& op) {
+    for (const char* const solves : {"cholesky", "eigh", "inverse", "qr", "solve", "svd", "triangular_solve"})
+        if (op == solves) return "no operator of ONNX takes matrices apart or solves equations";
+    if (op == "slogdet") return "ONNX has the determinant alone, which overflows where its logarithm does not";
+    return {};
 }
 TENON_INLINE void write_one(writer& w, const node& n) {
     for (const tensor_type& t : n.outputs)
         if (data_type_of(t.element) == 0)
             throw unimplemented_error(std::string("elements of type ") + tenon::name_of(t.element));
-    if (is_alias(n)) return w.give(n, w.input(n, 0));
+    if (n.op->is(op_flags::identity) && !n.inputs.empty()) return w.give(n, w.input(n, 0));
     if (n.op == &definition_of<constant_op>())
         return w.give(n, w.initializer(*decode<constant_op::attributes>(n.attributes).value, n.name));
     const auto found = written_ops().find(n.op->name);
-    if (found == written_ops().end()) throw unimplemented_error(std::string("the op ") + n.op->name);
+    if (found == written_ops().end()) throw unimplemented_error(reason_against(n.op->name));
     found->second(w, n);
 }
 

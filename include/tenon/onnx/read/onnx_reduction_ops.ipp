@@ -9,6 +9,7 @@
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/reduce/scan.hpp>
+#include <tenon/ops/reduce/sort.hpp>
 #include <tenon/ops/reduce/top_k.hpp>
 #include <tenon/ops/rows/softmax.hpp>
 #include <tenon/ops/shape/fill.hpp>
@@ -106,8 +107,15 @@ template <any_tensor (*F)(const any_tensor&, int, scan_options)> void scan(const
 inline void top_k(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", -1), x.rank());
-    const std::int64_t k = c.has(1) ? c.integer(1, "k") : c.integer("k", 0);
     const bool largest = c.integer("largest", 1) != 0;
+    // All that the axis has, which has a name: in order.
+    if (const auto all = c.has(1) ? c.sizes(1) : std::nullopt;
+        all && all->size() == 1 && (*all)[0].is_named() && (*all)[0] == x.extents()[axis]) {
+        const any_tensor sorted = untyped::sort(x, axis, {largest});
+        c.give(sorted, 0);
+        return c.give(any_tensor({sorted.node(), 1}), 1);
+    }
+    const std::int64_t k = c.has(1) ? c.integer(1, "k") : c.integer("k", 0);
     const any_tensor rows = untyped::moveaxis(x, axis, -1);
     if (!largest && !is_floating(x.element()) && !is_signed_integer(x.element()))
         c.refuse("the smallest of numbers without a sign");

@@ -68,6 +68,53 @@ inline const char* operator_of(opcode op) {
     }
 }
 
+inline constexpr double half_circle = 3.14159265358979323846;
+
+// By the angle of y / x, in the half of the plane that the signs say, also those of zeros. Infinities are as far as each other.
+inline std::string write_atan2(writer& w, std::string y, std::string x, element_type e) {
+    const std::string zero = w.number(0, e);
+    const auto is_zero = [&](const std::string& v) { return w.add("Equal", {v, zero}); };
+    const auto negative = [&](const std::string& v) {
+        const std::string below = w.add("Less", {w.add("Reciprocal", {v}), zero});
+        return w.add("Or", {w.add("Less", {v, zero}), w.add("And", {is_zero(v), below})});
+    };
+    const std::string far = w.add("And", {w.add("IsInf", {x}), w.add("IsInf", {y})});
+    const std::string none = w.add("And", {is_zero(x), is_zero(y)});
+    const std::string left = negative(x), low = negative(y);
+    x = w.add("Where", {far, w.add("Sign", {x}), x});
+    y = w.add("Where", {far, w.add("Sign", {y}), y});
+    const std::string angle = w.add("Atan", {w.add("Where", {none, y, w.add("Div", {y, x})})});
+    const std::string turn = w.add("Where", {low, w.number(-half_circle, e), w.number(half_circle, e)});
+    return w.add("Where", {left, w.add("Add", {angle, turn}), angle});
+}
+// log |gamma(x)| in double: Stirling's series from 8 on, to which smaller x come by gamma(x + 1) = x gamma(x), and negative ones by
+// reflection.
+inline std::string write_lgamma(writer& w, const std::string& of, element_type e) {
+    const auto k = [&](double v) { return w.number(v, element_type::float64); };
+    const auto sum = [&](const std::string& a, const std::string& b) { return w.add("Add", {a, b}); };
+    const auto product = [&](const std::string& a, const std::string& b) { return w.add("Mul", {a, b}); };
+    const std::string x = e == element_type::float64 ? of : cast_to(w, of, element_type::float64);
+    const std::string negative = w.add("Less", {x, k(0)});
+    const std::string y = w.add("Where", {negative, w.add("Sub", {k(1), x}), x});
+    const std::string small = w.add("Less", {y, k(8)}), low = w.add("Min", {y, k(8)});
+    std::string steps = low;
+    for (int i = 1; i < 8; ++i) steps = product(steps, sum(low, k(i)));
+    const std::string z = w.add("Where", {small, sum(y, k(8)), y}), inverse = w.add("Reciprocal", {z});
+    const std::string square = product(inverse, inverse);
+    std::string series = k(1.0 / 156);
+    for (const double c : {-691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360, 1.0 / 12})
+        series = sum(product(series, square), k(c));
+    const std::string main = w.add("Sub", {product(w.add("Sub", {z, k(0.5)}), w.add("Log", {z})), z});
+    std::string r = sum(sum(main, k(0.5 * std::log(2 * half_circle))), product(series, inverse));
+    r = w.add("Sub", {r, w.add("Where", {small, w.add("Log", {steps}), k(0)})});
+    const std::string part = w.add("Sub", {x, w.add("Round", {x})});
+    const std::string sine = w.add("Abs", {w.add("Sin", {product(part, k(half_circle))})});
+    const std::string reflected = w.add("Sub", {w.add("Log", {w.add("Div", {k(half_circle), sine})}), r});
+    r = w.add("Where", {negative, reflected, r});
+    r = w.add("Where", {w.add("IsInf", {x}), w.add("Abs", {x}), r});
+    return e == element_type::float64 ? r : cast_to(w, r, e);
+}
+
 // One instruction of operands x, whose first number's type is `e`.
 inline std::string write_instruction(writer& w, const instruction& i, const std::vector<std::string>& x,
                                      element_type e) {
@@ -102,6 +149,8 @@ inline std::string write_instruction(writer& w, const instruction& i, const std:
         }
     case opcode::fmod: return w.with("fmod", std::int64_t{1}).add("Mod", x);
     case opcode::fma: return w.add("Add", {w.add("Mul", {x[0], x[1]}), x[2]});
+    case opcode::atan2: return write_atan2(w, x[0], x[1], e);
+    case opcode::lgamma: return write_lgamma(w, x[0], e);
     case opcode::is_finite: return w.add("Not", {w.add("Or", {w.add("IsNaN", x), w.add("IsInf", x)})});
     case opcode::not_equal: return w.add("Not", {w.add("Equal", x)});
     case opcode::bit_not: return w.add(e == element_type::boolean ? "Not" : "BitwiseNot", x);

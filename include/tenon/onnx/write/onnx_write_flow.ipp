@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <set>
 
+#include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_writer.hpp>
+#include <tenon/op/axes.hpp>
 #include <tenon/ops/flow/cond.hpp>
 #include <tenon/ops/flow/scan_slices.hpp>
 #include <tenon/ops/flow/while_loop.hpp>
+#include <tenon/ops/reduce/scan.hpp>
 
 /// Control flow as nodes of an ONNX model: If, Loop and Scan, whose graphs are written from bodies. What a body is given beside what it
 /// carries and goes through, its graph sees by the names around it.
@@ -133,8 +138,58 @@ inline void write_scan(writer& w, const node& n) {
     // What each run was given is for gradients.
 }
 
+// The least or the largest number that elements can be.
+inline std::string extreme_number(writer& w, element_type e, bool largest) {
+    any_array a(e, {});
+    with_element(e, [&]<class T>(const T&) {
+        if constexpr (is_floating(element_type_of<T>))
+            *a.data<T>() = static_cast<T>((largest ? 1 : -1) * std::numeric_limits<double>::infinity());
+        else if constexpr (is_integer(element_type_of<T>))
+            *a.data<T>() = largest ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
+    });
+    return w.initializer(a);
+}
+// log(e^a + e^b). Equal ones are apart: their difference would be NaN where both are infinite.
+inline std::string sum_of_powers(writer& w, const std::string& a, const std::string& b, element_type e) {
+    const std::string larger = w.add("Max", {a, b}), apart = w.add("Abs", {w.add("Sub", {a, b})});
+    const std::string more = w.add("Add", {larger, w.add("Softplus", {w.add("Neg", {apart})})});
+    return w.add("Where", {w.add("Equal", {a, b}), w.add("Add", {a, w.number(std::log(2.0), e)}), more});
+}
+// Running extremes and log-sum-exps: a scan that carries the result so far.
+inline void write_cumulative(writer& w, const node& n) {
+    const auto a = decode<scan_attributes>(n.attributes);
+    const tensor_type& t = n.outputs[0];
+    const int axis = detail::axis_of(a.axis, t.extents.rank());
+    const std::string x = w.input(n, 0);
+    std::vector<std::string> sizes;
+    for (int d = 0; d < t.extents.rank(); ++d)
+        if (d != axis) sizes.push_back(size_of_axis(w, x, t.extents[d], d));
+    std::string first = extreme_number(w, t.element, n.op == &definition_of<cummin_op>());
+    if (!sizes.empty())
+        first = w.add("Expand", {first, sizes.size() == 1 ? sizes[0] : w.with("axis", std::int64_t{0}).add("Concat", sizes)});
+    tensor_type slice = t;
+    slice.extents.erase(axis);
+    writer inner(w, 0);
+    const declared_values takes = declared(inner, "slice", {slice, slice});
+    const std::string &so_far = takes[0].first, &next = takes[1].first;
+    const std::string now = n.op == &definition_of<cummax_op>()   ? inner.add("Max", {so_far, next})
+                            : n.op == &definition_of<cummin_op>() ? inner.add("Min", {so_far, next})
+                                                                  : sum_of_powers(inner, so_far, next, t.element);
+    const std::string body = finished(inner, "body", takes, {now, a.exclusive ? so_far : now}, {slice, slice});
+    const std::vector<std::int64_t> along{axis}, direction{a.reversed};
+    w.with_graph("body", body).with("num_scan_inputs", std::int64_t{1});
+    w.with("scan_input_axes", along).with("scan_input_directions", direction);
+    w.with("scan_output_axes", along).with("scan_output_directions", direction);
+    w.give(n, w.add("Scan", {first, x}, 2)[1]);
+}
+
 TENON_INLINE std::vector<write_entry> written_flow() {
-    return {{"cond", write_cond}, {"scan", write_scan}, {"while_loop", write_while}};
+    return {{"cond", write_cond},
+            {"cumlogsumexp", write_cumulative},
+            {"cummax", write_cumulative},
+            {"cummin", write_cumulative},
+            {"scan", write_scan},
+            {"while_loop", write_while}};
 }
 
 } // namespace tenon::detail::onnx

@@ -63,7 +63,7 @@ inline void write_conv2d_bias(writer& w, const node& n) {
 inline void write_conv2d_transpose(writer& w, const node& n) {
     w.give(n, w.channels_last(write_convolution(w, n, decode<conv2d_transpose_op::attributes>(n.attributes), true)));
 }
-inline void write_pool(writer& w, const node& n) {
+inline std::vector<std::string> pooled(writer& w, const node& n, int outputs) {
     const auto a = decode<max_pool2d_op::attributes>(n.attributes);
     const std::string x = w.channels_first(w.input(n, 0));
     with_window(w, a);
@@ -73,7 +73,14 @@ inline void write_pool(writer& w, const node& n) {
         if (a.average) w.needs_opset(19);
         w.with("dilations", std::vector<std::int64_t>{a.dilation_h, a.dilation_w});
     }
-    w.give(n, w.channels_last(w.add(a.average ? "AveragePool" : "MaxPool", {x})));
+    return w.add(a.average ? "AveragePool" : "MaxPool", {x}, outputs);
+}
+inline void write_pool(writer& w, const node& n) { w.give(n, w.channels_last(pooled(w, n, 1)[0])); }
+// Of another tensor what stands where the largest are.
+inline void write_max_pool_pick(writer& w, const node& n) {
+    const std::string places = pooled(w, n, 2)[1], all = w.integers({-1});
+    const std::string other = w.add("Reshape", {w.channels_first(w.input(n, 2)), all});
+    w.give(n, w.channels_last(w.add("Gather", {other, places})));
 }
 inline void write_global_average(writer& w, const node& n) {
     const std::string axes = w.integers({1, 2});
@@ -188,6 +195,7 @@ TENON_INLINE std::vector<write_entry> written_layers() {
             {"matmul_bias", write_matmul_bias},
             {"max", write_reduction},
             {"max_pool2d", write_pool},
+            {"max_pool2d_pick", write_max_pool_pick},
             {"mean", write_reduction},
             {"min", write_reduction},
             {"norm", write_norm},

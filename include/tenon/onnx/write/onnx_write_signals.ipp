@@ -159,12 +159,34 @@ inline void write_random_normal(writer& w, const node& n) {
     draw(w, n, "RandomNormal", a.seed);
 }
 
+// 0, 1, .. in the order of numbers that are drawn for them: in double, where hardly two are equal.
+inline std::string shuffled_places(writer& w, const std::string& count, std::int64_t seed) {
+    const std::string none = w.add("Expand", {w.number(0, element_type::float64), count});
+    if (seed != 0) w.with("seed", static_cast<double>(static_cast<std::uint64_t>(seed) & 0xffffff));
+    const std::string drawn = w.add_distinct("RandomUniformLike", {none});
+    return w.with("axis", std::int64_t{0}).add("TopK", {drawn, count}, 2)[1];
+}
+inline void write_random_shuffle(writer& w, const node& n) {
+    const std::string count = size_of_axis(w, w.input(n, 0), n.input_type(0).extents[0], 0);
+    const std::string places = shuffled_places(w, count, decode<random_shuffle_op::attributes>(n.attributes).seed);
+    w.give(n, w.add("Gather", {w.input(n, 0), places}));
+}
+inline void write_random_permutation(writer& w, const node& n) {
+    const auto a = decode<random_permutation_op::attributes>(n.attributes);
+    const extent& size = n.outputs[0].extents[0];
+    const std::string count = size_of_axis(w, n.inputs.empty() ? "" : w.input(n, 0), size, 0);
+    const std::string places = shuffled_places(w, count, a.seed);
+    w.give(n, a.element == element_type::int64 ? places : cast_to(w, places, a.element));
+}
+
 TENON_INLINE std::vector<write_entry> written_signals() {
     return {{"attention", write_attention},
             {"determinant", write_determinant},
             {"fft", write_fft},
             {"irfft", write_irfft},
             {"random_normal", write_random_normal},
+            {"random_permutation", write_random_permutation},
+            {"random_shuffle", write_random_shuffle},
             {"random_uniform", write_random_uniform},
             {"rfft", write_rfft}};
 }
