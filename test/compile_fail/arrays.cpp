@@ -146,3 +146,11 @@ auto program(const tn::tensor<float, tn::shape<3>>& x) {
     return x == "a";  // wrong
     return x == 1.0f; // right
 }
+
+// case texts_compared: A text beside a tensor of texts.
+// error[gcc]: In instantiation of .*texts_are_compared_by_string_equal
+// error: tenon: texts are compared by string_equal\(x, constant\(text\)\), in tenon/input.hpp
+auto program(const tn::tensor<std::string, tn::shape<3>>& x) {
+    return x == "a"; // wrong
+    return x;        // right
+}

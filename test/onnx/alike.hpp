@@ -13,11 +13,12 @@ inline bool alike(const tn::any_array& given, const tn::any_array& wanted) {
             const auto a = static_cast<double>(given.data<T>()[i]), b = static_cast<double>(wanted.data<T>()[i]);
             if (a == b || (std::isnan(a) && std::isnan(b))) continue;
             if (!tn::is_floating(given.element())) return false;
-            const double bound = sizeof(T) == 2 ? 1e-2 : 1e-3;
+            const double bound = std::is_same_v<T, tn::bfloat16> ? 2e-2 : sizeof(T) == 2 ? 1e-2 : 1e-3;
             if (!(std::abs(a - b) <= 2e-6 + bound * std::abs(b))) return false;
         }
         return true;
     };
+    if (given.element() == tn::element_type::string) return given == wanted;
     switch (given.element()) {
     case tn::element_type::float32: return compare(float{});
     case tn::element_type::float64: return compare(double{});

@@ -8,7 +8,7 @@ mkdir "$folder/cases" "$folder/net" "$folder/networks"
 "$python" "$here/cases.py" cases "$folder/cases" 2>/dev/null
 for again in "" 1; do
     TENON_ONNX_CASES=$folder/cases TENON_ONNX_AGAIN=$again "$1" --test-case="ONNX's single-node cases" >"$folder/said" ||
-        { grep -v ^refused "$folder/said"; exit 1; }
+        { cat "$folder/said"; exit 1; }
     grep "cases passed" "$folder/said"
 done
 if ! why=$("$python" -c 'import onnxruntime' 2>&1); then

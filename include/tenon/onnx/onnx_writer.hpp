@@ -44,7 +44,9 @@ public:
 
     std::string initializer(const any_array& a, const std::string& wished = {});
     /// The value of a name that unused() gave.
-    void put_initializer(const std::string& name, const any_array& a) { initializers_.emplace_back(name, tensor_bytes(name, a)); }
+    void put_initializer(const std::string& name, const any_array& a) {
+        initializers_.emplace_back(name, tensor_bytes(name, a));
+    }
     std::string integers(const std::vector<std::int64_t>& list, bool scalar = false);
     std::string number(double v, element_type e);
 

@@ -94,6 +94,12 @@ template <class X> ill_shaped arrays_and_texts_are_no_tensors() {
                                  "a.span() computes here, as d.map(f) does of a data set");
     return {};
 }
+template <class X> ill_shaped texts_are_compared_by_string_equal() {
+    static_assert(is_mistake<X>, "tenon: texts are compared by string_equal(x, constant(text)), in tenon/input.hpp");
+    return {};
+}
+template <class X>
+concept TensorOfTexts = std::is_same_v<typename X::element_type, std::string>;
 
 } // namespace detail
 
@@ -212,8 +218,6 @@ TENON_HINT(/, arrays_and_texts_are_no_tensors)
     template <class A, class B>                                                  \
         requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)) \
     ill_shaped operator SIGN(const A&, const B&) { return detail::SAID<A>(); }
-TENON_HINT(==, arrays_and_texts_are_no_tensors)
-TENON_HINT(!=, arrays_and_texts_are_no_tensors)
 TENON_HINT(<, arrays_and_texts_are_no_tensors)
 TENON_HINT(<=, arrays_and_texts_are_no_tensors)
 TENON_HINT(>, arrays_and_texts_are_no_tensors)
@@ -224,6 +228,17 @@ template <Element T, class Name, class... M> ill_shaped placeholder(const Name&,
                                          "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
+#define TENON_HINT(SIGN)                                                         \
+    template <class A, class B>                                                  \
+        requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)) \
+    ill_shaped operator SIGN(const A&, const B&) {                               \
+        if constexpr (detail::TensorOfTexts<A> || detail::TensorOfTexts<B>)      \
+            return detail::texts_are_compared_by_string_equal<A>();              \
+        else return detail::arrays_and_texts_are_no_tensors<A>();                \
+    }
+TENON_HINT(==)
+TENON_HINT(!=)
+#undef TENON_HINT
 template <class... Type, class Name>
     requires(!detail::is_placeholder_type<Type...> && std::is_convertible_v<const Name&, std::string>)
 ill_shaped placeholder(const Name&) {

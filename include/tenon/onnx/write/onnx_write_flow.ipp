@@ -166,7 +166,8 @@ inline void write_cumulative(writer& w, const node& n) {
         if (d != axis) sizes.push_back(size_of_axis(w, x, t.extents[d], d));
     std::string first = extreme_number(w, t.element, n.op == &definition_of<cummin_op>());
     if (!sizes.empty())
-        first = w.add("Expand", {first, sizes.size() == 1 ? sizes[0] : w.with("axis", std::int64_t{0}).add("Concat", sizes)});
+        first = w.add("Expand",
+                      {first, sizes.size() == 1 ? sizes[0] : w.with("axis", std::int64_t{0}).add("Concat", sizes)});
     tensor_type slice = t;
     slice.extents.erase(axis);
     writer inner(w, 0);
@@ -184,12 +185,9 @@ inline void write_cumulative(writer& w, const node& n) {
 }
 
 TENON_INLINE std::vector<write_entry> written_flow() {
-    return {{"cond", write_cond},
-            {"cumlogsumexp", write_cumulative},
-            {"cummax", write_cumulative},
-            {"cummin", write_cumulative},
-            {"scan", write_scan},
-            {"while_loop", write_while}};
+    return {{"cond", write_cond},         {"cumlogsumexp", write_cumulative},
+            {"cummax", write_cumulative}, {"cummin", write_cumulative},
+            {"scan", write_scan},         {"while_loop", write_while}};
 }
 
 } // namespace tenon::detail::onnx

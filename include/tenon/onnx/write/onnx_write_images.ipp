@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tenon/onnx/onnx_writer.hpp>
+#include <tenon/ops/image/interpolation.hpp>
 #include <tenon/ops/linear/diagonal.hpp>
 
 /// Images in other sizes, and diagonals, as nodes of an ONNX model.
@@ -14,7 +15,8 @@ struct said_by_resize_nearest {
     std::int64_t height = 0, width = 0;
 };
 struct said_by_resize_images {
-    std::int64_t method = 0, height = 0, width = 0; // method: interpolation, 0 nearest, 1 bilinear, 2 area
+    interpolation method = interpolation::bilinear;
+    std::int64_t height = 0, width = 0;
 };
 struct said_by_fit_images {
     std::int64_t height = 0, width = 0;
@@ -32,26 +34,26 @@ inline void write_resized(writer& w, const node& n, const said_by_resize_images&
     const extents& from = n.input_type(0).extents;
     const extent h = from[from.rank() - 3], v = from[from.rank() - 2];
     give_images(w, n, [&](const std::string& x) {
-        if (a.method == 2) {
+        if (a.method == interpolation::area) {
             const bool whole = h.is_number() && v.is_number() && a.height > 0 && a.width > 0 && h.size > 0 &&
                                v.size > 0 && h.size % a.height == 0 && v.size % a.width == 0;
             if (!whole) throw unimplemented_error("means of areas that are not so many whole pixels");
             const std::vector<std::int64_t> window{h.size / a.height, v.size / a.width};
             return w.with("kernel_shape", window).with("strides", window).add("AveragePool", {x});
         }
-        const bool nearest = a.method == 0;
+        const bool by_nearest = a.method == interpolation::nearest;
         // All sizes: ONNX Runtime loses those of `axes` where there are transpositions around.
         const std::string as_it_is = w.with("end", std::int64_t{2}).add("Shape", {x});
         const std::string sizes =
             w.with("axis", std::int64_t{0}).add("Concat", {as_it_is, w.integers({a.height, a.width})});
-        w.with("mode", nearest ? "nearest" : "linear");
-        if (nearest) w.with("nearest_mode", "round_prefer_ceil");
+        w.with("mode", by_nearest ? "nearest" : "linear");
+        if (by_nearest) w.with("nearest_mode", "round_prefer_ceil");
         return w.add("Resize", {x, "", "", sizes});
     });
 }
 inline void write_resize_nearest(writer& w, const node& n) {
     const auto a = decode<said_by_resize_nearest>(n.attributes);
-    write_resized(w, n, {0, a.height, a.width});
+    write_resized(w, n, {interpolation::nearest, a.height, a.width});
 }
 inline void write_resize_images(writer& w, const node& n) {
     write_resized(w, n, decode<said_by_resize_images>(n.attributes));

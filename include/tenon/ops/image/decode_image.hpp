@@ -17,7 +17,7 @@
 
 namespace tenon {
 
-/// in: what an image file holds, one text. The image: uint8 or uint16 [height, width, channels].
+/// in: what an image file holds, one text, or its bytes, uint8[n]. The image: uint8 or uint16 [height, width, channels].
 struct decode_image_op {
     static constexpr const char* name = "decode_image";
     static constexpr op_flags flags = op_flags::waits; // its sizes are in the file
@@ -30,7 +30,9 @@ struct decode_image_op {
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        if (in[0].element != element_type::string || in[0].extents.rank() != 0) return fault::path_must_be_text;
+        const bool bytes = in[0].element == element_type::uint8 && in[0].extents.rank() == 1;
+        if (!bytes && (in[0].element != element_type::string || in[0].extents.rank() != 0))
+            return fault::path_must_be_text;
         if (a.element != element_type::uint8 && a.element != element_type::uint16)
             return fault::element_type_not_supported;
         if (a.sizes.rank() != 3) return fault::ranks_differ;
@@ -243,7 +245,10 @@ public:
     }
     std::vector<any_array> operator()(const std::vector<any_array>& in) const {
         std::vector<any_array> out;
-        out.push_back(tenon::decode_image(*in[0].data<std::string>(), how_, who_));
+        const std::string_view file = in[0].element() == element_type::string
+                                          ? *in[0].data<std::string>()
+                                          : std::string_view(static_cast<const char*>(in[0].data()), in[0].bytes());
+        out.push_back(tenon::decode_image(file, how_, who_));
         return out;
     }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/ops/image/images.hpp>
+#include <tenon/ops/image/interpolation.hpp>
 
 /// Images in other sizes.
 ///
@@ -12,15 +13,6 @@
 /// (half-pixel centres), so that a mirrored image gives a mirrored result.
 
 namespace tenon {
-
-/// How a pixel is found between others.
-enum class interpolation {
-    nearest, ///< the pixel whose area holds the point
-    bilinear, ///< between the four around it, by their distances; at the border the outermost. Nothing is smoothed before.
-    area,     ///< resize alone: the mean of what the new pixel covers
-    count_
-};
-inline constexpr interpolation nearest = interpolation::nearest, bilinear = interpolation::bilinear;
 
 namespace detail {
 struct resize_attributes {

@@ -133,7 +133,7 @@ struct to_number_op : detail::of_texts<element_type::float32> {
 };
 TENON_OP(strings, to_number);
 
-/// in: texts of the same sizes, or scalars, which go with each element. One after another, with a separator between.
+/// in: texts whose sizes broadcast. One after another, with a separator between.
 struct string_join_op {
     static constexpr const char* name = "string_join";
     static constexpr op_flags flags = op_flags::alike;
@@ -146,9 +146,7 @@ struct string_join_op {
         extents sizes;
         for (const tensor_type& t : in) {
             if (t.element != element_type::string) return fault::element_type_not_supported;
-            if (t.extents.rank() == 0) continue;
-            const merged_extents m =
-                sizes.rank() == 0 ? merged_extents{fault::none, t.extents} : equal_shapes(sizes, t.extents);
+            const merged_extents m = broadcast(sizes, t.extents);
             if (m.what != fault::none) return m.what;
             sizes = m.extents;
         }
@@ -333,7 +331,7 @@ template <Element T, OperandOrIllShaped X> auto to_number(const X& x, called_fro
     if constexpr (!verdict::fits) return ill_shaped{};
     else return detail::like_texts<T, X>::unchecked(untyped::to_number(detail::as_tensor(x), element_type_of<T>));
 }
-/// Texts of the same sizes, or scalars, which go with each element: one after another, with a separator between.
+/// Texts one after another, with a separator between; sizes are repeated as in elementwise expressions.
 template <OperandOrIllShaped... X> auto string_join(const located<std::string>& separator, const X&... texts) {
     const making made(separator.at);
     using rule = detail::text_rule<string_join_op>;

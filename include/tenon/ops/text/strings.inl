@@ -147,38 +147,17 @@ struct number_of_text {
     element_type element;
 };
 
-struct string_join_kernel final : kernel {
-    explicit string_join_kernel(const kernel_setup& s) :
-        separator(decode<string_join_op::attributes>(s.attrs).separator), texts(s.outputs[0].extents.elements()) {
-        for (const tensor_type& t : s.inputs) steps.push_back(t.extents.rank() == 0 ? 0 : 1);
-    }
-    void run(const kernel_run& r) override {
-        auto* const to = r.output<std::string>(0);
-        for_each_record(r.pool, texts, 30.0 * static_cast<double>(steps.size()), [&](std::int64_t i) {
-            to[i].clear();
-            for (std::size_t k = 0; k < steps.size(); ++k) {
-                if (k > 0) to[i] += separator;
-                to[i] += r.input<std::string>(static_cast<int>(k))[i * steps[k]];
-            }
-        });
-    }
-    double cost() const override { return 50 + 30.0 * static_cast<double>(texts) * static_cast<double>(steps.size()); }
-
-    const std::string separator;
-    const std::int64_t texts;
-    std::vector<std::int64_t> steps;
-};
-
 // Operands whose sizes are repeated to those of the result.
 class repeated_texts : public kernel {
 public:
     explicit repeated_texts(const kernel_setup& s) : count_(s.outputs[0].extents.elements()) {
         for (const tensor_type& t : s.inputs) views_.push_back(repeated_view(t.extents, s.outputs[0].extents));
     }
-    double cost() const override { return 50 + nanoseconds * static_cast<double>(count_); }
+    double cost() const override { return 50 + nanoseconds * static_cast<double>(count_ * operands()); }
 
 protected:
-    static constexpr double nanoseconds = 10;
+    static constexpr double nanoseconds = 10; // an operand
+    std::int64_t operands() const { return static_cast<std::int64_t>(views_.size()); }
     template <class T> const T& element(const kernel_run& r, std::size_t operand, std::int64_t i) const {
         const copied_view& from = views_[operand];
         std::int64_t at = 0;
@@ -186,12 +165,27 @@ protected:
         return r.input<T>(static_cast<int>(operand))[at];
     }
     template <class F> void for_each(const kernel_run& r, const F& f) const {
-        for_each_record(r.pool, count_, nanoseconds, f);
+        for_each_record(r.pool, count_, nanoseconds * static_cast<double>(operands()), f);
     }
 
 private:
     const std::int64_t count_;
     std::vector<copied_view> views_;
+};
+struct string_join_kernel final : repeated_texts {
+    explicit string_join_kernel(const kernel_setup& s) :
+        repeated_texts(s), separator(decode<string_join_op::attributes>(s.attrs).separator) {}
+    void run(const kernel_run& r) override {
+        for_each(r, [&](std::int64_t i) {
+            std::string& to = r.output<std::string>(0)[i];
+            to.clear();
+            for (std::int64_t k = 0; k < operands(); ++k) {
+                if (k > 0) to += separator;
+                to += element<std::string>(r, static_cast<std::size_t>(k), i);
+            }
+        });
+    }
+    const std::string separator;
 };
 struct string_equal_kernel final : repeated_texts {
     using repeated_texts::repeated_texts;
