@@ -1,19 +1,11 @@
 // Sums over GPUs, by NCCL and beside it.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <memory>
-#include <vector>
-
 #include <cuda/device/context.hpp>
 #include <cuda/kernels/elementwise/add_into.hpp>
 #include <cuda/nccl/all_reduce.hpp>
 
+#include "tests.hpp"
 #include "summed_cards.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
 using namespace all_reduce_test;
 

@@ -1,25 +1,14 @@
-#include <doctest/doctest.h>
-
-#include <random>
-#include <set>
-#include <string>
-#include <thread>
-#include <tuple>
-#include <vector>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
 
 #include "environment.hpp"
 #include "left_behind.hpp"
 #include "machine.hpp"
 #include "own_ops.hpp"
-#include "own_graph.hpp"
 #include "ops/untyped_run.hpp"
-#include "initialized_session.hpp"
 
 // A step that gives its streams all at once is recorded as a CUDA graph in its second run, and replayed in later ones.
 
-namespace tn = tenon;
 namespace emulator = tenon::emulator;
 
 namespace {

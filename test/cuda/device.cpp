@@ -1,22 +1,14 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
 #include <tenon/cuda/cuda_source.hpp>
 
+#include "tests.hpp"
 #include "emulator/control.hpp"
 
 #include "environment.hpp"
 #include "machine.hpp"
-#include "messages.hpp"
 #include "own_ops.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
 // A GPU as a device: its memory and what happens where there is none left, and how a session ends whose GPU is lost.
 
-namespace tn = tenon;
 namespace emulator = tenon::emulator;
 
 namespace {

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <random>
-#include <utility>
-#include <vector>
-
 #include <cuda_runtime_api.h>
-#include <doctest/doctest.h>
 
+#include "tests.hpp"
 #include "ops/gpu_run.hpp"
 
 /// What tests of kernels share.

@@ -2,27 +2,12 @@
 // file as a process of its own.
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
-#include <string>
 
-#include <doctest/doctest.h>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/softmax.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "environment.hpp"
 #include "machine.hpp"
-#include "temporary_folder.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
-namespace tn = tenon;
 using tenon::test::environment, tenon::test::machine;
 
 namespace {

@@ -1,14 +1,8 @@
-#include <cstdlib>
-#include <map>
-#include <string>
-
-#include <doctest/doctest.h>
-
 #include <op_table/table.hpp>
 #include <tenon/op/gpu_kernels.hpp>
 
+#include "tests.hpp"
 #include "project_file.hpp"
-#include "temporary_folder.hpp"
 
 // The table of docs/gpu.md is written from the ops, their rules and the kernels that there are. TENON_WRITE_PAGES=1 writes it anew.
 

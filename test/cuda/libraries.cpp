@@ -1,16 +1,10 @@
 // Libraries that are opened when they are needed, with files that are there, are not, or are something else.
 
-#include <doctest/doctest.h>
-
 #include <dlfcn.h>
 
-#include <string>
-
 #include <cuda/device/library.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 using tenon::unavailable_error;
 using tenon::cuda::library;

@@ -1,19 +1,7 @@
-#include <cmath>
-#include <random>
-#include <set>
-#include <string>
-
-#include <doctest/doctest.h>
-
 #include <op_table/running.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/op/gpu_kernels.hpp>
-#include <tenon/graph/scope.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "device_array.hpp"
 
 using namespace op_table;

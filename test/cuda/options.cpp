@@ -1,19 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
-#include "own_graph.hpp"
 
 // SEMANTICS 10-12: which cards a session has, in which order, as how many devices, and with how much of their memory.
 
-namespace tn = tenon;
 namespace emulator = tenon::emulator;
 
 namespace {

@@ -1,20 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <functional>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "environment.hpp"
 #include "machine.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
 // Training steps are recorded, and replayed from their second run on. On a real GPU a call that CUDA refuses while a stream is
 // recorded would be seen in nothing but time, and in the report of the step.
 
-namespace tn = tenon;
 using tenon::test::environment, tenon::test::machine;
 
 namespace {

@@ -1,13 +1,8 @@
 #pragma once
 
-#include <cstdio>
-#include <string>
-
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 namespace tenon::test {
 

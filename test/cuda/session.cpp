@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 TEST_CASE_FIXTURE(in_graph, "what is fed crosses to the GPU and back") {
     const auto x = tn::placeholder<float, tn::shape<5>>("x");

@@ -1,21 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include <cuda/device/machine.hpp>
 
 #include "machine.hpp"
 #include "own_ops.hpp"
-#include "own_graph.hpp"
 
 // Steps on a GPU's streams: copies of any size and started steps, in any order that streams allow; timed steps.
 
-namespace tn = tenon;
 namespace emulator = tenon::emulator;
 
 namespace {

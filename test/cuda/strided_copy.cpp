@@ -1,17 +1,10 @@
-#include <algorithm>
-#include <cstdint>
-#include <numeric>
-#include <random>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <cuda/kernels/shape/framed_copy.hpp>
 #include <cuda/kernels/shape/index_walk.hpp>
 #include <cuda/kernels/shape/joined_rows.hpp>
 #include <cuda/kernels/shape/strided_copy.hpp>
 #include <tenon/dense/strided_copy.hpp>
 
+#include "tests.hpp"
 #include "device_array.hpp"
 
 // The copies that movement ops are made of, against the host's.

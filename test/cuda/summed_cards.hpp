@@ -1,22 +1,13 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <random>
-#include <string>
-#include <type_traits>
-#include <vector>
-
 #include <tenon/cuda/gpus.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "machine.hpp"
 
 /// Machines of several cards, and what is summed over them.
 
 namespace all_reduce_test {
-
-namespace tn = tenon;
 
 using tn::test::machine;
 

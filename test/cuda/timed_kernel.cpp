@@ -1,19 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <tuple>
-#include <vector>
-
 #include <tenon/debug/benchmark.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "environment.hpp"
 #include "machine.hpp"
-#include "messages.hpp"
-#include "own_graph.hpp"
 
 // One node's kernel by itself on a card: what it gives, and what it launches, found without running it.
 
-namespace tn = tenon;
 using tenon::test::environment, tenon::test::machine;
 
 TEST_CASE("a card's kernel by itself gives the CPU's numbers, and says what it launches") {

@@ -1,6 +1,5 @@
 #include <tenon/data/classes.hpp>
 #include <tenon/data/from.hpp>
-#include <tenon/data/minibatches.hpp>
 #include <tenon/data/take_while.hpp>
 
 #include "tests.hpp"

@@ -1,13 +1,10 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <utility>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests.hpp"
 
 /// A pipe whose writer gives two lines and then, as long as it lives, nothing.
 class silent_pipe {

@@ -1,20 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <tenon/input.hpp>
 #include <tenon/models.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 
 // What goes wrong in a step names the function that the program called, also where that is made of ops of other names.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "running.hpp"
 
 /// What a typed function and the untyped one of its name make, side by side.

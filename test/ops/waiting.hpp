@@ -1,23 +1,15 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <exception>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/op/wait.hpp>
 #include <tenon/resources/resources.hpp>
+
+#include "tests.hpp"
 
 /// Ops driven by hand, without a session: their kernels are prepared, started and stopped by the test.
 
 namespace waiting {
-
-namespace tn = tenon;
 
 /// A device's resources as kernels see them, for one session or another.
 struct device {

@@ -1,22 +1,15 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
 #include <exception>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tenon/core/error.hpp>
 #include <tenon/resources/queue.hpp>
+
+#include "tests.hpp"
 
 /// What is asked of queues of numbers in tests.
 
 namespace queues {
 
-namespace tn = tenon;
 using list = std::vector<std::int64_t>;
 
 inline tn::any_array number(std::int64_t n) {

@@ -1,26 +1,16 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include <tenon/core/error.hpp>
 #include <tenon/memory/memory_account.hpp>
 #include <tenon/resources/held_variables.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 
 // Variables of two devices, and what steps hold of them.
 
 namespace variable_bank {
 
-namespace tn = tenon;
 using tn::held_variables;
 
 inline constexpr auto never = held_variables::clock::time_point::max();

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <functional>
-
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
 /// Calls f with sessions that differ in what must not matter.
 inline void in_every_session(const std::function<void(tenon::session&)>& f) {

@@ -1,29 +1,12 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <limits>
-#include <mutex>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/queue/queue.hpp>
-#include <tenon/ops/random/random.hpp>
-#include <tenon/ops/shape/fill.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/search/grid_search.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
 
-#include "temporary_folder.hpp"
+#include "tests.hpp"
 
 // Grids whose trainings are soon done, and lines of a log.
 
 namespace grid_search_test {
-
-namespace tn = tenon;
 
 inline constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

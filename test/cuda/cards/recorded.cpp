@@ -1,21 +1,11 @@
 // Steps over several cards are recorded, as one graph of all of them, and are what they are where they are not.
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include "environment.hpp"
 #include "left_behind.hpp"
 #include "summed_cards.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
-namespace tn = tenon;
 namespace emulator = tenon::emulator;
 using all_reduce_test::gpus;
 using tn::test::environment;

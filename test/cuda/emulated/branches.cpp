@@ -1,15 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include "machine.hpp"
 #include "said.hpp"
-#include "own_graph.hpp"
 
 // Where CUDA will not have a part as a conditional node, the host decides.
 
-namespace tn = tenon;
 using tenon::test::machine, tenon::test::said_by;
 
 TEST_CASE("conditions that cannot be nodes are read by the host, which says so once") {

@@ -1,18 +1,6 @@
 // What a program's first step loads and makes, counted, since there the time goes that it waits for.
 
-#include <doctest/doctest.h>
-
-#include <set>
-#include <string>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/softmax.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/cublaslt.hpp"
 #include "emulator/libraries/nvrtc.hpp"
@@ -23,10 +11,7 @@
 #include "emulator/libraries/cusolver.hpp"
 #endif
 #include "machine.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
-namespace tn = tenon;
 namespace emulator = tenon::emulator;
 
 // In a process of its own: cuda.first_step.

@@ -1,10 +1,7 @@
-#include <cstdlib>
 #include <string_view>
 
-#include <doctest/doctest.h>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
-#include "temporary_folder.hpp"
 
 // Every test begins on an emulated GPU that is as new, whatever the one before did to its own. But for the tests of tapes
 // these are interpreted, since the host's compiler takes a second for each; what is compiled is kept by nobody else.

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <numeric>
-#include <vector>
-
-#include <doctest/doctest.h>
-
+#include "tests.hpp"
 #include "emulator/device.hpp"
 
 #include <cuda/kernels/launch.hpp>

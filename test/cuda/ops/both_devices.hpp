@@ -83,16 +83,6 @@ inline std::vector<std::vector<double>> on_host_in_double(const std::vector<cons
     return all;
 }
 
-/// What the error says that a function throws; "" where it throws none of this type.
-template <class Error, class F> std::string message_of(const F& f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "";
-}
-
 /// Indices below `size`.
 template <class I> any_array indices_below(std::int64_t size, const extents& sizes, std::mt19937_64& random) {
     return array_of<I>(sizes,

@@ -1,16 +1,6 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
-#include <tenon/graph/scope.hpp>
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "both_devices.hpp"
 
 /// One node run on the GPU and on the host.

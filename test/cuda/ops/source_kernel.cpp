@@ -1,19 +1,11 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-
 #include <tenon/cuda/cuda_source.hpp>
 #include <tenon/debug/benchmark.hpp>
-#include <tenon/tenon.hpp>
 
+#include "tests.hpp"
 #include "machine.hpp"
-#include "messages.hpp"
-#include "own_graph.hpp"
 
 // Ops of a program's own whose kernels are texts in CUDA C++.
 
-namespace tn = tenon;
 using tenon::test::machine;
 
 namespace {

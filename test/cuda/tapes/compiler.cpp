@@ -1,15 +1,11 @@
-#include <doctest/doctest.h>
-
 #include <dlfcn.h>
 
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include <cuda/tapes/compiler.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "emulator/libraries/nvrtc.hpp"
 #include "run_on_gpu.hpp"
 
@@ -203,13 +199,10 @@ TEST_CASE(
     const std::vector<tensor_type> types{{element_type::float32, extents(100)}};
     emulator::fail_nvrtc(NVRTC_ERROR_COMPILATION, 1);
     const std::vector<buffer> in(1, buffer(element_type::float32, extents(100)));
-    std::string text;
-    try {
+    const std::string text = message_of<internal_error>([&] {
         gpu_tape on_gpu(gpu, t, {}, types);
         on_gpu.settle(in);
-    } catch (const internal_error& e) {
-        text = e.what();
-    }
+    });
     emulator::fail_nvrtc(NVRTC_SUCCESS, 0);
     for (const char* part : {"some_node", "sm_90", ".cu", "it was told to fail"}) {
         INFO(text);

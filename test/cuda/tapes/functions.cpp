@@ -1,8 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <random>
-
+#include "tests.hpp"
 #include "run_on_gpu.hpp"
 
 using namespace tape_test;

@@ -1,14 +1,9 @@
-#include <doctest/doctest.h>
-
 #include <filesystem>
-#include <string>
 
 #include <cuda/tapes/compiler.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "real_nvrtc.hpp"
-#include "temporary_folder.hpp"
 
 // A program's own texts, by NVIDIA's compiler.
 

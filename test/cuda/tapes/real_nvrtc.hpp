@@ -1,12 +1,10 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <memory>
-#include <string>
-
-#include <doctest/doctest.h>
 
 #include <cuda/tapes/nvrtc.hpp>
+
+#include "tests.hpp"
 
 /// NVIDIA's own NVRTC, which needs no GPU; what the program has linked under its names is passed over.
 

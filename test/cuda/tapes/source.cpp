@@ -1,11 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <random>
-
 #include <cuda/tapes/source.hpp>
-#include <tenon/core/error.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "real_nvrtc.hpp"
 #include "run_on_gpu.hpp"
 

@@ -1,15 +1,10 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <random>
-#include <string>
-
-#include <tenon/core/error.hpp>
 #include <tenon/io/files/compressed.hpp>
 
 #include <io/sources.hpp>
+
+#include "tests.hpp"
 
 /// Bytes that a test packs and unpacks.
 

@@ -1,15 +1,9 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <tenon/net/server.hpp>
 #include <tenon/resources/collective/collective_group.hpp>
 
+#include "tests.hpp"
 #include "../../each_thread.hpp"
 
 /// Processes of one group, which are threads of one process here, each with a server.

@@ -73,12 +73,7 @@ struct asked_of_all {
 };
 
 std::string failure(asked& a) {
-    try {
-        (void)a.get();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "";
+    return message_of<std::exception>([&] { (void)a.get(); });
 }
 
 } // namespace

@@ -1,24 +1,16 @@
 #pragma once
 
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <net/link/handshake.hpp>
 #include <net/rpc/peer.hpp>
 #include <net/rpc/service.hpp>
 #include <net/transport/simulated/simulated.hpp>
-#include <tenon/core/array/array.hpp>
+
+#include "tests.hpp"
 
 /// Two hosts, of which one calls the other.
 
 namespace net_test {
 
-namespace tn = tenon;
 using namespace tenon::net;
 using namespace std::chrono_literals;
 

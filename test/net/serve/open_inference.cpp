@@ -24,12 +24,7 @@ inference_request read(const std::string& json, const std::string& binary = {}) 
     return read_inference_request(json + binary, json.size(), simple);
 }
 std::string why_not(const std::string& json, const std::string& binary = {}) {
-    try {
-        (void)read(json, binary);
-    } catch (const tn::invalid_argument_error& e) {
-        return e.what();
-    }
-    return "it was read";
+    return message_of<tn::invalid_argument_error>([&] { (void)read(json, binary); });
 }
 
 const std::string x = R"({"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,3,4.5]})",

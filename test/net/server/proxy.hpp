@@ -1,25 +1,16 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <cstring>
-#include <functional>
 #include <list>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
 #include <net/wire/calls.hpp>
 #include <net/wire/frame.hpp>
+
+#include "tests.hpp"
 
 /// A network that misbehaves: what stands between a server and those that connect to it, and decides of each frame what becomes of it.
 

@@ -1,22 +1,13 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <fstream>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
 
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
 #include <net/transport/tcp.hpp>
 
+#include "tests.hpp"
 #include "../messages.hpp"
 
 /// Users of connections that tests can wait for.

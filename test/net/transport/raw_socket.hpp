@@ -1,15 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
+#include "tests.hpp"
 
 namespace net_test {
 

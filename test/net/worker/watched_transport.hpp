@@ -1,27 +1,16 @@
 #pragma once
 
-#include <algorithm>
-#include <condition_variable>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <net/server/free_ports.hpp>
 #include <net/server/server_core.hpp>
 #include <net/transport/tcp.hpp>
 #include <net/wire/calls.hpp>
 
+#include "tests.hpp"
+
 /// A cluster in this process whose tasks' messages a test sees, and can hold back.
 
 namespace net_test {
 
-namespace tn = tenon;
 using namespace tenon::net;
 
 /// What tasks sent to each other, in the order in which they sent it. Thread-safe.

@@ -1,16 +1,6 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "../random/random_arrays.hpp"
 #include "../untyped_run.hpp"
 

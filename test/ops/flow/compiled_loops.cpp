@@ -1,28 +1,10 @@
 // Loops whose functions are expressions get functions of the whole loop. These give what the runs give one after another, to the bit.
 #undef TENON_COMPILE_EXPRESSIONS
 #define TENON_COMPILE_EXPRESSIONS 1
-#include <doctest/doctest.h>
 
-#include <cmath>
-#include <cstring>
-#include <random>
-#include <tuple>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
 #include <tenon/core/half.hpp>
-#include <tenon/graph/json.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/elementwise/activations.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/flow/while_loop.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
 
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;

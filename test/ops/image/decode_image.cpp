@@ -1,18 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
 
 // Images in steps. What files hold, and how damaged ones are refused, is in io/image/png.cpp, io/image/jpeg.cpp, io/image/pnm.cpp.
 
-namespace tn = tenon;
 using tn::element_type;
 
 namespace {

@@ -1,16 +1,6 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <vector>
-
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
 
 /// Images for tests, and what they are compared by.

@@ -1,20 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <tuple>
-#include <vector>
-
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
 
 // What records hold, in steps. What records may be is in io/text/csv.cpp and io/text/json_lines.cpp.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,21 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <random>
-#include <string>
-#include <tuple>
-#include <vector>
-
 #include <tenon/input.hpp>
 #include <tenon/io/example/example.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
 
 // Features of serialized examples, as tensors of the types that specifications say.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,28 +1,18 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include <zlib.h>
 
 #include <tenon/input.hpp>
 #include <tenon/io/files/input_path.hpp>
 #include <tenon/io/records/tfrecord.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "ops/waiting.hpp"
-#include "temporary_folder.hpp"
 
 // Readers and queues of names.
 
 namespace reader_test {
 
-namespace tn = tenon;
 using namespace waiting;
 using tn::element_type;
 

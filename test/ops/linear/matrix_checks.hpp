@@ -1,26 +1,8 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/error.hpp>
-#include <tenon/graph/scope.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/linear/decomposition.hpp>
 #include <tenon/ops/linear/matrices.hpp>
-#include <tenon/ops/linear/solve.hpp>
-#include <tenon/ops/linear/triangular.hpp>
-#include <tenon/runtime/session/session.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
 

@@ -1,23 +1,6 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include <tenon/graph/scope.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/convolution.hpp>
-#include <tenon/ops/linear/pooling.hpp>
-#include <tenon/runtime/session/session.hpp>
-
+#include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
 #include "reference/windows.hpp"

@@ -1,18 +1,9 @@
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include <tenon/ops/reduce/row_packs.hpp>
-
-#include "each_isa.hpp"
 
 #define TENON_SIMD_FILE <ops/reduce/row_packs_ops.inl>
 #include <tenon/simd/for_each_isa.hpp>
+
+#include "tests.hpp"
 
 namespace simd = tenon::simd;
 

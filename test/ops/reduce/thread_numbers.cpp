@@ -1,20 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cstring>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/attention.hpp>
-#include <tenon/ops/rows/normalization.hpp>
-#include <tenon/ops/rows/softmax.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/indexed.hpp>
-
+#include "tests.hpp"
 #include "../untyped_run.hpp"
 
 using namespace tenon;

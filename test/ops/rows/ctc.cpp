@@ -1,15 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-#include <random>
-#include <tuple>
-
-#include <tenon/ops/control/control.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/rows/ctc.hpp>
-#include <tenon/runtime/session/session.hpp>
+#include "tests.hpp"
 
 using namespace tenon;
 

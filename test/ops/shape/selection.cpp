@@ -1,22 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/waiting.hpp"
 
 // Elements that their values choose: types, rules and kernels, driven by hand. Steps that run them are in
 // selection_steps.cpp.
 
-namespace tn = tenon;
 using namespace waiting;
 using tn::element_type;
 

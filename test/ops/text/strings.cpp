@@ -1,16 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include <tenon/input.hpp>
 
-#include "own_graph.hpp"
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

@@ -4,17 +4,8 @@
 //   ensemble TENON                      the tests
 //   ensemble --member N CLUSTER         a member, as the tests start it: it is task N of job "worker", where its network is
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
 
-#include <algorithm>
-#include <atomic>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,10 +14,7 @@
 #include <tenon/net/net.hpp>
 #include <tenon/models.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

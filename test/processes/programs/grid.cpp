@@ -4,18 +4,8 @@
 //   grid --search FILE CLUSTER      a search, as the tests start it to kill it: tells "begun N" for each point that it begins;
 //                                   CLUSTER is "here" for two CPUs of its own
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
 
-#include <algorithm>
-#include <atomic>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <mutex>
-#include <random>
-#include <set>
-#include <string>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -23,14 +13,10 @@
 
 #include <processes/programs/tasks.hpp>
 #include <tenon/net/net.hpp>
-#include <tenon/tenon.hpp>
 #include <tenon/search/grid_search.hpp>
 
-#include "messages.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "same_results.hpp"
-
-namespace tn = tenon;
 
 namespace {
 

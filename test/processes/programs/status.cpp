@@ -3,22 +3,15 @@
 //   told TENON            checks it
 //   told TENON COMMAND    runs the command in the middle of it, with the page's address behind it, and ends with its status
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <string>
 
 #include <nlohmann/json.hpp>
 
 #include <net/http/http_client.hpp>
 #include <processes/programs/tasks.hpp>
-#include <tenon/tenon.hpp>
 
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
-
-namespace tn = tenon;
+#include "tests.hpp"
 
 namespace {
 

@@ -1,25 +1,16 @@
 #pragma once
 
-#include <condition_variable>
 #include <csignal>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
 #include <net/server/free_ports.hpp>
-#include <temporary_folder.hpp>
 #include <tenon/net/net.hpp>
+
+#include "tests.hpp"
 
 /// Tasks of a cluster that are processes.
 

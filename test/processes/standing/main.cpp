@@ -6,18 +6,9 @@
 // It ends with 0 where nothing is wrong; with a fault that is planted, where that was found. The seed is that of what the nemesis and
 // the clients do; threads and processes are not in it: what it finds may need several runs to be seen again.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <list>
-#include <memory>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,9 +16,8 @@
 
 #include <net/server/free_ports.hpp>
 #include <net/server/proxy.hpp>
-#include <temporary_folder.hpp>
-#include <tenon/cluster/cluster.hpp>
 
+#include "tests.hpp"
 #include "checker.hpp"
 #include "client.hpp"
 

@@ -1,17 +1,10 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <ostream>
-#include <tuple>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include <tenon/runtime/run/crossing.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/runtime/trace/trace.hpp>
+
+#include "tests.hpp"
 
 /// What crosses, said before steps and seen in them.
 

@@ -1,5 +1,3 @@
-#include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/linear/matmul.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
 
 #include "runtime/plan/handmade.hpp"

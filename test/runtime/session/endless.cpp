@@ -1,23 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <tenon/input.hpp>
-#include <tenon/tenon.hpp>
 
-#include "messages.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
 // Steps that compute without end: whatever ends a step ends them, too.
-
-namespace tn = tenon;
 
 namespace {
 

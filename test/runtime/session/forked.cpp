@@ -1,16 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "thread_sanitized.hpp"
 
 // A process that is forked has none of the threads: what its sessions do is done by the thread that asks.
-
-namespace tn = tenon;
 
 namespace {
 

@@ -1,27 +1,10 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include "temporary_folder.hpp"
-
-#include <tenon/cluster/replica_device_setter.hpp>
-#include <tenon/ops/input/files.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/control/control.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/checkpoint/saver.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
+#include "tests.hpp"
 
 // A model whose variables lie on several tasks.
 
 namespace saver_test {
-
-namespace tn = tenon;
 
 using names = std::vector<std::string>;
 using vector4 = tn::shape<4>;

@@ -1,17 +1,6 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <vector>
-
-#include <tenon/core/array/array.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-
-#include "initialized_session.hpp"
+#include "tests.hpp"
 
 /// sum(curvature * (w - target)^2), and what optimisers make of w beside formulas in double.
 namespace steps_by_hand {

@@ -1,35 +1,11 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/dropout.hpp>
-#include <tenon/nn/losses.hpp>
-#include <tenon/ops/elementwise/formulas.hpp>
-#include <tenon/ops/linear/matmul.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/pipeline/pipeline.hpp>
-#include <tenon/train/replicated/mirrored.hpp>
-
-#include "initialized_session.hpp"
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "runtime/support.hpp"
 
 // Numbers, gradients and places for pipelines.
 
 namespace pipeline_test {
-
-namespace tn = tenon;
 
 inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 

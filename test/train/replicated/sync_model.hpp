@@ -1,25 +1,11 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <functional>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "each_thread.hpp"
-#include "messages.hpp"
-#include "temporary_folder.hpp"
 
 // A model that synchronous replicas train.
 
 namespace sync_test {
-
-namespace tn = tenon;
 
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 using rows_in = tn::shape<batch, 4>;

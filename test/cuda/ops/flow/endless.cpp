@@ -1,19 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <string>
-#include <thread>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "environment.hpp"
 #include "machine.hpp"
-#include "own_graph.hpp"
 
 // A loop that a GPU goes on with by itself ends where its step has no time left, or is stopped.
 
-namespace tn = tenon;
 using tenon::test::environment, tenon::test::machine;
 
 namespace {

@@ -1,25 +1,12 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <functional>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "ops/both_devices.hpp"
 #include "ops/on_both.hpp"
 
 #include "environment.hpp"
 #include "machine.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
 // cond, scan and while_loop on a GPU, beside the CPU. Numbers are whole, so that both give the same bits.
 
-namespace tn = tenon;
 using namespace tenon::test;
 using tenon::any_array, tenon::any_tensor, tenon::element_type, tenon::extents;
 using tenon::detail::carried_and_given;

@@ -1,14 +1,5 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <optional>
-#include <random>
-
 #include "../gpu_run.hpp"
 #include "ops/linear/window_checks.hpp"
-#include "own_graph.hpp"
 
 // Convolutions on a GPU against the formula in double, by cuDNN where there is one, and by the library's own kernels.
 

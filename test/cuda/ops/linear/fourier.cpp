@@ -1,12 +1,6 @@
 // Fourier transforms on a GPU beside the host, of each form and of lengths with small, large and no factors.
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-#include <tenon/tenon.hpp>
-
+#include "tests.hpp"
 #include "../../environment.hpp"
 #include "../both_devices.hpp"
 

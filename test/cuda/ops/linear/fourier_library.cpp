@@ -12,7 +12,7 @@
 #include "emulator/libraries/cufft.hpp"
 
 using namespace tenon;
-using test::machine, test::message_of, test::run_on_gpu;
+using test::machine, test::run_on_gpu;
 namespace cufft = tenon::emulator::cufft;
 
 namespace {

@@ -1,20 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <vector>
-
-#include <tenon/nn/convolution.hpp>
-#include <tenon/nn/pooling.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/runtime/session/session.hpp>
-
-#include "own_graph.hpp"
+#include "tests.hpp"
 #include "ops/untyped_run.hpp"
-#include "initialized_session.hpp"
 
 // A network of layers for images: its loss and gradients on a GPU are those of the CPU.
 
-namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {

@@ -1,24 +1,11 @@
 // Products of matrices on a GPU, through the graph and by themselves, against their formula in float64.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdlib>
-#include <random>
-#include <string>
-#include <vector>
-
 #include <cuda/device/error.hpp>
 #include <cuda/kernels/linear/gemm.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/state/state.hpp>
 
+#include "tests.hpp"
 #include "products.hpp"
-#include "own_graph.hpp"
 #include "ops/untyped_run.hpp"
-#include "initialized_session.hpp"
 
 using namespace matmul_test;
 

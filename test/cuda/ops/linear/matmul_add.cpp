@@ -1,19 +1,7 @@
 // Steps down gradients that are products, on a GPU: the product's kernel takes them.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <random>
-#include <vector>
-
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "products.hpp"
-#include "own_graph.hpp"
 #include "ops/untyped_run.hpp"
 
 using namespace matmul_test;

@@ -1,24 +1,8 @@
 // Layers of 16 bits on a GPU: what follows a product, and the gradient of a bias, are made in cuBLASLt's passes where it has them.
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <random>
-#include <utility>
-#include <vector>
-
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/mixed_precision.hpp>
-#include <tenon/nn/sequential.hpp>
-#include <tenon/ops/elementwise/activations.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/state/state.hpp>
-#include <tenon/train/optimize/optimizers.hpp>
-
+#include "tests.hpp"
 #include "emulator/libraries/cublaslt.hpp"
 #include "products.hpp"
-#include "initialized_session.hpp"
 
 using namespace matmul_test;
 namespace cublaslt = tenon::emulator::cublaslt;

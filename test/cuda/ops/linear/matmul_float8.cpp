@@ -1,22 +1,10 @@
 // Products of operands of 8 bits on a GPU: cuBLASLt's where the card has them, and the same numbers where it has not.
 
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-#include <random>
-#include <vector>
-
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/matmul_float8.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/assembly.hpp>
-#include <tenon/ops/shape/reshape.hpp>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/cublaslt.hpp"
 #include "ops/linear/float8_products.hpp"
 #include "products.hpp"
-#include "own_graph.hpp"
 #include "ops/untyped_run.hpp"
 
 using namespace matmul_test;

@@ -1,19 +1,10 @@
 // What is asked of cuBLASLt, and what is done where it refuses.
 
-#include <doctest/doctest.h>
-
-#include <array>
-#include <cstdlib>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <cuda/blas/lt.hpp>
 
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/cublaslt.hpp"
-#include "messages.hpp"
 #include "products.hpp"
 #include "said.hpp"
 #include "ops/untyped_run.hpp"

@@ -1,8 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-
 #include <tenon/ops/linear/matrices.hpp>
 
 #include "../both_devices.hpp"

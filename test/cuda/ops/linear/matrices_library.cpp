@@ -19,7 +19,7 @@
 #include "emulator/libraries/cusolver.hpp"
 
 using namespace tenon;
-using test::drawn_seed, test::environment, test::machine, test::message_of, test::run_on_gpu;
+using test::drawn_seed, test::environment, test::machine, test::run_on_gpu;
 namespace cusolver = tenon::emulator::cusolver;
 
 namespace {

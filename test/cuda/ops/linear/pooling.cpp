@@ -1,8 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <random>
-
 #include "../gpu_run.hpp"
 #include "ops/linear/window_checks.hpp"
 

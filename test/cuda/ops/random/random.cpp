@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <limits>
-
-#include <tenon/ops/random/dropout.hpp>
-#include <tenon/ops/random/random.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 
 using namespace tenon;

@@ -1,14 +1,8 @@
 // Reductions on a GPU beside the host, which computes in double.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <limits>
-
 #include <tenon/op/axes.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
 
+#include "tests.hpp"
 #include "../both_devices.hpp"
 #include "../random/drawn_numbers.hpp"
 

@@ -1,13 +1,6 @@
 // Running operations on a GPU beside the host, which computes in double.
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/scan.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 #include "../random/drawn_numbers.hpp"
 

@@ -1,12 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/reduce/top_k.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 
 using namespace tenon;
-using test::difference_of_devices, test::drawn_seed, test::message_of;
+using test::difference_of_devices, test::drawn_seed;
 
 TEST_CASE("top_k on a GPU: the host's values and places, of few and of many, with equal elements and NaNs") {
     std::mt19937_64 random(drawn_seed());

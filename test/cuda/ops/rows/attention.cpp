@@ -1,10 +1,6 @@
 // Attention on a GPU against its formula in float64.
 
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-
-#include "messages.hpp"
+#include "tests.hpp"
 #include "attended_on_gpu.hpp"
 
 using namespace tenon;

@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <string>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/rows/ctc.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 
 using namespace tenon;
-using test::drawn_seed, test::message_of, test::run_on_gpu;
+using test::drawn_seed, test::run_on_gpu;
 
 namespace {
 

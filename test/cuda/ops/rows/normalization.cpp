@@ -1,13 +1,8 @@
 // Layer normalisation on a GPU beside the host, which computes in double.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
 #include <tenon/graph/add_node.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/rows/normalization.hpp>
 
+#include "tests.hpp"
 #include "../both_devices.hpp"
 #include "../random/drawn_numbers.hpp"
 

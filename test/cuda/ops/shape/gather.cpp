@@ -1,16 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/state.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using test::difference_of_devices, test::drawn_seed, test::indices_below, test::message_of, test::numbers;
+using test::difference_of_devices, test::drawn_seed, test::indices_below, test::numbers;
 
 TEST_CASE("gather on a GPU gives the host's bits, along any axis, by either type of index") {
     std::mt19937_64 random(drawn_seed());

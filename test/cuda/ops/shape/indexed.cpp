@@ -1,12 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/shape/indexed.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 
 using namespace tenon;
-using test::difference_of_devices, test::drawn_seed, test::indices_below, test::message_of, test::numbers;
+using test::difference_of_devices, test::drawn_seed, test::indices_below, test::numbers;
 
 TEST_CASE("what indices along an axis, and tuples, name on a GPU, and what is put there: the host's bits") {
     std::mt19937_64 random(drawn_seed());

@@ -1,15 +1,10 @@
 // Rows of which many are one key's, such as a padding token's: no thread sums many of them, and each run gives the same bits.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
+#include "tests.hpp"
 #include "emulator/control.hpp"
 #include "emulator/device.hpp"
 
 #include <cuda/kernels/shape/row_places.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/shape/gather.hpp>
 
 #include "../gpu_run.hpp"
 

@@ -1,15 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/gather.hpp>
-#include <tenon/ops/state/state.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 
 using namespace tenon;
-using test::drawn_seed, test::indices_below, test::message_of, test::numbers, test::same_bits;
+using test::drawn_seed, test::indices_below, test::numbers, test::same_bits;
 
 namespace {
 

@@ -1,17 +1,10 @@
 // What comes back from elements that a mask has chosen.
 
-#include <doctest/doctest.h>
-
-#include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/ops/shape/selection.hpp>
-
+#include "tests.hpp"
 #include "../both_devices.hpp"
 
 using namespace tenon;
-using test::array_of, test::difference_of_devices, test::drawn_seed, test::message_of, test::number_at, test::numbers,
+using test::array_of, test::difference_of_devices, test::drawn_seed, test::number_at, test::numbers,
     test::run_on_gpu;
 
 namespace {

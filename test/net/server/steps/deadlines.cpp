@@ -43,13 +43,8 @@ struct three_tasks {
     // What is said of a step, which ends at its limit and within 50 ms after it.
     std::string late(double limit, std::vector<tn::any_tensor> fetches, std::vector<tn::operation> targets = {}) {
         const auto begun = all.network.now();
-        std::string said;
-        try {
-            (void)run(std::move(fetches), std::move(targets), limit);
-            FAIL("the step is done");
-        } catch (const tn::deadline_exceeded_error& e) {
-            said = e.what();
-        }
+        const std::string said = message_of<tn::deadline_exceeded_error>(
+            [&] { (void)run(std::move(fetches), std::move(targets), limit); });
         const double took = std::chrono::duration<double>(all.network.now() - begun).count();
         CHECK(took >= limit);
         CHECK(took <= limit + 0.05);
@@ -241,29 +236,20 @@ TEST_CASE("SEMANTICS 17: the error of a step over several tasks says which have 
             const auto table = tn::constant(tn::array<std::int64_t, tn::shape<3>>{1, 2, 3});
             bad.emplace(t.v2->assign_add(tn::gather<0>(table, *t.v2 + std::int64_t{100})));
         }
-        try {
-            (void)t.run({a, *bad});
-            FAIL("it is done");
-        } catch (const tn::invalid_argument_error& e) {
-            INFO(e.what());
-            CHECK(has(e.what(), "gather"));
-            CHECK(has(e.what(), "; the step was applied on " + name(1)));
-            CHECK(!has(e.what(), "not known"));
-        }
+        const std::string said = message_of<tn::invalid_argument_error>([&] { (void)t.run({a, *bad}); });
+        INFO(said);
+        CHECK(has(said, "gather"));
+        CHECK(has(said, "; the step was applied on " + name(1)));
+        CHECK(!has(said, "not known"));
         CHECK(t.value(*t.v1) == 2);
         CHECK(t.value(*t.v2) == 1);
     }
     SUBCASE("one of them is lost") {
         t.all.network.set_line("host2", "host0", {1h, 0ms, 1e9});
         t.all.network.set_line("host0", "host2", {1h, 0ms, 1e9});
-        try {
-            (void)t.run({}, {tn::operation(a.node()), tn::operation(b.node())});
-            FAIL("it is done");
-        } catch (const tn::unavailable_error& e) {
-            INFO(e.what());
-            CHECK(has(e.what(),
-                      "; the step was applied on " + name(1) + ", and whether it was on " + name(2) + " is not known"));
-        }
+        CHECK_ERROR(tn::unavailable_error,
+                    "; the step was applied on " + name(1) + ", and whether it was on " + name(2) + " is not known",
+                    t.run({}, {tn::operation(a.node()), tn::operation(b.node())}));
     }
 }
 
@@ -282,12 +268,7 @@ TEST_CASE(
     const auto step = t.session->make_callable({}, r), add = t.session->make_callable({}, quick);
     tn::any_array fetched[1];
     const auto said = [&](const auto& pending) {
-        try {
-            pending->get(fetched);
-        } catch (const tn::cancelled_error& e) {
-            return std::string(e.what());
-        }
-        return std::string("done");
+        return message_of<tn::cancelled_error>([&] { pending->get(fetched); });
     };
     auto pending = step->start({}, 0);
     t.all.network.work_for(100ms);
@@ -299,7 +280,7 @@ TEST_CASE(
     t.all.network.work_until([&] { return t.all.servers[0]->count().steps > 0; }, t.all.in(1s));
     t.all.network.work_until([&] { return t.all.servers[0]->count().steps == 0; }, t.all.in(1s));
     pending->stop();
-    CHECK(said(pending) == "done");
+    CHECK(said(pending) == "nothing was thrown");
     CHECK(*fetched[0].data<std::int64_t>() == 1);
     // Of a silent task, and of a silent master.
     for (const int silent : {1, 0}) {

@@ -76,12 +76,8 @@ TEST_CASE("S43: what is refused in a pipeline's step on a cluster changes nothin
     const auto [train, loss] = pipe.minimize(tn::momentum(0.1), squared_error, x, y);
     initialized_session s(all.target("worker", 0), g);
     const auto before = s.run_untyped({}, g.collection(tn::global_variables));
-    std::string words;
-    try {
-        s.run(tn::feed(x, numbers<7>(10, 1)), tn::feed(y, numbers<3>(10, 1)), train);
-    } catch (const tn::invalid_argument_error& e) {
-        words = e.what();
-    }
+    const std::string words = message_of<tn::invalid_argument_error>(
+        [&] { s.run(tn::feed(x, numbers<7>(10, 1)), tn::feed(y, numbers<3>(10, 1)), train); });
     CHECK(words.find("[10, 7]") != std::string::npos);
     CHECK(words.find("4_micro_batches") != std::string::npos);
     const auto after = s.run_untyped({}, g.collection(tn::global_variables));

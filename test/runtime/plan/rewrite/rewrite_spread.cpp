@@ -1,27 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/untyped_elementwise.hpp>
-#include <tenon/ops/gradients.hpp>
-#include <tenon/ops/linear/pooling.hpp>
-#include <tenon/ops/reduce/reduction.hpp>
-#include <tenon/runtime/session/session.hpp>
 
+#include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
-#include "own_graph.hpp"
 
 // What relu's gradient lets through of what comes back through a pool is asked before it is spread over the windows.
-
-namespace tn = tenon;
 
 namespace {
 
