@@ -1,4 +1,4 @@
-# tenon::core         compiled: translation units of a folder's .ipp files, and of the kernels of op families
+# tenon::core         compiled: translation units of .ipp files, and of the kernels of op families
 #                     (ops/THEME/FAMILY.hpp), all found by glob
 # tenon::image        the same of images, their files and ops, which who links tenon::core alone does without
 # tenon::tenon        both

@@ -94,15 +94,8 @@ void trivial_steps(const tasks& t, int rounds) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, scalar>("x");
-    tn::tensor<float, scalar> on_worker, on_ps;
-    {
-        const tn::device_scope there("/job:worker/task:0");
-        on_worker = x + 1.0f;
-    }
-    {
-        const tn::device_scope there("/job:ps/task:0");
-        on_ps = x + 2.0f;
-    }
+    const auto on_worker = tn::on("/job:worker/task:0", [&] { return x + 1.0f; });
+    const auto on_ps = tn::on("/job:ps/task:0", [&] { return x + 2.0f; });
     tn::session sess(t.all.at({"worker", 0}).target(), g);
     auto near = sess.callable(tn::feeds(x), tn::fetches(on_worker));
     auto far = sess.callable(tn::feeds(x), tn::fetches(on_ps));

@@ -86,9 +86,9 @@ TEST_CASE("on a terminal one line is redrawn at most ten times a second, and end
         CHECK(text.size() - 4 < 90);
         CHECK(text.find('\n') == std::string::npos);
     }
-    CHECK(out.written[20].find("training  40%") != std::string::npos);
-    CHECK(out.written[20].find("[#") != std::string::npos);
-    CHECK(out.written[20].find("2000 steps/s  loss 0.25") != std::string::npos);
+    CHECK(contains(out.written[20], "training  40%"));
+    CHECK(contains(out.written[20], "[#"));
+    CHECK(contains(out.written[20], "2000 steps/s  loss 0.25"));
     CHECK(out.written.back() == "training: 10000/10000 (100%), 2000 steps/s, loss 0.25, 5.0 s\n");
 }
 
@@ -136,12 +136,12 @@ TEST_CASE("the rate shown follows the last seconds") {
         out.now += 0.2;
         bar.advance(20);
     }
-    CHECK(out.written.back().find(" 100 steps/s") != std::string::npos);
+    CHECK(contains(out.written.back(), " 100 steps/s"));
     for (int i = 0; i < 150; ++i) {
         out.now += 0.2;
         bar.advance(200);
     }
-    CHECK(out.written.back().find(" 1000 steps/s") != std::string::npos);
+    CHECK(contains(out.written.back(), " 1000 steps/s"));
 }
 
 TEST_CASE("a file is no terminal, and gets plain lines") {

@@ -39,7 +39,7 @@ numbers with_errors(tn::data_iterator<std::int64_t>& it, std::int64_t most) {
         } catch (const tn::error& e) {
             REQUIRE(e.reason() == tn::error_reason::none);
             REQUIRE(dynamic_cast<const tn::end_of_data_error*>(&e) == nullptr);
-            REQUIRE(std::string(e.what()).find(": element ") != std::string::npos);
+            REQUIRE(contains(e.what(), ": element "));
             got.push_back(-1);
         }
     }

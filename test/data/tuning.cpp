@@ -26,7 +26,7 @@ TEST_CASE("a report says what each step takes, and which holds back") {
     CHECK(r.steps[2].elements == 2000);
     CHECK(r.steps[2].work > r.steps[3].work);
     CHECK(r.holding_back() == "map_host");
-    CHECK(r.to_text().find("map_host holds back") != std::string::npos);
+    CHECK(contains(r.to_text(), "map_host holds back"));
 }
 
 TEST_CASE("a tuned map takes as many threads as it may, and no more than there is memory for") {
@@ -82,7 +82,7 @@ TEST_CASE("a trace has a row for each step") {
                          .with_options({.trace = &t});
     for (const auto& b : set) (void)b;
     const std::string text = t.to_text();
-    CHECK(text.find("input: map_host") != std::string::npos);
-    CHECK(text.find("input: batch(5)") != std::string::npos);
-    CHECK(text.find("input: range") != std::string::npos);
+    CHECK(contains(text, "input: map_host"));
+    CHECK(contains(text, "input: batch(5)"));
+    CHECK(contains(text, "input: range"));
 }

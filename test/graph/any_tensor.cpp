@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(in_graph, "an empty handle is an invalid_argument_error wherev
     const tn::operation nothing;
     const auto is_empty = [&](auto f) {
         const std::string text = message_of<tn::invalid_argument_error>(f);
-        CHECK_MESSAGE(text.find(" is empty: ") != std::string::npos, text);
+        CHECK_MESSAGE(contains(text, " is empty: "), text);
     };
     is_empty([&] { (void)tn::as<float, tn::shape<2>>(none); });
     is_empty([&] { (void)none.type(); });
@@ -181,7 +181,7 @@ TEST_CASE_FIXTURE(in_graph, "what an op was asked for is shown beside its operan
     const std::string text = message_of<tn::invalid_argument_error>([&] {
         s.run(tn::feed(d, tn::array<float>{1, 2, 3}), tn::reshape<tn::shape<2, tn::dyn>>(d));
     });
-    CHECK_MESSAGE(text.find("[3] x [2, ?] in this step's sizes") != std::string::npos, text);
+    CHECK_MESSAGE(contains(text, "[3] x [2, ?] in this step's sizes"), text);
 }
 
 TEST_CASE_FIXTURE(in_graph, "only floating tensors have gradients") {

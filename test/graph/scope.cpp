@@ -239,7 +239,7 @@ TEST_CASE_FIXTURE(
     const tn::node& n = *outside.materialize().node();
     CHECK(n.device.empty());
     CHECK(n.controls.empty());
-    CHECK(n.name.find("other") == std::string::npos);
+    CHECK_FALSE(contains(n.name, "other"));
     // What uses them is of the inside.
     const auto sum = device + outside;
     CHECK(device_of(sum) == "/cpu:0"_dev);

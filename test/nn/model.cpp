@@ -140,7 +140,7 @@ TEST_CASE("a summary counts elements, bytes and operations") {
                  scores = 2.0 * 32 * 32 * 64;                       // half of both products of attention
     CHECK(block.operations >= products + scores + 2 * 8 * 32 * 64); // and two norms
     CHECK(block.operations <= 1.1 * (products + scores));
-    CHECK(nn::to_string(by_layer).find("2 dense    float[batch, 10]") != std::string::npos);
+    CHECK(contains(nn::to_string(by_layer), "2 dense    float[batch, 10]"));
     CHECK(nn::summary(nn::relu, x).rows[0].path == "relu_activation");
     const nn::model_summary mixed = nn::summary(nn::mixed_precision<tn::bfloat16>(model), x);
     REQUIRE(mixed.rows.size() == 3);

@@ -187,8 +187,7 @@ TEST_CASE("S28: a second process under a replica's number is the replica from th
     l.commit(old); // void
     CHECK(l.dropped() == tickets{1});
     CHECK(waits.error() == "step ledger \"train\": replica 0 is another process now, which began later");
-    CHECK(message_of<tn::error>([&] { l.begin(0, 100, 0); }).find("replica 0 is another process now") !=
-          std::string::npos);
+    CHECK(contains(message_of<tn::error>([&] { l.begin(0, 100, 0); }), "replica 0 is another process now"));
     CHECK_THROWS_AS(l.join(0, 100, 0), tn::aborted_error);
     for (std::int64_t process = 300; process <= 364; ++process) l.join(0, process, 0);
     CHECK_THROWS_AS(l.join(0, 300, 0), tn::aborted_error); // the last 64 are known
@@ -203,9 +202,8 @@ TEST_CASE("S41: who has finished is not waited for: those that would be are told
     l.leave(1, 101, "", true);
     CHECK(token.ended == 0); // two of three can still come
     l.leave(2, 102, "", true);
-    CHECK(token.error().find(
-              "step 0 will not be complete: it averages 2 gradients, and of 3 replicas too many have finished") !=
-          std::string::npos);
+    CHECK(contains(token.error(),
+                   "step 0 will not be complete: it averages 2 gradients, and of 3 replicas too many have finished"));
     l.join(1, 101, 0);
     l.await(again, 0, 100);
     CHECK(again.ended == 0);
@@ -269,7 +267,7 @@ TEST_CASE("S41: a replica whose updates cannot be applied fails where it waits, 
     attempt token;
     l.commit(l.begin(0, 100, 0));
     l.await(token, 0, 100);
-    CHECK(l.awaited(token).find("nobody applies them: give sync_replicas::hook()") != std::string::npos);
+    CHECK(contains(l.awaited(token), "nobody applies them: give sync_replicas::hook()"));
     l.leave(0, 100, "no memory");
     CHECK(token.error() == "step ledger \"train\": replica 0 cannot go on: no memory");
     CHECK(l.state().present == 0);
@@ -283,7 +281,7 @@ TEST_CASE("bad numbers are refused, and what replicas do not have in common is n
     };
     CHECK(make(3, 2) == "step ledger \"train\": 3 gradients a step are asked of 2 replicas, each of which gives one");
     CHECK(make(0, 0) == "step ledger \"train\": there are 0 replicas; give 1 or more, up to 100000");
-    CHECK(make(0, std::int64_t{1} << 60).find("up to 100000") != std::string::npos);
+    CHECK(contains(make(0, std::int64_t{1} << 60), "up to 100000"));
     CHECK(make(-1, 2) == "step ledger \"train\": -1 gradients cannot be averaged");
     tn::step_ledger l("train", {1, 2, "w"});
     CHECK(message_of<tn::error>([&] { l.begin(2, 1, 0); }) ==

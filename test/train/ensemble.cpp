@@ -340,7 +340,7 @@ TEST_CASE("SEMANTICS 45: a member whose queue of answers is closed is lost: miss
         CHECK(ask(aggregator, {&zero, &two}) == "2 of 3 members; missing: member 1");
         const auto s = aggregator.statistics();
         CHECK(s.members[0].lost.empty());
-        CHECK(s.members[1].lost.find("is closed") != std::string::npos);
+        CHECK(contains(s.members[1].lost, "is closed"));
         CHECK(s.members[1].missed == 2);
         CHECK(s.members[1].answered == 1);
     }

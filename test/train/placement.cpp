@@ -112,8 +112,8 @@ TEST_CASE("SEMANTICS 4: what an update computes of the variable runs where that 
             CHECK(n.group == "w");
         }
     const std::string text = e.to_text();
-    CHECK_MESSAGE(text.find("w/add (add): /job:localhost/replica:0/task:0/device:GPU:1, with its data, asked for "
-                            "/device:CPU:0, group of w\n") != std::string::npos,
+    CHECK_MESSAGE(contains(text, "w/add (add): /job:localhost/replica:0/task:0/device:GPU:1, with its data, asked for "
+                                 "/device:CPU:0, group of w\n"),
                   text);
     CHECK(device_in(s.explain_placement(rows), rows.name()) == gpu1);
     const auto fed = tn::array<float, tn::shape<8, 8>>();

@@ -152,15 +152,8 @@ inline measured_costs measure(recorded_cluster& recorded, const cluster_training
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<>>("x");
-    tn::tensor<float, tn::shape<>> on_worker, on_ps;
-    {
-        const tn::device_scope there("/job:worker/task:0");
-        on_worker = x + 1.0f;
-    }
-    {
-        const tn::device_scope there("/job:ps/task:0");
-        on_ps = x + 2.0f;
-    }
+    const auto on_worker = tn::on("/job:worker/task:0", [&] { return x + 1.0f; });
+    const auto on_ps = tn::on("/job:ps/task:0", [&] { return x + 2.0f; });
     taken near, far;
     double near_messages = 0, far_messages = 0;
     {

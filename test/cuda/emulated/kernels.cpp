@@ -239,9 +239,8 @@ TEST_CASE("a launch is checked as a GPU would") {
     emulator::reset();
     const device_array<std::int64_t> numbers(1);
     const auto answer = [&](dim3 grid, dim3 block, std::size_t shared_bytes) {
-        return message_of<std::exception>([&] {
-            launch(number_threads, grid, block, shared_bytes, nullptr, numbers.get(), std::int64_t{1});
-        });
+        return message_of<std::exception>(
+            [&] { launch(number_threads, grid, block, shared_bytes, nullptr, numbers.get(), std::int64_t{1}); });
     };
     const std::string shape = "cudaErrorInvalidConfiguration", value = "cudaErrorInvalidValue";
     CHECK(answer(1, 256, 48 * 1024) == "nothing was thrown");

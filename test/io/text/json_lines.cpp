@@ -70,7 +70,7 @@ TEST_CASE("json_lines: what is wrong is named with line, member and value") {
     for (const char* text : {"", "{\"id\":1", "{\"id\":1}x", "{\"id\" 1}", "{\"id\":01}", "{\"name\":\"\xff\"}"})
         CHECK(complaint(text).find("json: data.json:3: it is no JSON at byte ") == 0);
     CHECK(complaint("{\"a\":1e999}") == "json: data.json:3: the number 1e999 at byte 10 is out of range");
-    CHECK(complaint("{\"x\":" + std::string(200000, '[')).find("it is no JSON at byte 20000") != std::string::npos);
+    CHECK(contains(complaint("{\"x\":" + std::string(200000, '[')), "it is no JSON at byte 20000"));
 }
 
 TEST_CASE("json_lines: columns that make no sense") {
@@ -205,8 +205,7 @@ TEST_CASE("json_lines: random texts, and what they become when a byte changes, a
             });
         // A tree keeps the last of two members with one name, where a row has none.
         if (!good && fits)
-            CHECK(message_of<invalid_argument_error>([&] { decoder.decode(line, {}, out, 0); }).find("twice") !=
-                  std::string::npos);
+            CHECK(contains(message_of<invalid_argument_error>([&] { decoder.decode(line, {}, out, 0); }), "twice"));
         if (good) REQUIRE(fits);
         (good ? read : refused)++;
         if (!good) continue;

@@ -186,17 +186,16 @@ TEST_CASE("processes that mean different things are told, all of them, in the sa
         std::vector<std::string> said;
         for (auto& a : all) said.push_back(failure(*a));
         for (const std::string& s : said) {
-            CHECK(s.find("do not agree on collective number 1: rank ") != std::string::npos);
-            CHECK(s.find("rank 1 has ") != std::string::npos);
+            CHECK(contains(s, "do not agree on collective number 1: rank "));
+            CHECK(contains(s, "rank 1 has "));
         }
         for (auto& g : m.groups) CHECK_THROWS_AS(g->check(), tn::invalid_argument_error);
         return said[1];
     };
-    CHECK(differ(tn::collective_kind::sum, "a", tn::extents(30001)).find("sum a (float[30001])") != std::string::npos);
-    CHECK(differ(tn::collective_kind::sum, "b", tn::extents(30000)).find("sum b (float[30000])") != std::string::npos);
-    CHECK(differ(tn::collective_kind::sum, "a", tn::extents(10)).find("sum a (float[10])") != std::string::npos);
-    CHECK(differ(tn::collective_kind::broadcast, "a", tn::extents(30000)).find("broadcast a (float[30000])") !=
-          std::string::npos);
+    CHECK(contains(differ(tn::collective_kind::sum, "a", tn::extents(30001)), "sum a (float[30001])"));
+    CHECK(contains(differ(tn::collective_kind::sum, "b", tn::extents(30000)), "sum b (float[30000])"));
+    CHECK(contains(differ(tn::collective_kind::sum, "a", tn::extents(10)), "sum a (float[10])"));
+    CHECK(contains(differ(tn::collective_kind::broadcast, "a", tn::extents(30000)), "broadcast a (float[30000])"));
 }
 
 TEST_CASE("who waits knows for whom, and a step that is stopped ends the group for all") {
@@ -213,7 +212,7 @@ TEST_CASE("who waits knows for whom, and a step that is stopped ends the group f
     CHECK(m.groups[1]->stop(*asks.all[1]));
     CHECK_FALSE(m.groups[1]->stop(*asks.all[1]));
     const std::string why = failure(*asks.all[0]);
-    CHECK(why.find("rank 1 has stopped a step in sum x") != std::string::npos);
+    CHECK(contains(why, "rank 1 has stopped a step in sum x"));
     CHECK_THROWS_AS(m.groups[1]->check(), tn::aborted_error);
     for (;;) { // rank 2 may not have heard yet
         try {
@@ -232,8 +231,8 @@ TEST_CASE("what was not begun is taken back as if it had not come") {
     for (int r = 0; r < 2; ++r) values.push_back(tn::any_array::zeros(tn::element_type::float32, tn::extents(4)));
     asked_of_all asks(m, tn::collective_kind::sum, "x", values);
     m.groups[0]->begin(*asks.all[0], {1, 1, 2}); // its turn has not come
-    CHECK(m.groups[0]->awaited(*asks.all[0]).find("number 2 of the 2 of its step, of which number 1 has not begun") !=
-          std::string::npos);
+    CHECK(
+        contains(m.groups[0]->awaited(*asks.all[0]), "number 2 of the 2 of its step, of which number 1 has not begun"));
     CHECK(m.groups[0]->stop(*asks.all[0]));
     m.groups[0]->check();
     m.groups[0]->begin(*asks.all[0], {2, 0, 1});
@@ -264,8 +263,7 @@ TEST_CASE("a member that is lost, or leaves, ends what waits for it") {
         else
             for (const std::size_t r : {0u, 1u}) m.groups[r]->lost(2, "rank 2 is lost: it was killed");
         for (const std::size_t r : {0u, 1u})
-            CHECK(failure(*asks.all[r]).find(leaves ? "rank 2 has left it" : "rank 2 is lost: it was killed") !=
-                  std::string::npos);
+            CHECK(contains(failure(*asks.all[r]), leaves ? "rank 2 has left it" : "rank 2 is lost: it was killed"));
         CHECK_THROWS_AS(m.groups[0]->check(), tn::unavailable_error);
     }
 }

@@ -222,12 +222,11 @@ TEST_CASE("a step ends at its limit, and says who has not come to which collecti
             throw;
         }
     });
-    CHECK(said[0].find(
-              "it was waiting for sum total (float[3]), number 1 of group worker seen by 0; /job:worker/task:1 (") !=
-          std::string::npos);
-    CHECK(said[0].find("has not come to it") != std::string::npos);
-    CHECK(said[1].find("/job:worker/task:0 (") != std::string::npos);
-    CHECK(said[1].find("has stopped a step in sum total") != std::string::npos);
+    CHECK(contains(
+        said[0], "it was waiting for sum total (float[3]), number 1 of group worker seen by 0; /job:worker/task:1 ("));
+    CHECK(contains(said[0], "has not come to it"));
+    CHECK(contains(said[1], "/job:worker/task:0 ("));
+    CHECK(contains(said[1], "has stopped a step in sum total"));
 }
 
 TEST_CASE("a step that fails between its collectives ends the others' with its name") {
@@ -242,9 +241,9 @@ TEST_CASE("a step that fails between its collectives ends the others' with its n
         tn::session sess;
         (void)sess.run(tn::feed(x, {1.0f, 2.0f, 3.0f}), tn::feed(index, {rank == 0 ? 0 : 9}), second);
     });
-    CHECK(said[1].find("9") != std::string::npos);
-    CHECK(said[0].find("/job:worker/task:1 (") != std::string::npos);
-    CHECK(said[0].find("has failed in a step") != std::string::npos);
+    CHECK(contains(said[1], "9"));
+    CHECK(contains(said[0], "/job:worker/task:1 ("));
+    CHECK(contains(said[0], "has failed in a step"));
 }
 
 TEST_CASE("a task that is lost ends the steps of all with its name, within the lease") {
@@ -268,7 +267,7 @@ TEST_CASE("a task that is lost ends the steps of all with its name, within the l
     CHECK(said[2] == "");
     for (const std::size_t r : {0u, 1u}) {
         CAPTURE(said[r]);
-        CHECK(said[r].find("/job:worker/task:2 (") != std::string::npos);
+        CHECK(contains(said[r], "/job:worker/task:2 ("));
     }
 }
 

@@ -32,14 +32,14 @@ TEST_CASE("tenon status: names are shown without their control characters, and a
     sess.run(q.enqueue(2.0f));
     const tn::command::cluster_status s = tn::command::status_of(all.target("worker", 0), true, 5);
     CHECK(s.is_whole);
-    CHECK_MESSAGE(s.text.find("weights\\x1b[31m\\nx in box\\x1b]0;owned\\x07") != std::string::npos, s.text);
-    CHECK_MESSAGE(s.text.find("jobs\\n  queue of nobody") != std::string::npos, s.text);
+    CHECK_MESSAGE(contains(s.text, "weights\\x1b[31m\\nx in box\\x1b]0;owned\\x07"), s.text);
+    CHECK_MESSAGE(contains(s.text, "jobs\\n  queue of nobody"), s.text);
     CHECK(std::none_of(s.text.begin(), s.text.end(),
                        [](char c) { return c != '\n' && static_cast<unsigned char>(c) < 0x20; }));
     all.stop("ps", 0);
     const tn::command::cluster_status rest = tn::command::status_of(all.target("worker", 0), true, 1);
     CHECK_FALSE(rest.is_whole);
-    CHECK(rest.text.find("/job:ps/task:0 at ") != std::string::npos);
+    CHECK(contains(rest.text, "/job:ps/task:0 at "));
     CHECK(tn::command::status_of(all.target("worker", 0), false, 1).is_whole);
 }
 

@@ -229,7 +229,7 @@ TEST_CASE("HTTPS with the server's certificate; who asks needs none, and what is
     const http_server s(facts,
                         {.where = "0", .token = "secret", .tls = {own.certificate, own.key, authority.authority()}});
     CHECK(s.url() == "https://" + s.address());
-    CHECK(answer_to(s.address(), "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").find("HTTP/") == std::string::npos);
+    CHECK_FALSE(contains(answer_to(s.address(), "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "HTTP/"));
     const std::string command = "openssl s_client -quiet -connect " + s.address() + " -verify_return_error -CAfile " +
                                 authority.authority() + " 2>/dev/null";
     const std::string said = "printf 'GET /?token=secret HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n' | " + command;

@@ -237,7 +237,7 @@ TEST_CASE("calls: a caller that is closed says goodbye, and its calls are cancel
     CHECK_THROWS_AS(w.caller->note(0, text("y"), {}), tn::cancelled_error);
     w.net.work_for(100ms);
     CHECK(last(w.handler.heard).find("lost 1 /job:worker/task:1 (alice:") == 0);
-    CHECK(last(w.handler.heard).find("said goodbye") != std::string::npos);
+    CHECK(contains(last(w.handler.heard), "said goodbye"));
     CHECK(w.net.connections() == 0);
     CHECK(w.server->count().links == 0);
     w.handler.waiting.begin()->second.reply(text("too late, which is nothing"));

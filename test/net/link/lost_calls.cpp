@@ -61,7 +61,7 @@ TEST_CASE(
         REQUIRE(w.wait(b));
         CHECK(b->at - begin < 6010ms);
         CHECK(b->said().find("unavailable: /job:ps/task:0 (bob:1) ") == 0);
-        CHECK(b->said().find("; whether the call took effect is unknown") != std::string::npos);
+        CHECK(contains(b->said(), "; whether the call took effect is unknown"));
         w.net.work_for(3s);
         CHECK(w.handler.count("lost 1 /job:worker/task:1") == 1);
         CHECK(w.server->count().links == 0);

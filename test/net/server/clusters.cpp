@@ -6,23 +6,13 @@
 TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
     net_test::servers all(2, 3);
     const own_graph g;
-    tn::tensor<float, tn::shape<>> a, b, c;
-    {
-        const tn::device_scope there("/job:ps");
-        a = tn::variable("a", 2.0f);
-    }
-    {
-        const tn::device_scope there("/job:worker");
-        b = a + 2.0f;
-    }
-    {
-        const tn::device_scope there("/job:worker/task:1");
-        c = b - a + 2.0f;
-    }
+    const auto a = tn::on("/job:ps", [&] { return tn::variable("a", 2.0f); });
+    const auto b = tn::on("/job:worker", [&] { return a + 2.0f; });
+    const auto c = tn::on("/job:worker/task:1", [&] { return b - a + 2.0f; });
     initialized_session sess(all.target("ps", 0), g);
     CHECK(sess.run(c)() == 4.0f);
     const std::string where = sess.explain_placement(c).to_text();
-    CHECK(where.find("/job:worker/replica:0/task:1/device:CPU:0") != std::string::npos);
+    CHECK(contains(where, "/job:worker/replica:0/task:1/device:CPU:0"));
     for (int i = 0; i < 50; ++i) CHECK(sess.run(c)() == 4.0f);
 }
 

@@ -213,7 +213,7 @@ TEST_CASE(
             CHECK(fetched[0].bytes() == 400000);
             ++there;
         } catch (const tn::resource_exhausted_error& e) {
-            CHECK(std::string(e.what()).find("no room for the answer of 400000 bytes") != std::string::npos);
+            CHECK(contains(e.what(), "no room for the answer of 400000 bytes"));
         }
     }
     CHECK(there == 2);

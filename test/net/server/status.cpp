@@ -117,8 +117,8 @@ TEST_CASE("a step that waits says so on its master, for a queue and for the part
                                  [](const auto& r) { return r.steps.size() == 1 && r.steps[0].waits.size() >= 2; });
     std::string waits;
     for (const auto& w : row.steps[0].waits) waits += w.what + "\n";
-    CHECK_MESSAGE(waits.find(" from /job:ps/replica:0/task:0/device:CPU:0") != std::string::npos, waits);
-    CHECK_MESSAGE(waits.find("its part on /job:ps/task:0") != std::string::npos, waits);
+    CHECK_MESSAGE(contains(waits, " from /job:ps/replica:0/task:0/device:CPU:0"), waits);
+    CHECK_MESSAGE(contains(waits, "its part on /job:ps/task:0"), waits);
     const auto there =
         status_when(all.at("ps", 0), [](const auto& r) { return r.steps.size() == 1 && r.steps[0].waits.size() == 1; });
     CHECK(there.steps[0].waits[0].what == "queue \"jobs\" to have 1 element; it has 0");

@@ -132,7 +132,7 @@ TEST_CASE("shared memory: words out of place end the connection") {
         f.say(std::get<0>(c), std::get<1>(c));
         const auto user = server.at(i++).second;
         REQUIRE(user->wait_for_end());
-        CHECK_MESSAGE(user->why.find(words) != std::string::npos, user->why << " has not " << words);
+        CHECK_MESSAGE(contains(user->why, words), user->why << " has not " << words);
     }
     forger f(server.address()); // what is no harm
     f.say(ring_verb::room);
@@ -152,7 +152,7 @@ TEST_CASE("shared memory: memory that is not as it should be is refused, and the
     REQUIRE(::ftruncate(loose.get(), 1 << 20) == 0);
     const message answer = f.gives(loose);
     CHECK(answer.verb == static_cast<std::uint8_t>(ring_verb::refuse));
-    CHECK(to_text(answer.body).find("could become less") != std::string::npos);
+    CHECK(contains(to_text(answer.body), "could become less"));
     CHECK(f.gives(file_descriptor(::open("/dev/null", O_RDWR))).verb == static_cast<std::uint8_t>(ring_verb::refuse));
     shared_pages good = shared_pages::make(1 << 20);
     CHECK(f.gives(good.take_file()).verb == static_cast<std::uint8_t>(ring_verb::mapped));
@@ -183,7 +183,7 @@ TEST_CASE("shared memory: a writer that lies about what lies there ends its conn
         if (std::string_view(words).find("middle") != std::string_view::npos) f.socket().end();
         const auto user = server.at(i++).second;
         REQUIRE(user->wait_for_end());
-        CHECK_MESSAGE(user->why.find(words) != std::string::npos, user->why << " has not " << words);
+        CHECK_MESSAGE(contains(user->why, words), user->why << " has not " << words);
         CHECK(user->messages.empty());
     };
     tell(0, frames_beside(m.share()), "16384 bytes are announced, where 0 have been written");
@@ -246,8 +246,8 @@ TEST_CASE("shared memory: a reader that lies, or does not read, ends its connect
         std::atomic_ref(head.read).store(i == 0 ? std::uint64_t{1} << 40 : 0);
         back->send(note_with("", numbers(4'000'000)));
         REQUIRE(user->wait_for_end());
-        CHECK_MESSAGE(user->why.find(i == 0 ? "the reader says that it is at byte 1099511627776"
-                                            : "the other side does not read: ") != std::string::npos,
+        CHECK_MESSAGE(contains(user->why, i == 0 ? "the reader says that it is at byte 1099511627776"
+                                                 : "the other side does not read: "),
                       user->why);
         CHECK(back->unsent_bytes() == 0);
     }

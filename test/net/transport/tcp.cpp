@@ -128,7 +128,7 @@ TEST_CASE("tcp: who cannot be reached is named, with what was tried and what to 
          {"nowhere", "host:", "host:x", "host:65536", "host:-1", "[::1:5", "[host]:5", "::1:5", ":5", "a b:5"}) {
         CAPTURE(wrong);
         const std::string why = dial(*t, wrong, user).why;
-        CHECK(why.find(wrong) != std::string::npos);
+        CHECK(contains(why, wrong));
         if (wrong[0] != ':' || wrong[1] == ':') CHECK_THROWS_AS(t->listen(wrong, {}), tn::invalid_argument_error);
     }
     CHECK(user->ended == 0);

@@ -38,7 +38,7 @@ TEST_CASE("tcp: what is no message ends the connection with what was wrong with 
         peer.write(sent);
         const auto user = server.at(i++).second;
         REQUIRE(user->wait_for_end());
-        CHECK_MESSAGE(user->why.find(words) != std::string::npos, user->why);
+        CHECK_MESSAGE(contains(user->why, words), user->why);
         std::byte b;
         CHECK(peer.read({&b, 1}) == 0);
     }

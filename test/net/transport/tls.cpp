@@ -47,7 +47,7 @@ std::string why_not(const certificate_files& shown, const std::string& host = "1
 }
 
 void check_contains(const std::string& text, std::initializer_list<const char*> parts) {
-    for (const char* part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, part << " is not in: " << text);
+    for (const char* part : parts) CHECK_MESSAGE(contains(text, part), part << " is not in: " << text);
 }
 
 int connect_raw(const std::string& address) {

@@ -253,15 +253,9 @@ TEST_CASE("random steps with queues on two tasks give by wire what a session giv
             auto count = tn::untyped::variable("count", tn::untyped::constant(number(0)));
             for (int s = 0; s < 4; ++s) {
                 const auto got = queues[random() % 3].dequeue();
-                tn::any_tensor a, b;
-                {
-                    const tn::device_scope there(place());
-                    a = tn::untyped::add(tn::untyped::multiply(got[0], got[1]), got[0]);
-                }
-                {
-                    const tn::device_scope there(place());
-                    b = tn::untyped::sum(a);
-                }
+                const auto a =
+                    tn::on(place(), [&] { return tn::untyped::add(tn::untyped::multiply(got[0], got[1]), got[0]); });
+                const auto b = tn::on(place(), [&] { return tn::untyped::sum(a); });
                 const auto back = queues[random() % 3].enqueue({a, b});
                 const tn::control_dependencies after(back);
                 fetches.push_back({a, b, tn::untyped::assign_add(count, b)});

@@ -83,7 +83,7 @@ std::string page() {
 }
 
 void expect(const std::string& all, const std::string& line) {
-    CHECK_MESSAGE(all.find(line) != std::string::npos, "docs/protocol.md does not say: " << line);
+    CHECK_MESSAGE(contains(all, line), "docs/protocol.md does not say: " << line);
 }
 
 } // namespace

@@ -221,7 +221,7 @@ inline void check_refused_matrices(const std::string& device) {
             return std::move(s.run_untyped(fed(a, value), {y})[0]);
         };
         const std::string said = ::message_of<invalid_argument_error>([&] { run(true); });
-        CHECK_MESSAGE(said.find(r.words) != std::string::npos, said);
+        CHECK_MESSAGE(contains(said, r.words), said);
         CHECK_MESSAGE((device == "/cpu:0" || said.find("GPU:0") != std::string::npos), said);
         const any_array before = run(false);
         for (int i = 0; i < 3; ++i) CHECK(run(false) == before);

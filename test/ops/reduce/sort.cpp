@@ -151,11 +151,10 @@ TEST_CASE_FIXTURE(in_graph, "sort and searchsorted refuse what they cannot do, i
     CHECK(refusal([&] {
               tn::untyped::sort(of({2, 3}), 2);
           }) == "sort: axis is out of range: [2, 3], axis 2 (inputs x)");
-    CHECK(refusal([&] { tn::untyped::sort(of({2}, tn::element_type::boolean)); }).find("must be a number") !=
-          std::string::npos);
-    CHECK(refusal([&] { tn::untyped::sort(of({std::int64_t{1} << 32})); }).find("2^32 elements and more") !=
-          std::string::npos);
-    CHECK(refusal([&] {
-              tn::untyped::searchsorted(of({2, 3}), of({3, 4}));
-          }).find("one for each row of the values") != std::string::npos);
+    CHECK(contains(refusal([&] { tn::untyped::sort(of({2}, tn::element_type::boolean)); }), "must be a number"));
+    CHECK(contains(refusal([&] { tn::untyped::sort(of({std::int64_t{1} << 32})); }), "2^32 elements and more"));
+    CHECK(contains(refusal([&] {
+                       tn::untyped::searchsorted(of({2, 3}), of({3, 4}));
+                   }),
+                   "one for each row of the values"));
 }

@@ -146,7 +146,7 @@ TEST_CASE("an index out of range fails the step, and the error names the node, t
         CHECK(
             refusal(tn::untyped::take_along_axis(x, i, 1), wrong).find("take_along_axis (take_along_axis): " + said) ==
             0);
-        CHECK(refusal(tn::untyped::scatter_along_axis(x, i, u, 1), wrong).find(said) != std::string::npos);
+        CHECK(contains(refusal(tn::untyped::scatter_along_axis(x, i, u, 1), wrong), said));
         CHECK(refusal(tn::untyped::gather_nd(x, i), wrong).find("gather_nd (gather_nd): " + said) == 0);
         CHECK(refusal(tn::untyped::scatter_nd_add(x, i, v), wrong).find("scatter_nd (scatter_nd): " + said) == 0);
     }
@@ -158,22 +158,13 @@ TEST_CASE_FIXTURE(in_graph, "what indices name: what does not fit is refused whe
     };
     const auto list = [&](const tn::extents& sizes) { return of(sizes, tn::element_type::int32); };
     const auto refusal = [](auto&& f) { return message_of<tn::invalid_argument_error>(f); };
-    CHECK(refusal([&] {
-              tn::untyped::take_along_axis(of({2, 3}), list({2}), 1);
-          }).find("ranks differ") != std::string::npos);
-    CHECK(refusal([&] {
-              tn::untyped::take_along_axis(of({2, 3}), list({3, 3}), 1);
-          }).find("sizes differ") != std::string::npos);
-    CHECK(refusal([&] {
-              tn::untyped::take_along_axis(of({2, 3}), of({2, 3}), 1);
-          }).find("must be an integer") != std::string::npos);
-    CHECK(refusal([&] {
-              tn::untyped::gather_nd(of({2, 3}), list({5, 3}));
-          }).find("more than there are") != std::string::npos);
-    CHECK(refusal([&] {
-              tn::untyped::gather_nd(of({2, 3}), list(tn::extents(5, tn::extent{})));
-          }).find("size must be a number") != std::string::npos);
-    CHECK(refusal([&] {
-              tn::untyped::scatter_nd(of({2, 3}), list({5, 1}), of({5, 2}));
-          }).find("sizes differ") != std::string::npos);
+    CHECK(contains(refusal([&] { tn::untyped::take_along_axis(of({2, 3}), list({2}), 1); }), "ranks differ"));
+    CHECK(contains(refusal([&] { tn::untyped::take_along_axis(of({2, 3}), list({3, 3}), 1); }), "sizes differ"));
+    CHECK(contains(refusal([&] { tn::untyped::take_along_axis(of({2, 3}), of({2, 3}), 1); }), "must be an integer"));
+    CHECK(contains(refusal([&] { tn::untyped::gather_nd(of({2, 3}), list({5, 3})); }), "more than there are"));
+    CHECK(contains(refusal([&] {
+                       tn::untyped::gather_nd(of({2, 3}), list(tn::extents(5, tn::extent{})));
+                   }),
+                   "size must be a number"));
+    CHECK(contains(refusal([&] { tn::untyped::scatter_nd(of({2, 3}), list({5, 1}), of({5, 2})); }), "sizes differ"));
 }

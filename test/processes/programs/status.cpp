@@ -58,16 +58,14 @@ TEST_CASE("a task that is stopped is named, with what waits for it, within secon
     MESSAGE(stall["words"].get<std::string>());
     CHECK(stall["task"] == "/job:worker/task:0");
     CHECK(stall["from"] == "/job:ps/task:1");
-    CHECK(stall["what"].get<std::string>().find("<i>gradients</i>/w") != std::string::npos);
+    CHECK(contains(stall["what"].get<std::string>(), "<i>gradients</i>/w"));
     CHECK(stall["seconds"] >= 3);
     CHECK(stall["silence_seconds"] >= 3);
-    CHECK(stall["words"].get<std::string>().find("from /job:ps/task:1, which has not been heard of for ") !=
-          std::string::npos);
+    CHECK(contains(stall["words"].get<std::string>(), "from /job:ps/task:1, which has not been heard of for "));
     // It is served meanwhile as ever, and says which task does not answer.
     CHECK(net_test::status_of(net_test::get(worker, "/healthz")) == "HTTP/1.1 200 OK");
     for (const auto& t : seen["tasks"]) CHECK(t["reached"] == (t["task"] != "/job:ps/task:1"));
-    CHECK(net_test::get(worker, "/metrics").find("tenon_peer_silence_seconds{peer=\"/job:ps/task:1\"} ") !=
-          std::string::npos);
+    CHECK(contains(net_test::get(worker, "/metrics"), "tenon_peer_silence_seconds{peer=\"/job:ps/task:1\"} "));
 
     if (!shown_by.empty()) its_status = std::system((shown_by + " http://" + worker + "/").c_str());
     all.at("ps", 1).signal(SIGCONT);

@@ -37,8 +37,8 @@ TEST_CASE_FIXTURE(
     const auto told = step(loss);
     CHECK(told.said == told.seen);
     CHECK(probe::total(told.said) == probe::total(expected) + 4);
-    CHECK(tn::to_text(told.list).find("/device:GPU:0") != std::string::npos);
-    CHECK(tn::to_text(told.list).find(std::to_string(probe::total(expected) + 4)) != std::string::npos);
+    CHECK(contains(tn::to_text(told.list), "/device:GPU:0"));
+    CHECK(contains(tn::to_text(told.list), std::to_string(probe::total(expected) + 4)));
 }
 
 TEST_CASE_FIXTURE(

@@ -330,7 +330,7 @@ TEST_CASE_FIXTURE(in_graph, "sizes that overflow in a step are an error, not a s
         vd(tn::extents{n});
     const std::string text = message_of<tn::invalid_argument_error>(
         [&] { s.run(tn::feed(a, va), tn::feed(b, vb), tn::feed(c, vc), tn::feed(d, vd), all); });
-    CHECK(text.find("more than 2^62 bytes") != std::string::npos);
+    CHECK(contains(text, "more than 2^62 bytes"));
 }
 
 TEST_CASE_FIXTURE(in_graph, "memory is planned with what is fetched apart: peak_bytes is both") {

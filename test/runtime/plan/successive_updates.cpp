@@ -212,7 +212,7 @@ TEST_CASE_FIXTURE(in_graph, "a node that several updates evaluate is explained o
     for (const auto& n : e.nodes)
         if (n.op == "add") {
             ++adds;
-            CHECK(tn::to_string(n.device).find("GPU:1") != std::string::npos);
+            CHECK(contains(tn::to_string(n.device), "GPU:1"));
         }
     CHECK(adds == 1);
     CHECK(e.crossing_bytes() == 0);

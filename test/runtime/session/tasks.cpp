@@ -94,11 +94,7 @@ TEST_CASE("SEMANTICS 3: what asks for no task is on the session's, resources on 
 TEST_CASE("SEMANTICS 6: a task that is not there is an error that lists the devices") {
     const two_tasks tasks;
     const own_graph g;
-    tn::tensor<float, scalar> x;
-    {
-        const tn::device_scope there("/job:worker/task:7");
-        x = tn::constant(1.0f) + 1.0f;
-    }
+    const auto x = tn::on("/job:worker/task:7", [&] { return tn::constant(1.0f) + 1.0f; });
     tn::session sess(tasks.from_ps(), g, {.allow_soft_placement = true});
     const auto text = message_of<tn::invalid_argument_error>([&] { (void)sess.run(x); });
     CHECK_MESSAGE(contains(text, "/job:worker/task:7"), text);
@@ -145,15 +141,8 @@ TEST_CASE("an error on one task fails the step and stops the others") {
     const two_tasks tasks;
     const own_graph g;
     auto x = tn::placeholder<float, scalar>("x");
-    tn::tensor<float, scalar> bad, waits;
-    {
-        const tn::device_scope there("/job:worker/cpu:0");
-        bad = probe::watched(x, "bad", probe::deed::fail);
-    }
-    {
-        const tn::device_scope there("/job:ps");
-        waits = probe::gated("never", x + 0.0f);
-    }
+    const auto bad = tn::on("/job:worker/cpu:0", [&] { return probe::watched(x, "bad", probe::deed::fail); });
+    const auto waits = tn::on("/job:ps", [&] { return probe::gated("never", x + 0.0f); });
     tn::session sess(tasks.from_ps(), g);
     const auto text = message_of<tn::out_of_range_error>([&] { (void)sess.run(tn::feed(x, 1.0f), waits, bad); });
     CHECK_MESSAGE(contains(text, "the end is reached"), text);
@@ -166,11 +155,7 @@ TEST_CASE("sizes that are known late on one task are known on the other") {
     const two_tasks tasks;
     const own_graph g;
     auto n = tn::placeholder<float, scalar>("n");
-    tn::tensor<float, tn::shape<tn::dyn>> xs;
-    {
-        const tn::device_scope there("/job:worker/cpu:0");
-        xs = probe::repeated<tn::shape<tn::dyn>>("sizes", n);
-    }
+    const auto xs = tn::on("/job:worker/cpu:0", [&] { return probe::repeated<tn::shape<tn::dyn>>("sizes", n); });
     tn::tensor<float, scalar> total, count;
     {
         const tn::device_scope there("/job:ps");
@@ -191,11 +176,7 @@ TEST_CASE("steps of several threads on two tasks: no update is lost, and all end
     const own_graph g;
     auto v = tn::variable("v", 0.0f); // on ps
     auto x = tn::placeholder<float, scalar>("x");
-    tn::tensor<float, scalar> there;
-    {
-        const tn::device_scope worker("/job:worker/cpu:0");
-        there = x * 1.0f;
-    }
+    const auto there = tn::on("/job:worker/cpu:0", [&] { return x * 1.0f; });
     auto add = v.assign_add(there);
     initialized_session sess(tasks.from_worker(), g, {.allow_soft_placement = true});
     auto step = sess.callable(tn::feeds(x), tn::fetches(add.operation()));
@@ -220,11 +201,7 @@ TEST_CASE("SEMANTICS 17: the error of a step over several tasks says on which of
     const own_graph g;
     const auto v = tn::variable("v", 0.0f); // on ps
     const auto x = tn::placeholder<float, scalar>("x");
-    tn::tensor<float, scalar> fails;
-    {
-        const tn::device_scope worker("/job:worker/cpu:0");
-        fails = probe::gated("fails", x * 1.0f);
-    }
+    const auto fails = tn::on("/job:worker/cpu:0", [&] { return probe::gated("fails", x * 1.0f); });
     const auto applied = v.assign_add(1.0f), unapplied = v.assign_add(fails);
     tn::session looks(tasks.from_ps(), g);
     for (const bool from_worker : {true, false}) {

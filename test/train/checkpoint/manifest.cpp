@@ -44,12 +44,12 @@ TEST_CASE("a manifest comes back from its text") {
 
 TEST_CASE("a manifest tells the slices of what is in parts, as a later version; without any it is as it was") {
     tn::checkpoint_manifest m = some();
-    CHECK(m.to_json().find("\"version\": 1") != std::string::npos);
+    CHECK(contains(m.to_json(), "\"version\": 1"));
     m.tensors.push_back(
         {"table", {tn::element_type::float32, {10, 4}}, 0, {{"table/part_0", 0, 6, 1}, {"t1", 6, 4, 0}}});
     m.tensors.push_back({"none", {tn::element_type::float32, {0, 4}}, 0, {{"none/part_0", 0, 0, 1}}});
     const std::string good = m.to_json();
-    CHECK(good.find("\"version\": 2") != std::string::npos);
+    CHECK(contains(good, "\"version\": 2"));
     CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
     check_refused(good, {{"\"rows\": 6", "\"rows\": 5", "one after the other"},
                          {"\"rows\": 6", "\"rows\": 9223372036854775807", "one after the other"},
@@ -66,11 +66,11 @@ TEST_CASE("a manifest tells the slices of what is in parts, as a later version; 
 
 TEST_CASE("SEMANTICS 46: a manifest tells where iterators are, as a later version; without any it is as it was") {
     tn::checkpoint_manifest m = some();
-    CHECK(m.to_json().find("iterators") == std::string::npos);
+    CHECK_FALSE(contains(m.to_json(), "iterators"));
     m.iterators = {{"train \"1\"", "model-700.5f02c3aa-1-of-2.iterator", 96, 0xfedcba9876543210u},
                    {"test", "model-700.5f02c3aa-2-of-2.iterator", 8, 0}};
     const std::string good = m.to_json();
-    CHECK(good.find("\"version\": 3") != std::string::npos);
+    CHECK(contains(good, "\"version\": 3"));
     CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
     check_refused(good, {{"\"bytes\": 96", "\"bytes\": -1", "negative"},
                          {"\"bytes\": 96", "\"bytes\": \"96\"", "an integer"},
@@ -87,10 +87,10 @@ TEST_CASE("SEMANTICS 21, 46: a manifest tells how often random ops have run; wit
           "version too") {
     tn::checkpoint_manifest m = some();
     const std::string without = m.to_json();
-    CHECK(without.find("random_runs") == std::string::npos);
+    CHECK_FALSE(contains(without, "random_runs"));
     m.random_runs = {{"dropout/mask", 700}, {"\"noise\"", std::uint64_t{1} << 62}};
     const std::string good = m.to_json();
-    CHECK(good.find("\"version\": 1") != std::string::npos);
+    CHECK(contains(good, "\"version\": 1"));
     CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
     check_refused(good, {{"\"dropout/mask\": 700", "\"dropout/mask\": -1", "negative"},
                          {"\"dropout/mask\": 700", "\"dropout/mask\": \"700\"", "an integer"},

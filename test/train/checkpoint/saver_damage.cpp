@@ -62,7 +62,7 @@ TEST_CASE("SEMANTICS 46: where the newest is damaged restore says so, and takes 
     CHECK(m.values() == was[3]);
     const names lines = fall_back(2, 1);
     CHECK(lines[0].find(saved[3].path) == 0);
-    CHECK(lines[0].find(saved[3].manifest.shards[1].file) != std::string::npos);
+    CHECK(contains(lines[0], saved[3].manifest.shards[1].file));
     std::filesystem::remove(folder / saved[2].manifest.shards[0].file); // one that is lost
     fall_back(1, 2);
     write_bytes(saved[1].path, "{}"); // a manifest that is none

@@ -247,9 +247,8 @@ TEST_CASE("a loss of predictions [n, 1] beside targets [n] is warned of in words
     const auto p = tn::placeholder<float, tn::shape<rows, 1>>("p");
     const auto y = tn::placeholder<float, tn::shape<rows>>("y");
     const auto direct = tn::mean(tn::square(p - y));
-    CHECK(doubt_about(direct).find(
-              "is over [rows, rows]: each element of p, float[rows, 1], is beside each of y, float[rows]; ") !=
-          std::string::npos);
+    CHECK(contains(doubt_about(direct),
+                   "is over [rows, rows]: each element of p, float[rows, 1], is beside each of y, float[rows]; "));
     const auto difference = p - y;
     const auto named = 0.5f * tn::sum(tn::square(difference)) + 1.0f;
     CHECK(!doubt_about(tn::detail::as_tensor(named)).empty());

@@ -95,7 +95,7 @@ TEST_CASE("SEMANTICS 37: an index beyond an array is a mistake, and no clean sto
         for (int i = 0; i < 100; ++i) losses(i) = 1;
     });
     const std::string words = message_of<tn::out_of_range_error>([&] { c.join(); });
-    CHECK(words.find("(3) in float[3]") != std::string::npos);
+    CHECK(contains(words, "(3) in float[3]"));
 }
 
 TEST_CASE("what the caller's own thread throws asks for a stop, too") {
@@ -116,10 +116,9 @@ TEST_CASE("SEMANTICS 37: a thread that does not stop within the grace period is 
     c.request_stop();
     while (c.running().size() > 2) std::this_thread::yield();
     const std::string words = message_of<tn::deadline_exceeded_error>([&] { c.join(0); });
-    CHECK(words.find("these threads still run: \"deaf\", \"deaf, too\";") != std::string::npos);
-    CHECK(words.find("obedient") == std::string::npos);
-    CHECK(message_of<tn::failed_precondition_error>([&] { c.clear_stop(); }).find("\"deaf\" still runs") !=
-          std::string::npos);
+    CHECK(contains(words, "these threads still run: \"deaf\", \"deaf, too\";"));
+    CHECK_FALSE(contains(words, "obedient"));
+    CHECK(contains(message_of<tn::failed_precondition_error>([&] { c.clear_stop(); }), "\"deaf\" still runs"));
     leave.count_down();
     c.join();
     c.clear_stop();
@@ -128,9 +127,8 @@ TEST_CASE("SEMANTICS 37: a thread that does not stop within the grace period is 
 TEST_CASE("a thread cannot join itself, and periods are numbers") {
     tn::coordinator c;
     c.start("itself", [&] { c.join(); });
-    CHECK(message_of<tn::failed_precondition_error>([&] {
-              c.join();
-          }).find("its own thread \"itself\" called join()") != std::string::npos);
+    CHECK(contains(message_of<tn::failed_precondition_error>([&] { c.join(); }),
+                   "its own thread \"itself\" called join()"));
     CHECK_THROWS_AS(c.join(-1), tn::invalid_argument_error);
     CHECK_THROWS_AS((void)c.wait_for_stop(std::numeric_limits<double>::quiet_NaN()), tn::invalid_argument_error);
 }

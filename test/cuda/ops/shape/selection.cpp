@@ -4,8 +4,7 @@
 #include "../both_devices.hpp"
 
 using namespace tenon;
-using test::array_of, test::difference_of_devices, test::drawn_seed, test::number_at, test::numbers,
-    test::run_on_gpu;
+using test::array_of, test::difference_of_devices, test::drawn_seed, test::number_at, test::numbers, test::run_on_gpu;
 
 namespace {
 

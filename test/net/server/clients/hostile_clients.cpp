@@ -202,7 +202,7 @@ TEST_CASE("hostile: a wrong token, none, and one that was heard before are refus
     }
     CHECK(log->wait_for({"refused 127.0.0.1:", "the token is not the cluster's"}) != "");
     CHECK(log->wait_for({"refused 127.0.0.1:", "it asks for a token, and was offered none"}) != "");
-    CHECK(log->text().find("secret") == std::string::npos);
+    CHECK_FALSE(contains(log->text(), "secret"));
 
     // What a client that has the token has said is heard on its way, and said again.
     std::vector<bytes> heard;

@@ -41,7 +41,7 @@ TEST_CASE("A task handles every call that there is; what is damaged is answered 
         }
         INFO(net::name_of(static_cast<net::verb>(v)), ": ", why);
         CHECK(!why.empty());
-        CHECK(why.find("is not called") == std::string::npos);
+        CHECK_FALSE(contains(why, "is not called"));
     }
 }
 

@@ -34,9 +34,9 @@ std::size_t in_use(const tn::session& s, const char* task) {
 
 void check_refused(const tn::resource_exhausted_error& e, const char* who) {
     const std::string said = e.what();
-    CHECK_MESSAGE(said.find("of the 67108864 that may be used") != std::string::npos, said);
-    CHECK_MESSAGE(said.find("--memory-limit") != std::string::npos, said);
-    CHECK_MESSAGE(said.find(who) != std::string::npos, said);
+    CHECK_MESSAGE(contains(said, "of the 67108864 that may be used"), said);
+    CHECK_MESSAGE(contains(said, "--memory-limit"), said);
+    CHECK_MESSAGE(contains(said, who), said);
 }
 
 } // namespace
@@ -347,7 +347,7 @@ TEST_CASE("memory: tenon status says which client holds how much of a task, also
         const auto rows = holders();
         REQUIRE(!rows.empty());
         CHECK(rows[0].bytes >= sizeof(float) * large);
-        CHECK(rows[0].client.find("127.0.0.1") != std::string::npos);
+        CHECK(contains(rows[0].client, "127.0.0.1"));
     }
     const auto rows = holders();
     REQUIRE(!rows.empty());

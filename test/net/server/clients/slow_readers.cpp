@@ -154,7 +154,7 @@ TEST_CASE("slow readers: what a client asks for and does not read is kept up to 
     s.between.stall_to_client(false);
     REQUIRE(slow.until([&] { return of.all() == asked; }));
     REQUIRE(of.counts.size() >= limit / MiB - 1);
-    CHECK(of.words.find("has no room for the answer of 10485") != std::string::npos);
+    CHECK(contains(of.words, "has no room for the answer of 10485"));
     CHECK(slow.until([&] { return s.called().kept_bytes == 0; }));
     CHECK(slow.counted() == static_cast<std::int64_t>(asked)); // each was applied, once
     CHECK(*of.counts.begin() >= 1);
@@ -171,7 +171,7 @@ TEST_CASE("slow readers: the connection of one who does not read is closed and t
     constexpr std::size_t asked = 24; // more than the system takes for a connection
     for (std::size_t i = 0; i < asked; ++i) slow.start(slow.update, of.taking());
     const std::string line = s.log->wait_for({"link ", "a client (127.0.0.1:", "the other side does not read: "});
-    CHECK_MESSAGE(line.find("has lost its connection") != std::string::npos, s.log->text());
+    CHECK_MESSAGE(contains(line, "has lost its connection"), s.log->text());
     CHECK(s.called().links == 1);
     s.between.stall_to_client(false);
     REQUIRE(slow.until([&] { return of.all() == asked; }));

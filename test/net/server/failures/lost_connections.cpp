@@ -174,8 +174,8 @@ TEST_CASE("SEMANTICS 29: a reply that is lost with its server: the outcome is un
         const std::string words = e.what();
         CAPTURE(words);
         CHECK((e.code() == tn::error_code::aborted || e.code() == tn::error_code::unavailable));
-        CHECK(words.find(net.to_master().address()) != std::string::npos);
-        CHECK(words.find("whether the call took effect is unknown") != std::string::npos);
+        CHECK(contains(words, net.to_master().address()));
+        CHECK(contains(words, "whether the call took effect is unknown"));
     }
     CHECK(net.value() == 2);
     // And what is lost between master and worker: its step fails, and names the worker.

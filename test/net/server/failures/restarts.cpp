@@ -53,7 +53,7 @@ TEST_CASE("SEMANTICS 28: a ps that ends in mid-step: the step fails and names it
         FAIL("a step ended well whose task is gone");
     } catch (const tn::unavailable_error& e) {
         CHECK(e.reason() == tn::error_reason::lost_task);
-        CHECK(std::string(e.what()).find("/job:ps/task:1") != std::string::npos);
+        CHECK(contains(e.what(), "/job:ps/task:1"));
     }
     MESSAGE("after " << std::chrono::duration<double>(std::chrono::steady_clock::now() - at).count() << " s");
     // The step of the other goes on, and so do further ones that need not the one that has ended.

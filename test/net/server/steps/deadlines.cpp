@@ -43,8 +43,8 @@ struct three_tasks {
     // What is said of a step, which ends at its limit and within 50 ms after it.
     std::string late(double limit, std::vector<tn::any_tensor> fetches, std::vector<tn::operation> targets = {}) {
         const auto begun = all.network.now();
-        const std::string said = message_of<tn::deadline_exceeded_error>(
-            [&] { (void)run(std::move(fetches), std::move(targets), limit); });
+        const std::string said =
+            message_of<tn::deadline_exceeded_error>([&] { (void)run(std::move(fetches), std::move(targets), limit); });
         const double took = std::chrono::duration<double>(all.network.now() - begun).count();
         CHECK(took >= limit);
         CHECK(took <= limit + 0.05);

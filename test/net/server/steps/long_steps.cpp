@@ -108,11 +108,7 @@ TEST_CASE("a step after the other is run by the thread that has read of it: no t
         while_running() = [&](std::int64_t, const tn::step&) { ++(all.is_of_a_pool() ? by_pools : here); };
         const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
-        scalar y;
-        {
-            const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
-            y = calling(0, x);
-        }
+        const auto y = tn::on("/job:worker/task:" + std::to_string(count - 1), [&] { return calling(0, x); });
         tn::session sess(all.target(), g);
         const auto step = sess.callable(tn::feeds(x), tn::fetches(y));
         (void)step(1.0f); // it is planned
@@ -201,11 +197,7 @@ TEST_CASE("close() ends a session's steps though as many compute as the session 
             while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
             const own_graph g;
             const auto x = tn::placeholder<float, tn::shape<>>("x");
-            scalar y;
-            {
-                const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
-                y = calling(0, x);
-            }
+            const auto y = tn::on("/job:worker/task:" + std::to_string(count - 1), [&] { return calling(0, x); });
             tn::session s(all.target(), g);
             const auto step = s.callable(tn::feeds(x), tn::fetches(y));
             std::vector<decltype(step.start(0.0f))> waiting;
@@ -229,11 +221,7 @@ TEST_CASE("SEMANTICS 17: a step whose plan is being made, by its master or on an
         while_planning() = [&] { gate.pass(nobodys); };
         const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
-        scalar y;
-        {
-            const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
-            y = calling(0, x);
-        }
+        const auto y = tn::on("/job:worker/task:" + std::to_string(count - 1), [&] { return calling(0, x); });
         const auto words_of = [](const auto& step) -> std::string {
             try {
                 (void)step.get();
@@ -246,14 +234,14 @@ TEST_CASE("SEMANTICS 17: a step whose plan is being made, by its master or on an
         const std::string said = words_of(late.callable(tn::feeds(x), tn::fetches(y)).start_for(0.05, 1.0f));
         INFO(said);
         CHECK(said.find("deadline_exceeded: ") == 0);
-        CHECK(said.find("had not begun") != std::string::npos);
+        CHECK(contains(said, "had not begun"));
         const auto step = stopped.callable(tn::feeds(x), tn::fetches(y)).start(1.0f);
         gate.wait_for(2);
         step.stop();
         const std::string why = words_of(step);
         INFO(why);
         CHECK(why.find("cancelled: ") == 0);
-        CHECK(why.find("not known") == std::string::npos);
+        CHECK_FALSE(contains(why, "not known"));
         gate.open = true;
         while_planning() = nullptr;
         for (tn::session* s : {&late, &stopped, &well})
@@ -285,11 +273,7 @@ TEST_CASE("steps that compute are reached by a stop and by their deadline, on an
         while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
         const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");
-        scalar y;
-        {
-            const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
-            y = calling(0, x);
-        }
+        const auto y = tn::on("/job:worker/task:" + std::to_string(count - 1), [&] { return calling(0, x); });
         tn::session sess(all.target(), g);
         const auto step = sess.callable(tn::feeds(x), tn::fetches(y));
         // The first runs on a thread that reads otherwise, the second on one of the pool.

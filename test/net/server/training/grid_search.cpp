@@ -157,7 +157,7 @@ TEST_CASE("when no device is left run() throws within its limit, names them, and
     } catch (const tn::unavailable_error& e) {
         for (const char* device :
              {"/job:worker/replica:0/task:0/device:CPU:0: ", "/job:worker/replica:0/task:1/device:CPU:0: "})
-            CHECK_MESSAGE(std::string(e.what()).find(device) != std::string::npos, e.what());
+            CHECK_MESSAGE(contains(e.what(), device), e.what());
     }
     all.start("worker", 1);
     search.run(train_undisturbed);
