@@ -223,11 +223,6 @@ TENON_HINT(<=, arrays_and_texts_are_no_tensors)
 TENON_HINT(>, arrays_and_texts_are_no_tensors)
 TENON_HINT(>=, arrays_and_texts_are_no_tensors)
 #undef TENON_HINT
-template <Element T, class Name, class... M> ill_shaped placeholder(const Name&, detail::misplaced, M...) {
-    static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a template argument: write "
-                                         "placeholder<float, shape<batch, 784>>(name)");
-    return {};
-}
 #define TENON_HINT(SIGN)                                                         \
     template <class A, class B>                                                  \
         requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)) \
@@ -239,6 +234,11 @@ template <Element T, class Name, class... M> ill_shaped placeholder(const Name&,
 TENON_HINT(==)
 TENON_HINT(!=)
 #undef TENON_HINT
+template <Element T, class Name, class... M> ill_shaped placeholder(const Name&, detail::misplaced, M...) {
+    static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a template argument: write "
+                                         "placeholder<float, shape<batch, 784>>(name)");
+    return {};
+}
 template <class... Type, class Name>
     requires(!detail::is_placeholder_type<Type...> && std::is_convertible_v<const Name&, std::string>)
 ill_shaped placeholder(const Name&) {
