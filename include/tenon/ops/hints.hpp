@@ -30,11 +30,11 @@ struct misplaced_or_tensor : misplaced {
     template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {}      // NOLINT
     template <std::floating_point X> constexpr misplaced_or_tensor(X) : misplaced(0) {} // NOLINT
 };
-// What is given behind a tensor, where an axis was said: a bool, or nothing where the axis is no number.
+// What is given behind a tensor, where an axis was said: a bool, or nothing where the axis is a named size.
 struct nothing_behind {};
 template <auto Axis, class Kept>
 concept MisplacedAxis = std::is_same_v<Kept, bool> ||
-    (std::is_same_v<Kept, nothing_behind> && !std::is_convertible_v<decltype(Axis), int>);
+    (std::is_same_v<Kept, nothing_behind>&& requires { std::remove_cvref_t<decltype(Axis)>::name; });
 
 /// A list of tensors, where they are given one by one; what braces make is one.
 template <class X>
