@@ -169,7 +169,7 @@ TEST_CASE_FIXTURE(in_graph, "what an op was asked for is shown beside its operan
               tn::untyped::tile(x, {2, -1});
           }) == "tile: counts must be 0 or more: float[batch, 784], counts 2, -1 (inputs x)");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::one_hot(i, -2); }) ==
-          "one_hot: depth must be 0 or more: int32[5], axis -1, depth -2 (inputs i)");
+          "one_hot: depth must be 0 or more: int32[5], depth -2, axis -1 (inputs i)");
     CHECK(message_of<tn::invalid_argument_error>([&] {
               tn::untyped::reshape(x, {-5, 28});
           }) == "reshape: a size is not negative: [-5, 28]; one that follows from the others is -1");
