@@ -34,8 +34,8 @@ TENON_INLINE const std::unordered_map<std::string, handler>& operators() {
               layer_operators(),     learned_operators(),  norm_operators(),      pool_operators(),
               quantized_operators(), random_operators(),   recurrent_operators(), reduction_operators(),
               resize_operators(),    sampling_operators(), scatter_operators(),   shape_operators(),
-              signal_operators(),    text_operators(),     training_operators(),  tree_operators(),
-              vector_operators(),    window_operators()})
+              signal_operators(),    training_operators(), tree_operators(),      vector_operators(),
+              window_operators()})
             for (const entry& e : family) table.emplace(e.op, e.add);
         return table;
     }

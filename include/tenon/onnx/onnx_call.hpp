@@ -112,7 +112,6 @@ std::vector<entry> sampling_operators();
 std::vector<entry> scatter_operators();
 std::vector<entry> shape_operators();
 std::vector<entry> signal_operators();
-std::vector<entry> text_operators();
 std::vector<entry> training_operators();
 std::vector<entry> tree_operators();
 std::vector<entry> vector_operators();

@@ -268,7 +268,7 @@ private:
                 left = text->substr(0, blank);
                 if (blank != std::string::npos) right = text->substr(blank + 1);
             } else if (const auto* pair = m.get<value::list>(); pair && pair->size() == 2) {
-                for (const std::size_t i : {0, 1})
+                for (std::size_t i = 0; i < 2; ++i)
                     if (const auto* part = (*pair)[i].get<std::string>()) (i == 0 ? left : right) = *part;
             }
             if (left.empty() || right.empty())

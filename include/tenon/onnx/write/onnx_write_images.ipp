@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <tenon/onnx/onnx_writer.hpp>
-#include <tenon/ops/image/interpolation.hpp>
+#include <tenon/ops/interpolation.hpp>
 #include <tenon/ops/linear/diagonal.hpp>
 
 /// Images in other sizes, and diagonals, as nodes of an ONNX model.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/ops/image/images.hpp>
-#include <tenon/ops/image/interpolation.hpp>
+#include <tenon/ops/interpolation.hpp>
 
 /// Images in other sizes.
 ///

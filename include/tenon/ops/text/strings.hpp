@@ -350,7 +350,6 @@ auto string_equal(const A& a, const B& b, called_from here = caller()) {
     return apply_op<string_equal_op, no_attributes{}>(a, b);
 }
 /// The text of a where the condition (bool) is true, else that of b; sizes are repeated as in elementwise expressions.
-/// untyped::where and untyped::select take texts, too.
 template <detail::ForwardedOperand P, class A, class B>
     requires detail::ElementwiseChoice<A, B> && detail::OfTexts<A> && detail::OfTexts<B>
 auto where(P&& condition, A&& a, B&& b, called_from here = caller()) {

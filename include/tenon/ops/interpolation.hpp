@@ -2,7 +2,7 @@
 
 namespace tenon {
 
-/// How a pixel is found between others.
+/// How a pixel of an image is found between others (image/image_resize.hpp).
 enum class interpolation {
     nearest, ///< the pixel whose area holds the point
     bilinear, ///< between the four around it, by their distances; at the border the outermost. Nothing is smoothed before.
