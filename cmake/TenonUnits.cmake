@@ -1,5 +1,5 @@
-# tenon_units(OUT [APART] SOURCE...)   sets OUT to translation units of up to ten sources each, of one part of the project (core, ops, net/wire,
-# test/train): most of what a source costs the compiler are headers and the standard library's templates, which a unit pays for once.
+# tenon_units(OUT [APART] SOURCE...)   sets OUT to translation units of up to ten sources each: of a part of the library, of a folder of tests and all
+# below it, else of one folder. Most of what a source costs the compiler are headers and the standard library's templates, which a unit pays for once.
 # What is compiled for each instruction set takes long by itself, and is a unit of its own. A unit names its sources from where it is
 # itself: those of several copies of the project are the same, and compiled once. The global property tenon_unit_of_FILE, from the project's
 # folder and without its suffix, is the unit that has it, for who compiles it in another way.
@@ -9,7 +9,9 @@
 function(tenon_units out)
     cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "" "")
     set(alone "define TENON_SIMD_FILE")
+    set(into "${PROJECT_BINARY_DIR}/units")
     if(arg_APART)
+        set(into "${CMAKE_CURRENT_BINARY_DIR}/units") # a file of tests is of several programs
         set(alone "^(namespace [a-z_:]+ {|template <>|extern |# *(define|if (!|defined|.*[\\]$))|int main|[a-z][a-z_:*<>& ]* [a-z_]+::[a-z_]+\\()")
     endif()
     set(units "")
@@ -18,7 +20,10 @@ function(tenon_units out)
         cmake_path(ABSOLUTE_PATH source NORMALIZE)
         cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE name)
         cmake_path(REMOVE_EXTENSION name)
-        string(REGEX MATCH "^(include/)?[^/]+/[^/]+" part "${name}")
+        cmake_path(GET name PARENT_PATH part)
+        if(arg_APART OR name MATCHES "^include/") # whose names are told apart
+            string(REGEX MATCH "^(include/)?[^/]+/[^/]+" part "${name}")
+        endif()
         file(STRINGS "${source}" own LIMIT_COUNT 1 REGEX "${alone}")
         if(own AND arg_APART)
             list(APPEND units "${source}")
@@ -27,7 +32,7 @@ function(tenon_units out)
             set(part "${name}")
         endif()
         if(NOT left_${part})
-            set(unit_${part} "${PROJECT_BINARY_DIR}/units/${name}.cpp")
+            set(unit_${part} "${into}/${name}.cpp")
             set(left_${part} 10)
             list(APPEND made "${unit_${part}}")
         endif()

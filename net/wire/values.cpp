@@ -56,7 +56,7 @@ tensor_type take_string_type(value_reader& from) {
     return type;
 }
 
-bytes packed_strings(const any_array& a) {
+bytes texts_of(const any_array& a) {
     byte_writer all;
     const auto* s = static_cast<const std::string*>(a.data());
     for (std::int64_t i = 0; i < a.elements(); ++i) {
@@ -214,7 +214,7 @@ std::vector<tensor_type> take_types(value_reader& from) {
 void put(value_writer& to, const any_array& a) {
     if (!a) return to.number(array_form::nothing);
     if (a.element() == element_type::string) {
-        const bytes all = packed_strings(a);
+        const bytes all = texts_of(a);
         const bool here = all.size() <= inline_bytes;
         to.number(here ? array_form::strings_here : array_form::strings_beside);
         put(to, a.type());

@@ -137,7 +137,7 @@ TENON_INLINE nn::model_summary layer_rows::finish(const std::vector<nn::model_va
 // 1234567 as 1,234,567.
 inline std::string with_commas(double number) {
     std::string text = std::to_string(static_cast<std::int64_t>(number));
-    for (std::size_t at = text.size(); at > 3; text.insert(at -= 3, ",")) {
+    for (std::size_t at = text.size(); at > 3; text.insert(at -= 3, 1, ',')) {
     }
     return text;
 }

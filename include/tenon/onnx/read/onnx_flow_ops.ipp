@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <tenon/onnx/onnx_import.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/flow/cond.hpp>
