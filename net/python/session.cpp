@@ -73,11 +73,11 @@ held_session::fed held_session::feeds_of(nb::handle feeds) const {
         try {
             return find_in(graph_, what);
         } catch (const not_found_error& e) {
-            std::string all;
+            std::string known;
             for (const auto& [name, t] : graph_.inputs)
-                all += (all.empty() ? "" : ", ") + name + ": " + to_string(t.type());
+                known += (known.empty() ? "" : ", ") + name + ": " + to_string(t.type());
             throw not_found_error(std::string("feeds: ") + e.what() + "; its placeholders are " +
-                                  (all.empty() ? "none" : all));
+                                  (known.empty() ? "none" : known));
         }
     };
     for (const auto [what, value] : nb::borrow<nb::dict>(feeds)) {
