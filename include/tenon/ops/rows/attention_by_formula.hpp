@@ -53,7 +53,8 @@ private:
         for (std::size_t i = is_forward ? 3 : 6; i < given.size(); ++i)
             if (!is_floating(given[i].element())) { // a length that is none fails
                 const extents& keys = given[1].extents();
-                given[i] = untyped::gather(untyped::arange(element_type::int32, keys[keys.rank() - 2].size + 1), given[i], 0);
+                given[i] =
+                    untyped::gather(untyped::arange(element_type::int32, keys[keys.rank() - 2].size + 1), given[i], 0);
             }
         std::vector<any_tensor> results;
         if (is_forward) {
