@@ -9,6 +9,7 @@
 
 #include "emulator/control.hpp"
 #include "emulator/libraries/cudnn.hpp"
+#include "messages.hpp"
 #include "own_graph.hpp"
 #include "ops/untyped_run.hpp"
 #include <cuda/device/context.hpp>

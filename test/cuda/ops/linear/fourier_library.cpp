@@ -10,6 +10,7 @@
 #include "../both_devices.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/cufft.hpp"
+#include "messages.hpp"
 
 using namespace tenon;
 using test::machine, test::run_on_gpu;

@@ -17,6 +17,7 @@
 #include "../both_devices.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/cusolver.hpp"
+#include "messages.hpp"
 
 using namespace tenon;
 using test::drawn_seed, test::environment, test::machine, test::run_on_gpu;
