@@ -17,14 +17,6 @@ auto program() {
     return tn::data::range(10).map([](const auto& x) { return x * 2; }); // right
 }
 
-// case data_as_tensor: A data set where a tensor is.
-// error[gcc]: In instantiation of .*nor is a data set: get_next\(\) of its iterator gives tensors
-// error[clang]: nor_is_a_data_set
-auto program() {
-    return tn::exp(tn::cast<float>(tn::data::range(10)));                                        // wrong
-    return tn::exp(tn::cast<float>(tn::make_one_shot_iterator(tn::data::range(10)).get_next())); // right
-}
-
 // case data_batch_named: A batch of a named size that does not say how many.
 // error[gcc]: In instantiation of .*batch
 // error: tenon::data_set::batch: say how many once, .* a named size is a template argument beside the number, batch<rows>\(32\)

@@ -106,12 +106,11 @@ struct not_agreed {
 };
 // Templates, for clang shows other names as what stands for them.
 template <int = 0> struct a_tuple_of_tensors_is_no_tensor_take_it_apart : not_agreed {};
-template <int = 0>
-struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder_nor_is_a_data_set : not_agreed {};
+template <int = 0> struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder : not_agreed {};
 template <int = 0> struct an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped : not_agreed {};
 template <int = 0> struct what_is_given_is_no_tensor : not_agreed {};
 using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart<>;
-using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder_nor_is_a_data_set<>;
+using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder<>;
 using this_is_untyped = an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped<>;
 using this_is_no_tensor = what_is_given_is_no_tensor<>;
 
@@ -275,8 +274,7 @@ template <fixed_string Complaint> struct complaint {
 };
 using tuple_is_no_tensor =
     complaint<"a tuple of tensors is no tensor: take it apart, auto [a, b] = t, or take std::get<0>(t)">;
-using array_is_no_tensor = complaint<"an array is no tensor: write constant(a.copy()), or feed a placeholder; nor is a "
-                                     "data set: get_next() of its iterator gives tensors">;
+using array_is_no_tensor = complaint<"an array is no tensor: write constant(a.copy()), or feed a placeholder">;
 using this_is_untyped =
     complaint<"an untyped tensor has no type for the compiler: as<float, shape<batch, 10>>(x) gives it "
               "one, untyped::mean(x) needs none">;

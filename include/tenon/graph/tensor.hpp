@@ -123,8 +123,8 @@ concept Typed = std::is_base_of_v<operand, std::remove_cvref_t<X>>;
 
 /// What no arithmetic is of: an array, or a data set.
 template <class X> inline constexpr bool is_on_the_host = std::is_convertible_v<const X&, const any_array&>;
-// A value on the host, which is taken for a tensor: one of these, or a list of numbers.
-template <class X> inline constexpr bool is_host_value = is_on_the_host<X>;
+// A value on the host, which is taken for a tensor: an array, or a list of numbers.
+template <class X> inline constexpr bool is_host_value = std::is_convertible_v<const X&, const any_array&>;
 template <class X>
     requires requires(const X& x) { x.data() + x.size(); }
 inline constexpr bool is_host_value<X> =
