@@ -116,12 +116,14 @@ TEST_CASE("to_number is strict, and names the element") {
     CHECK(contains(g.complaint(tn::to_number<std::int32_t>(g.x), {""}), "\"\" is no int32"));
 }
 
-TEST_CASE("string_join: texts of the same sizes, and scalars with each of them") {
+TEST_CASE("string_join: texts one after another; sizes are repeated to the others'") {
     text_graph g;
     const auto y = tn::string_join("-", tn::constant("id"), g.x, tn::string_upper(g.x));
     CHECK(g.values(y, {"a", ""}) == texts{"id-a-A", "id--"});
     CHECK(g.values(tn::string_join("", g.x), {"a"}) == texts{"a"});
     CHECK(g.s.run(tn::string_join(", ", tn::constant("a"), tn::constant("b"))).item() == "a, b");
+    const auto table = tn::string_join("", tn::expand_dims<1>(g.x), tn::constant({"1", "2"})); // [batch, 2]
+    CHECK(g.values(table, {"a", "b"}) == texts{"a1", "a2", "b1", "b2"});
 }
 
 TEST_CASE("string_equal: the same bytes; the sizes of one are repeated to the other's") {
