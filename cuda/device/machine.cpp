@@ -28,11 +28,6 @@ std::exception_ptr failure_of(cudaError_t answer, int card) {
 
 } // namespace
 
-cudaError_t not_kept(cudaError_t answer) noexcept {
-    if (answer == cudaErrorNotReady) (void)cudaGetLastError();
-    return answer;
-}
-
 machine::~machine() {
     {
         const std::lock_guard lock(guard_);
@@ -43,12 +38,8 @@ machine::~machine() {
         *ended_by_watcher_ = true; // it has ended the last step, and with it the last session
         watcher_.detach();
     } else if (watcher_.joinable()) watcher_.join();
-    const auto destroy = [](int card, cudaEvent_t e) {
-        (void)cudaSetDevice(card);
-        (void)cudaEventDestroy(e);
-    };
-    for (const auto& [card, e] : timers_) destroy(card, e);
-    for (const auto& [card, m] : moments_) destroy(card, m.event);
+    for (const auto& [card, e] : timers_) (void)cudaEventDestroy(e);
+    for (const auto& [card, m] : moments_) (void)cudaEventDestroy(m.event);
 }
 
 void machine::tell(int card, cudaStream_t stream, cudaEvent_t event, completion& told) {
@@ -120,7 +111,7 @@ std::int64_t machine::time_of(int card, cudaEvent_t e) {
 void machine::tell_times(std::unique_lock<std::mutex>&) {
     for (std::size_t i = 0; i < timed_.size();) {
         const timed_command c = timed_[i];
-        const cudaError_t answer = not_kept(cudaEventQuery(c.ended));
+        const cudaError_t answer = cudaEventQuery(c.ended);
         if (answer == cudaErrorNotReady) {
             ++i;
             continue;
@@ -150,7 +141,7 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
         while (!l->events.empty()) {
             const awaited first = l->events.front();
             if (current != l->card) (void)cudaSetDevice(current = l->card);
-            const cudaError_t answer = not_kept(cudaEventQuery(first.event));
+            const cudaError_t answer = cudaEventQuery(first.event);
             if (answer == cudaErrorNotReady) break;
             if (!timed_.empty()) tell_times(held);
             l->events.pop_front();

@@ -19,9 +19,6 @@
 
 namespace tenon::cuda {
 
-/// An answer of cudaEventQuery or cudaStreamQuery. CUDA keeps cudaErrorNotReady like an error: who asks after a launch is not to find it.
-cudaError_t not_kept(cudaError_t answer) noexcept;
-
 /// What the GPUs of one session share. Streams are the driver's: it alone knows when an event is reached, and is asked by whoever
 /// waits in work_until(); where nobody does, by a thread of this object, which is made when it is first needed.
 class machine : public std::enable_shared_from_this<machine> {

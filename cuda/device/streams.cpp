@@ -19,10 +19,7 @@ public:
         on.use();
         check(cudaEventCreateWithFlags(&native, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     }
-    ~event() override {
-        (void)cudaSetDevice(card);
-        (void)cudaEventDestroy(native);
-    }
+    ~event() override { (void)cudaEventDestroy(native); }
     event(const event&) = delete;
     event& operator=(const event&) = delete;
 
@@ -175,7 +172,7 @@ void streams::replay(recorded_work& w, const step&, step_monitor&) {
 void streams::require_working() {
     const std::string which = "GPU " + std::to_string(on_.card) + ": ";
     check(cudaSetDevice(on_.card), (which + "cudaSetDevice").c_str());
-    const cudaError_t answer = not_kept(cudaStreamQuery(streams_[compute]));
+    const cudaError_t answer = cudaStreamQuery(streams_[compute]);
     if (answer != cudaErrorNotReady) check(answer, (which + "cudaStreamQuery").c_str());
 }
 
@@ -199,7 +196,6 @@ void streams::wait(stream l, device_event& e) {
 }
 
 std::shared_ptr<std::byte> streams::told_memory(std::size_t bytes) {
-    on_.use(); // of a thread that has chosen no card CUDA would make another one ready for use
     void* const block = staging::shared().take(bytes);
     if (!block)
         throw resource_exhausted_error("no page-locked memory of the host for " + std::to_string(bytes) +

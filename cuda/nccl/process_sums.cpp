@@ -13,7 +13,6 @@
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
-#include <cuda/device/machine.hpp>
 #include <cuda/nccl/all_reduce.hpp>
 #include <cuda/nccl/library.hpp>
 #include <tenon/core/error.hpp>
@@ -150,7 +149,7 @@ private:
         if (j.factor) settle(calls().ncclRedOpDestroy(op, comm_), "ncclRedOpDestroy", text);
         check(cudaEventRecord(summed_, stream_), "cudaEventRecord");
         wait([&] {
-            const cudaError_t now = not_kept(cudaEventQuery(summed_));
+            const cudaError_t now = cudaEventQuery(summed_);
             if (now == cudaSuccess) return true;
             if (now != cudaErrorNotReady) check(now, "cudaEventQuery");
             ncclResult_t state = ncclSuccess;

@@ -1,6 +1,5 @@
 #include "tests.hpp"
 #include "emulator/control.hpp"
-#include <cuda/device/machine.hpp>
 
 #include "machine.hpp"
 #include "own_ops.hpp"
@@ -85,49 +84,6 @@ TEST_CASE("a trace of a step on a GPU has its kernels and copies, each with a ti
     CHECK(text.find("add_n") != std::string::npos);
     CHECK(text.find("CPU:0 to GPU:0") != std::string::npos);
     CHECK(text.find("GPU:0 to CPU:0") != std::string::npos);
-}
-
-TEST_CASE("who is told of an event finds no error, though what is timed on another stream has not ended") {
-    const tn::test::machine fresh;
-    struct : tn::completion {
-        void completed(std::exception_ptr) noexcept override { is_told = true; }
-        bool is_told = false;
-    } told;
-    struct : tn::step_monitor {
-        bool wanted(int) noexcept override { return true; }
-        void ended(int, std::int64_t, std::int64_t) noexcept override { has_ended = true; }
-        void failed(int, std::exception_ptr) noexcept override {}
-        bool has_ended = false;
-    } timed;
-    const auto asks = std::make_shared<tn::cuda::machine>();
-    cudaStream_t one = nullptr, other = nullptr;
-    cudaEvent_t reached = nullptr;
-    REQUIRE(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking) == cudaSuccess);
-    REQUIRE(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) == cudaSuccess);
-    REQUIRE(cudaEventCreateWithFlags(&reached, cudaEventDisableTiming) == cudaSuccess);
-    const auto reach = [&] {
-        REQUIRE(cudaEventRecord(reached, one) == cudaSuccess);
-        REQUIRE(cudaStreamSynchronize(one) == cudaSuccess);
-        told.is_told = false;
-        asks->tell(0, one, reached, told);
-        asks->work_until([&] { return told.is_told; });
-    };
-    std::atomic<bool> goes_on{false};
-    const tn::cuda::machine::timed_command c{0, asks->take_timer(0), asks->take_timer(0), &timed, 0};
-    REQUIRE(cudaEventRecord(c.began, other) == cudaSuccess);
-    REQUIRE(emulator::enqueue(other, "what is held back", [&] { return goes_on.load(); }) == cudaSuccess);
-    REQUIRE(cudaEventRecord(c.ended, other) == cudaSuccess);
-    asks->time(c);
-    reach();
-    CHECK(cudaGetLastError() == cudaSuccess);
-    CHECK(!timed.has_ended);
-    goes_on = true;
-    emulator::ask_again();
-    REQUIRE(cudaStreamSynchronize(other) == cudaSuccess);
-    reach();
-    CHECK(timed.has_ended);
-    for (const cudaStream_t s : {one, other}) CHECK(cudaStreamDestroy(s) == cudaSuccess);
-    CHECK(cudaEventDestroy(reached) == cudaSuccess);
 }
 
 TEST_CASE("a value crosses from one GPU to another, recorded steps of both go on") {

@@ -301,11 +301,10 @@ cudaError_t refused_to_stream(machine& m, const std::string& name, cudaStream_t 
 
 // What CUDA answers without a context of the card.
 bool needs_context(const std::string& name) {
-    static const std::set<std::string> others{"cudaGetDeviceCount",        "cudaGetDevice",
-                                              "cudaSetDevice",             "cudaDeviceGetAttribute",
-                                              "cudaGetDeviceProperties",   "cudaDeviceGetPCIBusId",
-                                              "cudaDeviceGetByPCIBusId",   "cudaDeviceCanAccessPeer",
-                                              "cudaThreadExchangeStreamCaptureMode"};
+    static const std::set<std::string> others{
+        "cudaGetDeviceCount",      "cudaGetDevice",           "cudaSetDevice",
+        "cudaDeviceGetAttribute",  "cudaGetDeviceProperties", "cudaDeviceGetPCIBusId",
+        "cudaDeviceGetByPCIBusId", "cudaDeviceCanAccessPeer", "cudaThreadExchangeStreamCaptureMode"};
     return others.count(name) == 0;
 }
 
