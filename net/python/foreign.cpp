@@ -60,7 +60,7 @@ template <class M> struct lent_by_dlpack final : lent_tensor<M> {
 };
 
 // The array of what was lent, which `l` ends; `l` is not ended where this throws.
-template <class L> any_array array_of(std::unique_ptr<L> l) {
+template <class L> any_array array_lent_by(std::unique_ptr<L> l) {
     any_array a = from_dlpack_or_copy(&l->shown);
     (void)l.release();
     return a;
@@ -72,7 +72,7 @@ template <class M> any_array taken_from(nb::handle capsule, const char* name, co
     if (!m) throw nb::python_error();
     auto l = std::make_unique<lent_by_dlpack<M>>(m);
     if (PyCapsule_SetName(capsule.ptr(), used) != 0) throw nb::python_error();
-    return array_of(std::move(l));
+    return array_lent_by(std::move(l));
 }
 
 bool take_by_dlpack(nb::handle object, any_array& to) {
@@ -153,7 +153,7 @@ bool take_by_buffer(nb::handle object, any_array& to) {
     m.dl_tensor.shape = l->sizes;
     m.dl_tensor.strides = l->strides;
     l->show(m);
-    to = array_of(std::move(l));
+    to = array_lent_by(std::move(l));
     return true;
 }
 

@@ -98,6 +98,10 @@ template <class X> ill_shaped texts_are_compared_by_string_equal() {
     static_assert(is_mistake<X>, "tenon: texts are compared by string_equal(x, constant(text)), in tenon/input.hpp");
     return {};
 }
+/// What select and pow are given by mistake: other calls are of other functions.
+template <class X>
+concept Selected = !UntypedTensor<X> &&
+                   (Operand<X> || is_on_the_host<X> || AsNumber<X> || std::is_convertible_v<const X&, std::string>);
 template <class X>
 concept TensorOfTexts = std::is_same_v<typename X::element_type, std::string>;
 
@@ -192,18 +196,18 @@ template <Operand X, class... M> ill_shaped slice(const X&, detail::misplaced, M
 TENON_HINT(concat, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
 TENON_HINT(stack, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
 #undef TENON_HINT
-#define TENON_HINT(NAME, SAID)                                                                                        \
+#define TENON_HINT(NAME, SAID, FITS)                                                                                  \
     template <class T = void, auto... D, class... M> ill_shaped NAME(shape<D...>, M...) { return detail::SAID<T>(); } \
     template <class T = void> ill_shaped NAME(std::initializer_list<int>) { return detail::SAID<T>(); }               \
     template <class T = void, std::integral... N>                                                                     \
-        requires(sizeof...(N) > 0)                                                                                    \
+        requires(sizeof...(N) > 0 && (FITS))                                                                          \
     ill_shaped NAME(N...) { return detail::SAID<T>(); }                                                               \
     template <Shape S, class T = void, class... M> ill_shaped NAME(M...) { return detail::SAID<S>(); }                \
     template <class T, auto Size, auto..., class... M> ill_shaped NAME(M...) { return detail::SAID<T>(); }
-TENON_HINT(zeros, sizes_are_a_template_argument)
-TENON_HINT(ones, sizes_are_a_template_argument)
-TENON_HINT(random_normal, sizes_are_a_template_argument)
-TENON_HINT(random_uniform, sizes_are_a_template_argument)
+TENON_HINT(zeros, sizes_are_a_template_argument, true)
+TENON_HINT(ones, sizes_are_a_template_argument, true)
+TENON_HINT(random_normal, sizes_are_a_template_argument, std::is_void_v<T>) // else they are bounds
+TENON_HINT(random_uniform, sizes_are_a_template_argument, std::is_void_v<T>)
 #undef TENON_HINT
 #define TENON_HINT(SIGN, SAID)                     \
     template <class A, class B>                    \
@@ -309,16 +313,12 @@ template <Operand X, class... M> ill_shaped cast(const X&, M...) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a template argument: write cast<float>(x)");
     return {};
 }
-template <class... X>
-    requires(!(detail::UntypedTensor<X> || ...))
-ill_shaped select(const X&...) {
+template <detail::Selected... X> ill_shaped select(const X&...) {
     static_assert(detail::is_mistake<X...>,
                   "tenon::select: a condition, then two tensors, or a tensor and a number: select(x > 0.0f, x, 0.0f)");
     return {};
 }
-template <class... X>
-    requires(!(detail::UntypedTensor<X> || ...))
-ill_shaped pow(const X&...) {
+template <detail::Selected... X> ill_shaped pow(const X&...) {
     static_assert(detail::is_mistake<X...>, "tenon::pow: two tensors, or a tensor and a number: pow(x, 2.0f)");
     return {};
 }

@@ -48,12 +48,15 @@ template <class T, class List> T sum_of_list(const List& list) {
 } // namespace detail
 
 /// The sum of xs, which have one element type and equal sizes.
-template <OperandOrIllShaped... Xs> auto add_n(const Xs&... xs) {
+template <OperandOrIllShaped... Xs>
+    requires(!(detail::ListOfTensors<Xs> || ...))
+auto add_n(const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::add_n: at least one tensor is needed");
     return apply_op<add_n_op, no_attributes{}>(xs...);
 }
 template <OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
           detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
+    requires(!detail::ListOfTensors<A>)
 auto add_n(const A& a, const B& b = {}, const C& c = {}, const D& d = {}, called_from here = caller()) {
     const making made(here);
     if constexpr (!detail::is_given<B>) return apply_op<add_n_op, no_attributes{}>(a);
