@@ -37,7 +37,7 @@ struct byte_letters {
         }
     }
     static const byte_letters& all() {
-        static const byte_letters letters;
+        static const auto& letters = *new byte_letters;
         return letters;
     }
     // The bytes that a text of such characters means; false where it has others.
