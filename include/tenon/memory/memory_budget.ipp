@@ -67,6 +67,8 @@ TENON_INLINE void memory_client::require_room_for_steps(memory_payer* who) {
     const memory_info now = client->of_->info();
     const std::size_t least = std::min(now.limit / 16, std::size_t{1} << 20);
     if (now.limit == 0 || now.in_use + least <= now.limit) return;
+    if (client->of_->take(least))
+        return client->of_->give(least); // others have given back what they kept for further use
     throw resource_exhausted_error(
         client->of_->refusal("the last " + std::to_string(least) + " bytes are for steps that take something out"));
 }

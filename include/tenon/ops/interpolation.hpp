@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// How a pixel of an image is found between others (image/image_resize.hpp).

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <queue>
@@ -51,7 +52,7 @@ template <class F> void merge_pairs(std::vector<std::int32_t>& tokens, const F& 
         look(places[c.at].before);
         look(c.at);
     }
-    std::erase(tokens, -1);
+    tokens.erase(std::remove(tokens.begin(), tokens.end(), -1), tokens.end());
 }
 
 } // namespace tenon::detail

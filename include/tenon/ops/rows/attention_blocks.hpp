@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include <tenon/concurrency/thread_pool.hpp>
+#include <tenon/core/sizes/extents.hpp>
 #include <tenon/ops/rows/attention_sizes.hpp>
 #include <tenon/ops/rows/rows.hpp>
 
