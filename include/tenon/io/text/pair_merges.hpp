@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// Putting pairs of tokens together, as byte-pair encoders do. Read by .ipp files only.
 
 namespace tenon::detail {
