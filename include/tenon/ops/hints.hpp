@@ -104,6 +104,7 @@ concept Selected = !UntypedTensor<X> &&
                    (Operand<X> || is_on_the_host<X> || AsNumber<X> || std::is_convertible_v<const X&, std::string>);
 template <class X>
 concept TensorOfTexts = std::is_same_v<typename X::element_type, std::string>;
+template <class A, class B> inline constexpr bool are_texts = TensorOfTexts<A> || TensorOfTexts<B>;
 
 } // namespace detail
 
@@ -218,25 +219,18 @@ TENON_HINT(-, arrays_and_texts_are_no_tensors)
 TENON_HINT(*, arrays_and_texts_are_no_tensors)
 TENON_HINT(/, arrays_and_texts_are_no_tensors)
 #undef TENON_HINT
-#define TENON_HINT(SIGN, SAID)                                                   \
-    template <class A, class B>                                                  \
-        requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)) \
+#define TENON_HINT(SIGN, SAID, FITS)                                                     \
+    template <class A, class B>                                                          \
+        requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)&&(FITS)) \
     ill_shaped operator SIGN(const A&, const B&) { return detail::SAID<A>(); }
-TENON_HINT(<, arrays_and_texts_are_no_tensors)
-TENON_HINT(<=, arrays_and_texts_are_no_tensors)
-TENON_HINT(>, arrays_and_texts_are_no_tensors)
-TENON_HINT(>=, arrays_and_texts_are_no_tensors)
-#undef TENON_HINT
-#define TENON_HINT(SIGN)                                                         \
-    template <class A, class B>                                                  \
-        requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)) \
-    ill_shaped operator SIGN(const A&, const B&) {                               \
-        if constexpr (detail::TensorOfTexts<A> || detail::TensorOfTexts<B>)      \
-            return detail::texts_are_compared_by_string_equal<A>();              \
-        else return detail::arrays_and_texts_are_no_tensors<A>();                \
-    }
-TENON_HINT(==)
-TENON_HINT(!=)
+TENON_HINT(<, arrays_and_texts_are_no_tensors, true)
+TENON_HINT(<=, arrays_and_texts_are_no_tensors, true)
+TENON_HINT(>, arrays_and_texts_are_no_tensors, true)
+TENON_HINT(>=, arrays_and_texts_are_no_tensors, true)
+TENON_HINT(==, arrays_and_texts_are_no_tensors, (!detail::are_texts<A, B>))
+TENON_HINT(!=, arrays_and_texts_are_no_tensors, (!detail::are_texts<A, B>))
+TENON_HINT(==, texts_are_compared_by_string_equal, (detail::are_texts<A, B>))
+TENON_HINT(!=, texts_are_compared_by_string_equal, (detail::are_texts<A, B>))
 #undef TENON_HINT
 template <Element T, class Name, class... M> ill_shaped placeholder(const Name&, detail::misplaced, M...) {
     static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a template argument: write "
