@@ -104,6 +104,8 @@ TEST_CASE("a file that does not agree with itself says where") {
     CHECK(contains(said([](auto& f) { f.vocab = R"({"a":2000000000})"; }), "\"a\": a whole number from 0 to "));
     CHECK(contains(said([](auto& f) { f.vocab = "[]"; }), "\"vocab\" must be an object"));
     CHECK(contains(said([](auto& f) { f.added = "[]"; }), "post_processor: there is no token 9"));
+    CHECK(contains(said([](auto& f) { f.added = R"([{"id":9,"content":""}])"; }),
+                   "an added token: \"content\" must be a text, not "));
     CHECK(contains(
         said([](auto& f) { f.pre = R"json({"type":"Split","pattern":{"Regex":"a)"},"behavior":"Isolated"})json"; }),
         "the pattern \"a)\" is no regular expression"));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tenon/io/numpy/elements.hpp>
+#include <tenon/io/text/utf8.hpp>
 
 namespace tenon::detail {
 
@@ -47,24 +48,6 @@ TENON_INLINE any_array read_elements(readable_file& from, const tensor_type& typ
     return a;
 }
 
-inline void append_utf8(std::string& to, std::uint32_t c) {
-    const auto follow = [&](int shift) { to += static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
-    if (c < 0x80) to += static_cast<char>(c);
-    else if (c < 0x800) {
-        to += static_cast<char>(0xC0 | c >> 6);
-        follow(0);
-    } else if (c < 0x10000) {
-        to += static_cast<char>(0xE0 | c >> 12);
-        follow(6);
-        follow(0);
-    } else {
-        to += static_cast<char>(0xF0 | c >> 18);
-        follow(12);
-        follow(6);
-        follow(0);
-    }
-}
-
 TENON_INLINE any_array texts_of_units(const any_array& units, std::int64_t each, const std::string& name) {
     any_array texts(element_type::string, {units.elements() / each});
     auto* text = texts.data<std::string>();
@@ -79,7 +62,8 @@ TENON_INLINE any_array texts_of_units(const any_array& units, std::int64_t each,
                     if (unit[k] > 0x10FFFF || (unit[k] >= 0xD800 && unit[k] < 0xE000))
                         throw data_loss_error("'" + name + "': text " + std::to_string(i) + " has character number " +
                                               std::to_string(unit[k]) + ", which Unicode has not");
-                    append_utf8(*text, unit[k]);
+                    char character[4];
+                    text->append(character, put_utf8(unit[k], character));
                 }
         }
     };

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <tenon/io/text/read_number.hpp>
+#include <tenon/io/text/utf8.hpp>
 
 /// JSON (RFC 8259) read from left to right, as most of it is written: what is unusual, or wrong, is somebody else's. Included where parsers
 /// are compiled only.
@@ -110,7 +111,7 @@ public:
                 if (!unit(at, end, low) || (low & 0xFC00) != 0xDC00) return false;
                 code = 0x10000 + ((code & 0x3FF) << 10 | (low & 0x3FF));
             }
-            out = put(code, out);
+            out = put_utf8(code, out);
         }
         to.resize(static_cast<std::size_t>(out - to.data()));
         return true;
@@ -210,23 +211,6 @@ private:
             else return false;
         }
         return true;
-    }
-    static char* put(std::uint32_t code, char* out) {
-        const auto add = [&](std::uint32_t bits) { *out++ = static_cast<char>(bits); };
-        if (code < 0x80) add(code);
-        else {
-            if (code < 0x800) add(0xC0 | code >> 6);
-            else {
-                if (code < 0x10000) add(0xE0 | code >> 12);
-                else {
-                    add(0xF0 | code >> 18);
-                    add(0x80 | (code >> 12 & 0x3F));
-                }
-                add(0x80 | (code >> 6 & 0x3F));
-            }
-            add(0x80 | (code & 0x3F));
-        }
-        return out;
     }
 
     const char* at_;

@@ -12,6 +12,7 @@
 #include <tenon/io/text/json_tokenizer.hpp>
 #include <tenon/io/text/pair_merges.hpp>
 #include <tenon/io/text/piece_pattern.hpp>
+#include <tenon/io/text/utf8.hpp>
 
 namespace tenon {
 
@@ -31,9 +32,8 @@ struct byte_letters {
             const bool printed = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
             const int c = printed ? b : next++;
             byte[static_cast<std::size_t>(c)] = b;
-            std::string& l = letter[static_cast<std::size_t>(b)];
-            if (c < 0x80) l = {static_cast<char>(c)};
-            else l = {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
+            char character[4];
+            letter[static_cast<std::size_t>(b)].assign(character, put_utf8(static_cast<std::uint32_t>(c), character));
         }
     }
     static const byte_letters& all() {
