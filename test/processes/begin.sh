@@ -11,9 +11,18 @@ show() { # WHAT
     sed 's/^/    out: /' out 2>/dev/null
     sed 's/^/    err: /' err 2>/dev/null
 }
-fail() { # WHAT
+fail() { # WHAT   where at_once is set, it ends the test
     show "$1"
     failed=1
+    [ -z "${at_once:-}" ] || exit 1
+}
+# says STATUS WORDS ARGUMENT...   runs $tenon, compares its status and looks for the words in what it says
+says() {
+    local wanted=$1 words=$2 status
+    shift 2
+    timeout 60 "$tenon" "$@" >out 2>&1
+    status=$?
+    [ $status -eq "$wanted" ] && grep -qF -- "$words" out || fail "tenon $*: status $status, wanted $wanted and the words: $words"
 }
 skip() { # WHY
     echo "skipped: $1"

@@ -5,14 +5,6 @@
 set -uo pipefail
 tenon=$(realpath "$1")
 . "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
-# says STATUS WORDS ARGUMENT...   as in command.sh
-says() {
-    local wanted=$1 words=$2 status
-    shift 2
-    timeout 60 "$tenon" "$@" >out 2>&1
-    status=$?
-    [ $status -eq "$wanted" ] && grep -qF -- "$words" out || fail "tenon $*: status $status, wanted $wanted and: $words"
-}
 
 says 0 "TENON_KEY=$work/tenon-certificates/key.pem" certificates --hosts gpu1,10.0.0.3
 [ "$(wc -l <out)" -eq 3 ] || fail "there are not three lines"

@@ -54,12 +54,6 @@ else
     }
 fi
 
-fail() {
-    echo "FAILED: $1"
-    sed 's/^/    out: /' out
-    sed 's/^/    err: /' err
-    failed=1
-}
 run() { start "$@" >out 2>err; }
 # All have said the same, and there are so many.
 same() {

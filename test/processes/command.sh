@@ -6,19 +6,6 @@ set -uo pipefail
 tenon=$(realpath "$1")
 . "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-# says STATUS WORDS ARGUMENT...   runs tenon, compares its status and looks for the words in what it says
-says() {
-    local wanted=$1 words=$2 status
-    shift 2
-    timeout 60 "$tenon" "$@" >out 2>&1
-    status=$?
-    if [ $status -ne "$wanted" ] || ! grep -qF -- "$words" out; then
-        echo "FAILED: tenon $*: status $status, wanted $wanted and the words: $words"
-        sed 's/^/    /' out
-        failed=1
-    fi
-}
-
 # Commands and options that are none, and those that are missing.
 says 2 'tenon: srve is none of its commands; did you mean serve?' srve
 says 2 'tenon: it is given no command'

@@ -7,10 +7,7 @@ set -uo pipefail
 tenon=$(realpath "$1")
 recover=$(realpath "$2")
 . "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
-fail() {
-    show "$1"
-    exit 1
-}
+at_once=1
 mkdir files
 export TENON_FILES=$work/files
 printf '#!/bin/sh\necho $$ >ps.$TENON_TASK\nexec "%s" serve --heartbeat 0.5 --lease 2\n' "$tenon" >serve

@@ -7,10 +7,7 @@ set -uo pipefail
 tenon=$(realpath "$1")
 program=$(realpath "$2")
 . "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
-fail() {
-    show "$1"
-    exit 1
-}
+at_once=1
 wait_for() { # PATTERN
     for _ in $(seq 1200); do
         grep -qE "$1" out 2>/dev/null && return
