@@ -196,10 +196,6 @@ void give_results(warp_state& w, unsigned group) {
             break;
         }
         case warp_op::ballot: lane.result = ballot; break;
-        case warp_op::match:
-            lane.result = 0;
-            for (unsigned o = 0; o < 32; ++o)
-                if (group >> o & 1 && w.lanes[o].value == lane.value) lane.result |= 1u << o;
         }
         if (lane.waiter && lane.waiter != b.current) b.ready.push_back(lane.waiter);
         lane.waiter = nullptr;
@@ -389,11 +385,6 @@ int block_barrier(bool predicate, const char* file, int line) {
 int lane() {
     const fiber* const f = state().current;
     return static_cast<int>(f->thread % 32);
-}
-
-unsigned living_lanes() {
-    block_state& b = state();
-    return b.warps[b.current->thread / 32].living;
 }
 
 std::uint64_t warp_meet(unsigned mask, warp_op op, std::uint64_t value, int source, const char* file, int line) {

@@ -28,17 +28,15 @@ namespace tenon::emulator {
 /// The block's dynamic shared memory: filled anew for each block, followed by a page that nobody may touch.
 extern unsigned char* dynamic_shared_memory;
 
-enum class warp_op { sync, shuffle, ballot, match };
+enum class warp_op { sync, shuffle, ballot };
 
 /// __syncthreads: returns for how many threads of the block `predicate` holds.
 int block_barrier(bool predicate, const char* file, int line);
 /// A warp's threads named in `mask` meet. shuffle: the value of lane `source` (all bits set where that lane takes no part);
-/// ballot: the lanes whose value is not 0; match: the lanes whose value is the caller's.
+/// ballot: the lanes whose value is not 0.
 std::uint64_t warp_meet(unsigned mask, warp_op op, std::uint64_t value, int source, const char* file, int line);
 /// The caller's number in its warp.
 int lane();
-/// The threads of the caller's warp that have not ended.
-unsigned living_lanes();
 
 /// Runs all blocks. Returns what went wrong (a barrier that not all threads reach, an address that nobody may touch), or "".
 std::string run_grid(const std::function<void()>& thread_body, dim3 grid, dim3 block, std::size_t shared_bytes,

@@ -58,9 +58,6 @@ inline int __syncthreads_or(int predicate, TENON_EMULATOR_PLACE) {
 inline void __syncwarp(unsigned mask = 0xffffffffu, TENON_EMULATOR_PLACE) {
     tenon::emulator::warp_meet(mask, tenon::emulator::warp_op::sync, 0, 0, file, line);
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
-inline void __threadfence_system() {}
 
 // ---- warps ----
 
@@ -102,13 +99,6 @@ inline int __any_sync(unsigned mask, int predicate, TENON_EMULATOR_PLACE) {
 inline int __all_sync(unsigned mask, int predicate, TENON_EMULATOR_PLACE) {
     return __ballot_sync(mask, !predicate, file, line) == 0;
 }
-template <class T> unsigned __match_any_sync(unsigned mask, T value, TENON_EMULATOR_PLACE) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    return static_cast<unsigned>(
-        tenon::emulator::warp_meet(mask, tenon::emulator::warp_op::match, bits, 0, file, line));
-}
-inline unsigned __activemask() { return tenon::emulator::living_lanes(); }
 
 // ---- graphs ----
 
@@ -150,15 +140,6 @@ template <tenon::emulator::ordered_number T> T atomicMax(T* at, std::type_identi
 template <tenon::emulator::ordered_number T> T atomicMin(T* at, std::type_identity_t<T> value) {
     return tenon::emulator::replace(at, value < *at ? value : *at);
 }
-template <tenon::emulator::atomic_number T> T atomicOr(T* at, std::type_identity_t<T> value) {
-    return tenon::emulator::replace(at, *at | value);
-}
-template <tenon::emulator::atomic_number T> T atomicAnd(T* at, std::type_identity_t<T> value) {
-    return tenon::emulator::replace(at, *at & value);
-}
-template <tenon::emulator::atomic_number T> T atomicXor(T* at, std::type_identity_t<T> value) {
-    return tenon::emulator::replace(at, *at ^ value);
-}
 template <class T>
     requires tenon::emulator::atomic_number<T> || std::is_same_v<T, float> T atomicExch(T* at,
                                                                                         std::type_identity_t<T> value) {
@@ -168,43 +149,13 @@ template <tenon::emulator::swapped_number T>
 T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
     return tenon::emulator::replace(at, *at == expected ? value : *at);
 }
-inline unsigned atomicInc(unsigned* at, unsigned most) {
-    return tenon::emulator::replace(at, *at >= most ? 0u : *at + 1);
-}
 
 // ---- memory ----
-
-template <class T> T __ldg(const T* at) { return *at; }
-template <class T> T __ldcs(const T* at) { return *at; }
-template <class T> T __ldcg(const T* at) { return *at; }
-template <class T> void __stcs(T* at, std::type_identity_t<T> value) { *at = value; }
-template <class T> void __stcg(T* at, std::type_identity_t<T> value) { *at = value; }
 
 // ---- bits ----
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 32; }
-inline int __clzll(long long x) { return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64; }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline unsigned __brev(unsigned x) {
-    unsigned r = 0;
-    for (int i = 0; i < 32; ++i) r |= (x >> i & 1u) << (31 - i);
-    return r;
-}
-inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
-    const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
-    unsigned r = 0;
-    for (unsigned i = 0; i < 4; ++i) r |= static_cast<unsigned>(bytes >> ((selector >> i * 4 & 7) * 8) & 255) << i * 8;
-    return r;
-}
 inline unsigned __umulhi(unsigned x, unsigned y) { return static_cast<unsigned>(std::uint64_t{x} * y >> 32); }
-inline int __mulhi(int x, int y) { return static_cast<int>(std::int64_t{x} * y >> 32); }
-__extension__ typedef unsigned __int128 tenon_emulator_uint128;
-inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
-    return static_cast<unsigned long long>(static_cast<tenon_emulator_uint128>(x) * y >> 64);
-}
 
 namespace tenon::emulator {
 template <class To, class From> To same_bits(From from) {
@@ -215,47 +166,19 @@ template <class To, class From> To same_bits(From from) {
 }
 } // namespace tenon::emulator
 inline unsigned __float_as_uint(float x) { return tenon::emulator::same_bits<unsigned>(x); }
-inline int __float_as_int(float x) { return tenon::emulator::same_bits<int>(x); }
 inline float __uint_as_float(unsigned x) { return tenon::emulator::same_bits<float>(x); }
-inline float __int_as_float(int x) { return tenon::emulator::same_bits<float>(x); }
 inline long long __double_as_longlong(double x) { return tenon::emulator::same_bits<long long>(x); }
 inline double __longlong_as_double(long long x) { return tenon::emulator::same_bits<double>(x); }
 
 // ---- mathematics that the C library lacks; fast forms are exact here, within what they promise ----
 
-inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
-inline float __fdividef(float x, float y) { return x / y; }
-inline float __fdiv_rn(float x, float y) { return x / y; }
-inline double __ddiv_rn(double x, double y) { return x / y; }
-inline float __frcp_rn(float x) { return 1.0f / x; }
-inline float __fsqrt_rn(float x) { return std::sqrt(x); }
-inline float __frsqrt_rn(float x) { return 1.0f / std::sqrt(x); }
-inline float __saturatef(float x) { return x > 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; }
-inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
-inline int __float2int_rz(float x) { return static_cast<int>(x); }
-inline int __float2int_rd(float x) { return static_cast<int>(std::floor(x)); }
-inline float __int2float_rn(int x) { return static_cast<float>(x); }
-inline float __double2float_rn(double x) { return static_cast<float>(x); }
 // These keep a product and a sum from being fused.
 __attribute__((noinline)) inline float __fmul_rn(float x, float y) { return x * y; }
 __attribute__((noinline)) inline float __fadd_rn(float x, float y) { return x + y; }
-__attribute__((noinline)) inline float __fsub_rn(float x, float y) { return x - y; }
 __attribute__((noinline)) inline double __dmul_rn(double x, double y) { return x * y; }
 __attribute__((noinline)) inline double __dadd_rn(double x, double y) { return x + y; }
 __attribute__((noinline)) inline double __dsub_rn(double x, double y) { return x - y; }
-inline float __fmaf_rn(float x, float y, float z) { return std::fma(x, y, z); }
-inline double __fma_rn(double x, double y, double z) { return std::fma(x, y, z); }
-// The C library has names of its own that begin so.
-#define __expf(x) (::expf(x))
-#define __exp10f(x) (::powf(10.0f, x))
-#define __logf(x) (::logf(x))
-#define __log2f(x) (::log2f(x))
-#define __log10f(x) (::log10f(x))
-#define __powf(x, y) (::powf(x, y))
-#define __sinf(x) (::sinf(x))
-#define __cosf(x) (::cosf(x))
-#define __tanf(x) (::tanf(x))
 
 namespace tenon::emulator {
 template <class T, class U>

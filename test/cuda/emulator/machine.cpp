@@ -32,11 +32,8 @@ machine::machine() {
     if (const char* many = std::getenv("TENON_EMULATOR_CARDS")) cards = std::clamp(std::atoi(many), 1, most_cards);
     for (int c = 0; c < most_cards; ++c) {
         card_state& card = all[static_cast<std::size_t>(c)];
-        card.legacy = std::make_shared<stream>(stream{c, 0, 0});
-        card.per_thread = std::make_shared<stream>(stream{c, 0, 0});
-        card.default_pool = std::make_unique<pool>();
-        card.default_pool->card = c;
-        card.default_pool->is_default = true;
+        card.legacy = std::make_shared<stream>(stream{c, 0});
+        card.per_thread = std::make_shared<stream>(stream{c, 0});
         streams.push_back(card.legacy);
         streams.push_back(card.per_thread);
     }
@@ -301,10 +298,10 @@ cudaError_t refused_to_stream(machine& m, const std::string& name, cudaStream_t 
 
 // What CUDA answers without a context of the card.
 bool needs_context(const std::string& name) {
-    static const std::set<std::string> others{
-        "cudaGetDeviceCount",      "cudaGetDevice",           "cudaSetDevice",
-        "cudaDeviceGetAttribute",  "cudaGetDeviceProperties", "cudaDeviceGetPCIBusId",
-        "cudaDeviceGetByPCIBusId", "cudaDeviceCanAccessPeer", "cudaThreadExchangeStreamCaptureMode"};
+    static const std::set<std::string> others{"cudaGetDeviceCount",      "cudaGetDevice",
+                                              "cudaSetDevice",           "cudaDeviceGetAttribute",
+                                              "cudaGetDeviceProperties", "cudaDeviceGetPCIBusId",
+                                              "cudaDeviceCanAccessPeer", "cudaThreadExchangeStreamCaptureMode"};
     return others.count(name) == 0;
 }
 

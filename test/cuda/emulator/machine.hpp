@@ -88,7 +88,6 @@ struct capture {
 struct stream {
     int card;
     unsigned flags;
-    int priority;
     struct entry {
         command what;
         std::shared_ptr<replay> graph; ///< instead
@@ -109,15 +108,12 @@ struct event {
 
 struct pool {
     int card;
-    std::uint64_t threshold = 0, used = 0, used_high = 0, kept = 0, reserved_high = 0;
-    bool is_default = false;
 };
 
 struct allocation {
     int card;
     std::size_t bytes;
     std::string call;
-    pool* from = nullptr;
     bool freed = false; ///< by the host's calls; the device may not yet have got there
 };
 
@@ -133,7 +129,6 @@ struct card_state {
     cudaError_t lost_as = cudaErrorIllegalAddress;
     std::array<bool, most_cards> reaches{};
     std::shared_ptr<stream> legacy, per_thread;
-    std::unique_ptr<pool> default_pool;
     std::size_t reach =
         0; ///< bytes from `base` on that are in use, or were since reset(): what lies behind is never opened
     bool open = false; ///< its memory may be touched
@@ -199,7 +194,7 @@ struct machine {
     /// The allocation that holds `at`, and its first byte; null: no device memory that is allocated.
     std::pair<char*, allocation*> find(const void* at);
     int card_of(const void* at) const; ///< -1: no device memory
-    char* allocate(int card, std::size_t bytes, const std::string& call, pool* from);
+    char* allocate(int card, std::size_t bytes, const std::string& call);
     void release(char* at);
     /// Gives back what is free, since closing and opening memory takes time for each page that was ever written; behind all that is
     /// allocated, where that is so much, and none can touch it then.

@@ -119,7 +119,7 @@ std::pair<char*, allocation*> machine::find(const void* at) {
     return {i->first, &i->second};
 }
 
-char* machine::allocate(int c, std::size_t bytes, const std::string& call, pool* from) {
+char* machine::allocate(int c, std::size_t bytes, const std::string& call) {
     card_state& card = all[static_cast<std::size_t>(c)];
     if (!card.base) {
         card.base = reserve();
@@ -140,7 +140,7 @@ char* machine::allocate(int c, std::size_t bytes, const std::string& call, pool*
         card.reach = reach;
     }
     char* const at = block + red_bytes;
-    card.allocations[at] = {c, bytes, call, from};
+    card.allocations[at] = {c, bytes, call};
     card.used += bytes;
     chores.push_back([at, block, bytes, needed] {
         std::memset(block, red_byte, red_bytes);

@@ -256,12 +256,6 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t in) {
     });
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t handle, cudaStream_t in) {
-    return api("cudaGraphUpload", in, "", [&](machine& m, lock_type&) {
-        return m.find_stream(in) && find_executable(m, handle) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    });
-}
-
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
     return api("cudaGraphExecDestroy", [&](machine& m, lock_type&) {
         return m.executables.erase(reinterpret_cast<executable*>(handle)) ? cudaSuccess : cudaErrorInvalidValue;

@@ -32,25 +32,14 @@ cudaError_t refused_by_capture(machine& m, event& e) {
 } // namespace
 
 extern "C" {
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* to, unsigned flags, int priority) {
-    return api("cudaStreamCreateWithPriority", [&](machine& m, lock_type&) {
-        if (flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
-        m.streams.push_back(std::make_shared<stream>(stream{current_card, flags, std::clamp(priority, -5, 0)}));
-        *to = handle_of(m.streams.back().get());
-        return cudaSuccess;
-    });
-}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* to, unsigned flags) {
     return api("cudaStreamCreateWithFlags", [&](machine& m, lock_type&) {
         if (flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
-        m.streams.push_back(std::make_shared<stream>(stream{current_card, flags, 0}));
+        m.streams.push_back(std::make_shared<stream>(stream{current_card, flags}));
         *to = handle_of(m.streams.back().get());
         return cudaSuccess;
     });
 }
-cudaError_t cudaStreamCreate(cudaStream_t* to) { return cudaStreamCreateWithFlags(to, cudaStreamDefault); }
-
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     return api("cudaStreamDestroy", handle, "", [&](machine& m, lock_type&) {
         const auto s = m.find_stream(handle);
@@ -59,27 +48,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
         if (s->recording) s->recording->invalid = cudaErrorStreamCaptureInvalidated;
         s->destroyed = true;
         if (s->queue.empty()) m.streams.remove(s);
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
-    return stream_api("cudaStreamGetFlags", handle, "", [&](machine&, lock_type&, const auto& s) {
-        *flags = s->flags;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
-    return stream_api("cudaStreamGetPriority", handle, "", [&](machine&, lock_type&, const auto& s) {
-        *priority = s->priority;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
-    return stream_api("cudaStreamGetDevice", handle, "", [&](machine&, lock_type&, const auto& s) {
-        *device = s->card;
         return cudaSuccess;
     });
 }
