@@ -1,10 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <string>
 #include <vector>
 
 #include <tenon/concurrency/thread_pool.hpp>

@@ -20,12 +20,9 @@ template <class To, class From> To reference_convert(From x) {
 } // namespace
 
 TEST_CASE("convert is static_cast, but saturates where that is undefined and makes NaN 0") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_number([](auto from) {
-            using From = typename decltype(from)::type;
-            on_each_number([](auto to) {
-                using To = typename decltype(to)::type;
+    on_each_isa([]<class P>(P) {
+        on_each_number([]<class From>(tag<From>) {
+            on_each_number([]<class To>(tag<To>) {
                 check_unary<From, To>((std::string("convert to ") + (std::is_floating_point_v<To> ? "floating " : "") +
                                        (std::is_signed_v<To> ? "signed " : "unsigned ") + std::to_string(sizeof(To)) +
                                        " from " + (std::is_floating_point_v<From> ? "floating" : "integer"))
@@ -44,10 +41,8 @@ TEST_CASE("convert is static_cast, but saturates where that is undefined and mak
 }
 
 TEST_CASE("half and bfloat16 are widened exactly and rounded to nearest even") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        const auto check = [](auto t) {
-            using T = typename decltype(t)::type;
+    on_each_isa([]<class P>(P) {
+        const auto check = []<class T>(tag<T>) {
             std::vector<T> all(65536);
             for (unsigned i = 0; i < 65536; ++i) all[i] = T::from_bits(static_cast<std::uint16_t>(i));
             std::vector<float> wide(65536);

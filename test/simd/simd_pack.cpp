@@ -74,59 +74,43 @@ TEST_CASE("TENON_ISA lowers the choice; a word that is not an instruction set ha
 }
 
 TEST_CASE("arithmetic of packs is arithmetic of their elements; integers wrap and never trap") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_number([](auto t) {
-            using T = typename decltype(t)::type;
-            constexpr auto w = P::which;
-            if constexpr (std::is_floating_point_v<T>) {
-                check_unary<T, T>("-", w, P::template negate<T>, [](T x) { return -x; });
-                check_binary<T, T>("+", w, P::template add<T>, [](T x, T y) { return x + y; });
-                check_binary<T, T>("-", w, P::template subtract<T>, [](T x, T y) { return x - y; });
-                check_binary<T, T>("*", w, P::template multiply<T>, [](T x, T y) { return x * y; });
-            } else {
-                using W = wrap<T>;
-                check_unary<T, T>("-", w, P::template negate<T>, [](T x) { return static_cast<T>(W(0) - W(x)); });
-                check_binary<T, T>("+", w, P::template add<T>, [](T x, T y) { return static_cast<T>(W(x) + W(y)); });
-                check_binary<T, T>("-", w, P::template subtract<T>,
-                                   [](T x, T y) { return static_cast<T>(W(x) - W(y)); });
-                check_binary<T, T>("*", w, P::template multiply<T>,
-                                   [](T x, T y) { return static_cast<T>(W(x) * W(y)); });
-            }
-            check_binary<T, T>("/", w, P::template divide<T>, reference_divide<T>);
-            check_binary<T, T>("fmod", w, P::template fmod<T>, reference_fmod<T>);
-            check_binary<T, T>("mod", w, P::template mod<T>, reference_mod<T>);
-            check_unary<T, T>("abs", w, P::template abs<T>, [](T x) {
-                if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
-                else return x < 0 ? static_cast<T>(wrap<T>(0) - wrap<T>(x)) : x;
-            });
-            check_unary<T, T>("sign", w, P::template sign<T>, [](T x) {
-                return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x;
-            });
+    on_each_isa_and_number([]<class P, class T>(P, tag<T>) {
+        constexpr auto w = P::which;
+        if constexpr (std::is_floating_point_v<T>) {
+            check_unary<T, T>("-", w, P::template negate<T>, [](T x) { return -x; });
+            check_binary<T, T>("+", w, P::template add<T>, [](T x, T y) { return x + y; });
+            check_binary<T, T>("-", w, P::template subtract<T>, [](T x, T y) { return x - y; });
+            check_binary<T, T>("*", w, P::template multiply<T>, [](T x, T y) { return x * y; });
+        } else {
+            using W = wrap<T>;
+            check_unary<T, T>("-", w, P::template negate<T>, [](T x) { return static_cast<T>(W(0) - W(x)); });
+            check_binary<T, T>("+", w, P::template add<T>, [](T x, T y) { return static_cast<T>(W(x) + W(y)); });
+            check_binary<T, T>("-", w, P::template subtract<T>, [](T x, T y) { return static_cast<T>(W(x) - W(y)); });
+            check_binary<T, T>("*", w, P::template multiply<T>, [](T x, T y) { return static_cast<T>(W(x) * W(y)); });
+        }
+        check_binary<T, T>("/", w, P::template divide<T>, reference_divide<T>);
+        check_binary<T, T>("fmod", w, P::template fmod<T>, reference_fmod<T>);
+        check_binary<T, T>("mod", w, P::template mod<T>, reference_mod<T>);
+        check_unary<T, T>("abs", w, P::template abs<T>, [](T x) {
+            if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
+            else return x < 0 ? static_cast<T>(wrap<T>(0) - wrap<T>(x)) : x;
+        });
+        check_unary<T, T>("sign", w, P::template sign<T>, [](T x) {
+            return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x;
         });
     });
 }
 
 TEST_CASE("min and max give NaN when either is NaN") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_number([](auto t) {
-            using T = typename decltype(t)::type;
-            check_binary<T, T>("max", P::which, P::template max<T>, [](T x, T y) {
-                return x != x ? x : x > y ? x : y;
-            });
-            check_binary<T, T>("min", P::which, P::template min<T>, [](T x, T y) {
-                return x != x ? x : x < y ? x : y;
-            });
-        });
+    on_each_isa_and_number([]<class P, class T>(P, tag<T>) {
+        check_binary<T, T>("max", P::which, P::template max<T>, [](T x, T y) { return x != x ? x : x > y ? x : y; });
+        check_binary<T, T>("min", P::which, P::template min<T>, [](T x, T y) { return x != x ? x : x < y ? x : y; });
     });
 }
 
 TEST_CASE("fma is fused on avx2 and avx512; a product and a sum are never contracted") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        const auto check = [](auto t) {
-            using T = typename decltype(t)::type;
+    on_each_isa([]<class P>(P) {
+        const auto check = []<class T>(tag<T>) {
             check_binary<T, T>("fma", P::which, P::template fma_with_one<T>, [](T x, T y) {
                 const volatile T product = x * y;
                 return P::which == simd::isa::baseline ? T(product + T(1)) : std::fma(x, y, T(1));
@@ -142,10 +126,8 @@ TEST_CASE("fma is fused on avx2 and avx512; a product and a sum are never contra
 }
 
 TEST_CASE("square roots are correctly rounded, rounding is that of <cmath>") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        const auto check = [](auto t) {
-            using T = typename decltype(t)::type;
+    on_each_isa([]<class P>(P) {
+        const auto check = []<class T>(tag<T>) {
             constexpr auto w = P::which;
             check_unary<T, T>("sqrt", w, P::template sqrt<T>, [](T x) { return std::sqrt(x); });
             check_unary<T, T>("rsqrt", w, P::template rsqrt<T>, [](T x) { return T(1) / std::sqrt(x); });
@@ -164,57 +146,48 @@ TEST_CASE("square roots are correctly rounded, rounding is that of <cmath>") {
 }
 
 TEST_CASE("comparisons follow IEEE 754 for NaN and give masks that select") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_number([](auto t) {
-            using T = typename decltype(t)::type;
-            constexpr auto w = P::which;
-            check_binary<T, bool>("==", w, P::template equal<T>, [](T x, T y) { return x == y; });
-            check_binary<T, bool>("!=", w, P::template not_equal<T>, [](T x, T y) { return x != y; });
-            check_binary<T, bool>("<", w, P::template less<T>, [](T x, T y) { return x < y; });
-            check_binary<T, bool>("<=", w, P::template less_equal<T>, [](T x, T y) { return x <= y; });
-            check_binary<T, bool>(">", w, P::template greater<T>, [](T x, T y) { return x > y; });
-            check_binary<T, bool>(">=", w, P::template greater_equal<T>, [](T x, T y) { return x >= y; });
-            check_binary<T, T>("select", w, P::template larger_or_sum<T>, [](T x, T y) {
-                if constexpr (std::is_integral_v<T>) return x > y ? x : static_cast<T>(wrap<T>(x) + wrap<T>(y));
-                else return x > y ? x : x + y;
-            });
-            check_unary<T, bool>("is_nan", w, P::template is_nan<T>, [](T x) { return x != x; });
-            check_unary<T, bool>("is_inf", w, P::template is_inf<T>,
-                                 [](T x) { return std::is_floating_point_v<T> && std::isinf(static_cast<double>(x)); });
-            check_unary<T, bool>("is_finite", w, P::template is_finite<T>,
-                                 [](T x) { return std::isfinite(static_cast<double>(x)); });
+    on_each_isa_and_number([]<class P, class T>(P, tag<T>) {
+        constexpr auto w = P::which;
+        check_binary<T, bool>("==", w, P::template equal<T>, [](T x, T y) { return x == y; });
+        check_binary<T, bool>("!=", w, P::template not_equal<T>, [](T x, T y) { return x != y; });
+        check_binary<T, bool>("<", w, P::template less<T>, [](T x, T y) { return x < y; });
+        check_binary<T, bool>("<=", w, P::template less_equal<T>, [](T x, T y) { return x <= y; });
+        check_binary<T, bool>(">", w, P::template greater<T>, [](T x, T y) { return x > y; });
+        check_binary<T, bool>(">=", w, P::template greater_equal<T>, [](T x, T y) { return x >= y; });
+        check_binary<T, T>("select", w, P::template larger_or_sum<T>, [](T x, T y) {
+            if constexpr (std::is_integral_v<T>) return x > y ? x : static_cast<T>(wrap<T>(x) + wrap<T>(y));
+            else return x > y ? x : x + y;
         });
+        check_unary<T, bool>("is_nan", w, P::template is_nan<T>, [](T x) { return x != x; });
+        check_unary<T, bool>("is_inf", w, P::template is_inf<T>,
+                             [](T x) { return std::is_floating_point_v<T> && std::isinf(static_cast<double>(x)); });
+        check_unary<T, bool>("is_finite", w, P::template is_finite<T>,
+                             [](T x) { return std::isfinite(static_cast<double>(x)); });
     });
 }
 
 TEST_CASE("bits and shifts: a count beyond the width leaves only what is shifted in") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_integer([](auto t) {
-            using T = typename decltype(t)::type;
-            using W = wrap<T>;
-            constexpr auto w = P::which;
-            constexpr auto width = static_cast<std::make_unsigned_t<T>>(8 * sizeof(T));
-            check_binary<T, T>("&", w, P::template bit_and<T>, [](T x, T y) { return static_cast<T>(x & y); });
-            check_binary<T, T>("|", w, P::template bit_or<T>, [](T x, T y) { return static_cast<T>(x | y); });
-            check_binary<T, T>("^", w, P::template bit_xor<T>, [](T x, T y) { return static_cast<T>(x ^ y); });
-            check_unary<T, T>("~", w, P::template complement<T>, [](T x) { return static_cast<T>(~x); });
-            check_binary<T, T>("<<", w, P::template shift_left<T>, [](T x, T y) {
-                const auto count = static_cast<std::make_unsigned_t<T>>(y);
-                return count < width ? static_cast<T>(W(x) << count) : T(0);
-            });
-            check_binary<T, T>(">>", w, P::template shift_right<T>, [](T x, T y) {
-                const auto count = static_cast<std::make_unsigned_t<T>>(y);
-                return count < width ? static_cast<T>(x >> count) : static_cast<T>(x < 0 ? -1 : 0);
-            });
+    on_each_isa_and_integer([]<class P, class T>(P, tag<T>) {
+        using W = wrap<T>;
+        constexpr auto w = P::which;
+        constexpr auto width = static_cast<std::make_unsigned_t<T>>(8 * sizeof(T));
+        check_binary<T, T>("&", w, P::template bit_and<T>, [](T x, T y) { return static_cast<T>(x & y); });
+        check_binary<T, T>("|", w, P::template bit_or<T>, [](T x, T y) { return static_cast<T>(x | y); });
+        check_binary<T, T>("^", w, P::template bit_xor<T>, [](T x, T y) { return static_cast<T>(x ^ y); });
+        check_unary<T, T>("~", w, P::template complement<T>, [](T x) { return static_cast<T>(~x); });
+        check_binary<T, T>("<<", w, P::template shift_left<T>, [](T x, T y) {
+            const auto count = static_cast<std::make_unsigned_t<T>>(y);
+            return count < width ? static_cast<T>(W(x) << count) : T(0);
+        });
+        check_binary<T, T>(">>", w, P::template shift_right<T>, [](T x, T y) {
+            const auto count = static_cast<std::make_unsigned_t<T>>(y);
+            return count < width ? static_cast<T>(x >> count) : static_cast<T>(x < 0 ? -1 : 0);
         });
     });
 }
 
 TEST_CASE("masks: not, and, or, any, all, and the bits of each") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
+    on_each_isa([]<class P>(P) {
         for (unsigned pattern : {0x0000U, 0xFFFFU, 0x0001U, 0x8000U, 0xA5C3U, 0x7FFFU, 0x0FFFU}) {
             bool a[16];
             bool b[16];
@@ -244,10 +217,8 @@ TEST_CASE("masks: not, and, or, any, all, and the bits of each") {
 
 TEST_CASE(
     "partial loads and stores touch the first n elements only; lanes beyond are zero, or the first element again") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        const auto check = [](auto t) {
-            using T = typename decltype(t)::type;
+    on_each_isa([]<class P>(P) {
+        const auto check = []<class T>(tag<T>) {
             for (int n = 0; n <= P::lane_count; ++n) {
                 // The source is exactly n long, so that a tool that watches memory sees every read beyond it.
                 const auto source = std::make_unique<T[]>(static_cast<std::size_t>(n));
@@ -277,10 +248,8 @@ TEST_CASE(
 }
 
 TEST_CASE("broadcast, iota and extract") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_number([](auto t) {
-            using T = typename decltype(t)::type;
+    on_each_isa([]<class P>(P) {
+        on_each_number([]<class T>(tag<T>) {
             T r[16];
             P::template fill<T>(T(7), r);
             for (int i = 0; i < P::lane_count; ++i) CHECK(r[i] == T(7));
@@ -299,35 +268,31 @@ TEST_CASE("broadcast, iota and extract") {
 }
 
 TEST_CASE("reductions combine all lanes; NaN anywhere makes the least and the largest NaN") {
-    on_each_isa([](auto ops) {
-        using P = decltype(ops);
-        on_each_number([](auto t) {
-            using T = typename decltype(t)::type;
-            T a[16];
-            T sum = 0, product = 1, least = T(99), largest = 0;
+    on_each_isa_and_number([]<class P, class T>(P, tag<T>) {
+        T a[16];
+        T sum = 0, product = 1, least = T(99), largest = 0;
+        for (int i = 0; i < P::lane_count; ++i) {
+            a[i] = T((i * 5 + 3) % 7 + 1);
+            sum = static_cast<T>(sum + a[i]);
+            product = multiplied(product, a[i]);
+            least = a[i] < least ? a[i] : least;
+            largest = a[i] > largest ? a[i] : largest;
+        }
+        T r[4];
+        P::template reduce<T>(a, r, r + 1, r + 2, r + 3);
+        CHECK(r[0] == sum);
+        if constexpr (std::is_integral_v<T>) CHECK(r[1] == product);
+        if constexpr (std::is_floating_point_v<T>) CHECK(std::fabs(r[1] / product - 1) < T(1e-6));
+        CHECK(r[2] == least);
+        CHECK(r[3] == largest);
+        if constexpr (std::is_floating_point_v<T>) {
             for (int i = 0; i < P::lane_count; ++i) {
-                a[i] = T((i * 5 + 3) % 7 + 1);
-                sum = static_cast<T>(sum + a[i]);
-                product = multiplied(product, a[i]);
-                least = a[i] < least ? a[i] : least;
-                largest = a[i] > largest ? a[i] : largest;
+                const T kept = a[i];
+                a[i] = std::numeric_limits<T>::quiet_NaN();
+                P::template reduce<T>(a, r, r + 1, r + 2, r + 3);
+                a[i] = kept;
+                CHECK((std::isnan(r[0]) && std::isnan(r[2]) && std::isnan(r[3])));
             }
-            T r[4];
-            P::template reduce<T>(a, r, r + 1, r + 2, r + 3);
-            CHECK(r[0] == sum);
-            if constexpr (std::is_integral_v<T>) CHECK(r[1] == product);
-            if constexpr (std::is_floating_point_v<T>) CHECK(std::fabs(r[1] / product - 1) < T(1e-6));
-            CHECK(r[2] == least);
-            CHECK(r[3] == largest);
-            if constexpr (std::is_floating_point_v<T>) {
-                for (int i = 0; i < P::lane_count; ++i) {
-                    const T kept = a[i];
-                    a[i] = std::numeric_limits<T>::quiet_NaN();
-                    P::template reduce<T>(a, r, r + 1, r + 2, r + 3);
-                    a[i] = kept;
-                    CHECK((std::isnan(r[0]) && std::isnan(r[2]) && std::isnan(r[3])));
-                }
-            }
-        });
+        }
     });
 }

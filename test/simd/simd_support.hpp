@@ -42,6 +42,12 @@ template <class F> void on_each_number(F f) {
     f(tag<float>{}), f(tag<double>{});
     on_each_integer(f);
 }
+template <class F> void on_each_isa_and_integer(F f) {
+    on_each_isa([f](auto ops) { on_each_integer([&](auto t) { f(ops, t); }); });
+}
+template <class F> void on_each_isa_and_number(F f) {
+    on_each_isa([f](auto ops) { on_each_number([&](auto t) { f(ops, t); }); });
+}
 
 /// Numbers worth trying, then random ones: for floating types any bit pattern.
 template <class T> std::vector<T> samples(unsigned seed, bool shuffled = true) {
