@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 
 // Variables on parameter servers: SEMANTICS 9.
 
@@ -103,13 +104,10 @@ TEST_CASE("copies of a setter share the turn, in several threads too") {
     }
     constexpr int threads = 4, each = 100; // an even number in all
     std::vector<std::vector<int>> tasks(threads);
-    std::vector<std::thread> all;
-    for (int t = 0; t < threads; ++t)
-        all.emplace_back([&, t] {
-            const tn::graph_scope in(one);
-            tasks[static_cast<std::size_t>(t)] = tn::on(setter, [] { return tasks_of(each); });
-        });
-    for (std::thread& t : all) t.join();
+    on_threads(threads, [&](int t) {
+        const tn::graph_scope in(one);
+        tasks[static_cast<std::size_t>(t)] = tn::on(setter, [] { return tasks_of(each); });
+    });
     int ones = 0;
     for (const std::vector<int>& of : tasks)
         for (const int task : of) ones += task;

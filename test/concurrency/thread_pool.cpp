@@ -14,6 +14,8 @@
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
 
+#include "each_thread.hpp"
+
 using tenon::thread_pool;
 using tenon::work_item;
 
@@ -94,21 +96,17 @@ TEST_CASE("parallel_for nested in a body runs on that thread") {
 
 TEST_CASE("parallel_for called by many threads at once keeps their loops apart") {
     thread_pool pool(3);
-    std::vector<std::thread> callers;
     std::vector<std::int64_t> wrong(4, 0);
-    for (std::size_t c = 0; c < wrong.size(); ++c) {
-        callers.emplace_back([&, c] {
-            std::vector<std::int64_t> values(257);
-            for (int round = 0; round < 300; ++round) {
-                pool.parallel_for(257, 3, [&](std::int64_t begin, std::int64_t end) {
-                    for (auto i = begin; i < end; ++i) values[static_cast<std::size_t>(i)] = i + round;
-                });
-                const auto sum = std::accumulate(values.begin(), values.end(), std::int64_t{0});
-                if (sum != 257 * 128 + 257 * round) ++wrong[c];
-            }
-        });
-    }
-    for (auto& caller : callers) caller.join();
+    on_threads(wrong.size(), [&](std::size_t c) {
+        std::vector<std::int64_t> values(257);
+        for (int round = 0; round < 300; ++round) {
+            pool.parallel_for(257, 3, [&](std::int64_t begin, std::int64_t end) {
+                for (auto i = begin; i < end; ++i) values[static_cast<std::size_t>(i)] = i + round;
+            });
+            const auto sum = std::accumulate(values.begin(), values.end(), std::int64_t{0});
+            if (sum != 257 * 128 + 257 * round) ++wrong[c];
+        }
+    });
     CHECK(wrong == std::vector<std::int64_t>(4, 0));
 }
 

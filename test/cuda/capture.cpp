@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "emulator/control.hpp"
 
 #include "environment.hpp"
@@ -199,24 +200,20 @@ TEST_CASE("SEMANTICS 20: recorded steps of several threads update one variable, 
         const auto read = s.callable(tn::feeds(), tn::fetches(both, tn::identity(w)));
         constexpr int threads = 3, steps = 12;
         const std::size_t before = launched();
-        std::vector<std::thread> all;
         std::vector<std::string> wrong(threads);
-        for (int t = 0; t < threads; ++t)
-            all.emplace_back([&, t] {
-                numbers one;
-                for (int i = 0; i < n; ++i) one(i) = 1;
-                float last = 0;
-                for (int i = 0; i < steps; ++i) {
-                    const auto [a, b] = update(one);
-                    if (a(0) != b(0) || a(n - 1) != a(0) || a(0) <= last)
-                        wrong[static_cast<std::size_t>(t)] += "update ";
-                    last = a(0);
-                    const auto [sum, half] = read();
-                    if (sum(0) != 2 * half(0) || sum(n - 1) != sum(0) || half(0) < last)
-                        wrong[static_cast<std::size_t>(t)] += "read ";
-                }
-            });
-        for (std::thread& t : all) t.join();
+        on_threads(threads, [&](int t) {
+            numbers one;
+            for (int i = 0; i < n; ++i) one(i) = 1;
+            float last = 0;
+            for (int i = 0; i < steps; ++i) {
+                const auto [a, b] = update(one);
+                if (a(0) != b(0) || a(n - 1) != a(0) || a(0) <= last) wrong[static_cast<std::size_t>(t)] += "update ";
+                last = a(0);
+                const auto [sum, half] = read();
+                if (sum(0) != 2 * half(0) || sum(n - 1) != sum(0) || half(0) < last)
+                    wrong[static_cast<std::size_t>(t)] += "read ";
+            }
+        });
         for (const std::string& text : wrong) CHECK(text == "");
         CHECK(s.run(w)(0) == threads * steps);
         CHECK(launched() > before);

@@ -6,6 +6,7 @@
 #include <tenon/input.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 
 // Elements by their numbers. random_pipelines.cpp asks random chains for each of theirs.
 
@@ -129,13 +130,10 @@ TEST_CASE("at(i) is asked by several threads, also where the first must find the
     std::vector<std::int64_t> expected;
     for (const std::int64_t x : mixed) expected.push_back(x);
     std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&, t] {
-            for (std::int64_t i = t; i < 1000; i += 3)
-                wrong += mixed.at(i) != expected[static_cast<std::size_t>(i)] || kept.at(i / 2) != i / 2 * 2 + 1;
-        });
-    for (std::thread& t : threads) t.join();
+    on_threads(4, [&](int t) {
+        for (std::int64_t i = t; i < 1000; i += 3)
+            wrong += mixed.at(i) != expected[static_cast<std::size_t>(i)] || kept.at(i / 2) != i / 2 * 2 + 1;
+    });
     CHECK(wrong == 0);
 }
 

@@ -7,6 +7,7 @@
 #include <tenon/debug/summary_writer.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "debug/events.hpp"
 
 using events::message;
@@ -70,15 +71,12 @@ TEST_CASE("files are called as TensorBoard looks for them, and writers to one fo
         CHECK(name.starts_with("events.out.tfevents."));
         CHECK(contains(name, std::string(host) + "." + std::to_string(::getpid())));
     }
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < 5; ++i)
-        threads.emplace_back([&, i] {
-            for (int step = 0; step < 100; ++step) {
-                writers[i]->scalar("own", step, step);
-                writers[0]->scalar("shared", step, step);
-            }
-        });
-    for (auto& t : threads) t.join();
+    on_threads(std::size_t{5}, [&](std::size_t i) {
+        for (int step = 0; step < 100; ++step) {
+            writers[i]->scalar("own", step, step);
+            writers[0]->scalar("shared", step, step);
+        }
+    });
     for (const auto& w : writers) w->flush();
     CHECK(values_of(writers[0]->path()).size() == 600);
     CHECK(values_of(writers[3]->path()).size() == 100);

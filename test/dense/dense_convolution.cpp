@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include <tenon/concurrency/thread_pool.hpp>
@@ -10,6 +9,7 @@
 #include <tenon/dense/convolution.hpp>
 
 #include "messages.hpp"
+#include "each_thread.hpp"
 #include "dense_support.hpp"
 #include "reference/windows.hpp"
 
@@ -233,27 +233,23 @@ TEST_CASE("one convolution may be run by several threads at once") {
         const convolution_backward_weights backward(d);
         const auto w = random_numbers<float>(9 * 5 * 24, 2);
         std::atomic<int> wrong{0};
-        std::vector<std::thread> runners;
-        for (unsigned t = 0; t < 4; ++t) {
-            runners.emplace_back([&, t] {
-                const auto x = random_numbers<float>(4 * 6 * 6 * 5, 10 + t);
-                const auto dy = random_numbers<float>(4 * 6 * 6 * 24, 20 + t);
-                std::vector<double> y(4 * 6 * 6 * 24, 0.0);
-                std::vector<double> dw(w.size(), 0.0);
-                products_of(d).products([&](std::size_t xi, std::size_t wi, std::size_t yi) {
-                    y[yi] += static_cast<double>(x[xi]) * static_cast<double>(w[wi]);
-                    dw[wi] += static_cast<double>(x[xi]) * static_cast<double>(dy[yi]);
-                });
-                std::vector<float> found_y(y.size());
-                std::vector<float> found_dw(dw.size());
-                for (int round = 0; round < 30; ++round) {
-                    forward.run(x.data(), w.data(), nullptr, found_y.data(), &pool_of(2));
-                    backward.run(x.data(), dy.data(), found_dw.data(), nullptr, &pool_of(2));
-                    if (worst_error(found_y, y) > 1e-5 || worst_error(found_dw, dw) > 1e-4) ++wrong;
-                }
+        on_threads(4U, [&](unsigned t) {
+            const auto x = random_numbers<float>(4 * 6 * 6 * 5, 10 + t);
+            const auto dy = random_numbers<float>(4 * 6 * 6 * 24, 20 + t);
+            std::vector<double> y(4 * 6 * 6 * 24, 0.0);
+            std::vector<double> dw(w.size(), 0.0);
+            products_of(d).products([&](std::size_t xi, std::size_t wi, std::size_t yi) {
+                y[yi] += static_cast<double>(x[xi]) * static_cast<double>(w[wi]);
+                dw[wi] += static_cast<double>(x[xi]) * static_cast<double>(dy[yi]);
             });
-        }
-        for (auto& runner : runners) runner.join();
+            std::vector<float> found_y(y.size());
+            std::vector<float> found_dw(dw.size());
+            for (int round = 0; round < 30; ++round) {
+                forward.run(x.data(), w.data(), nullptr, found_y.data(), &pool_of(2));
+                backward.run(x.data(), dy.data(), found_dw.data(), nullptr, &pool_of(2));
+                if (worst_error(found_y, y) > 1e-5 || worst_error(found_dw, dw) > 1e-4) ++wrong;
+            }
+        });
         CHECK(wrong.load() == 0);
     }
 }

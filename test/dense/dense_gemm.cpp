@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <thread>
 #include <vector>
 
 #if defined(__linux__)
@@ -18,6 +17,7 @@
 #include <tenon/dense/gemm.hpp>
 
 #include "messages.hpp"
+#include "each_thread.hpp"
 #include "dense_support.hpp"
 
 using namespace tenon;
@@ -236,19 +236,15 @@ TEST_CASE("one gemm may be run by several threads at once") {
         const gemm product(d);
         const auto b = random_numbers<float>(d.k * d.n, 2);
         std::atomic<int> wrong{0};
-        std::vector<std::thread> runners;
-        for (unsigned t = 0; t < 4; ++t) {
-            runners.emplace_back([&, t] {
-                const auto a = random_numbers<float>(d.m * d.k, 10 + t);
-                const auto expected = naive<float>(d, a, b, {}, {});
-                std::vector<float> c(static_cast<std::size_t>(d.m * d.n));
-                for (int round = 0; round < 50; ++round) {
-                    product.run(a.data(), b.data(), nullptr, c.data(), &pool_of(2));
-                    if (worst_error(c, expected) > allowed<float>() * 66) ++wrong;
-                }
-            });
-        }
-        for (auto& runner : runners) runner.join();
+        on_threads(4U, [&](unsigned t) {
+            const auto a = random_numbers<float>(d.m * d.k, 10 + t);
+            const auto expected = naive<float>(d, a, b, {}, {});
+            std::vector<float> c(static_cast<std::size_t>(d.m * d.n));
+            for (int round = 0; round < 50; ++round) {
+                product.run(a.data(), b.data(), nullptr, c.data(), &pool_of(2));
+                if (worst_error(c, expected) > allowed<float>() * 66) ++wrong;
+            }
+        });
         CHECK(wrong.load() == 0);
     }
 }

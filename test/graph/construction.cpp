@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 
 // How graphs are made: nodes, names, scopes, collections, seeds.
 
@@ -232,14 +233,11 @@ TEST_CASE("a graph's seed is 0 until it is set") {
 TEST_CASE("a graph may be built from several threads") {
     const tn::graph g;
     constexpr int threads = 4, each = 200;
-    std::vector<std::thread> all;
-    for (int t = 0; t < threads; ++t)
-        all.emplace_back([&g] {
-            const tn::graph_scope in(g);
-            tn::any_tensor last = tn::placeholder<float>("x");
-            for (int i = 0; i < each; ++i) last = tn::untyped::identity(last, "step");
-        });
-    for (std::thread& t : all) t.join();
+    on_threads(threads, [&g](int) {
+        const tn::graph_scope in(g);
+        tn::any_tensor last = tn::placeholder<float>("x");
+        for (int i = 0; i < each; ++i) last = tn::untyped::identity(last, "step");
+    });
     CHECK(g.size() == threads * (each + 1));
     for (std::int64_t n = 0; n < g.size(); ++n) {
         CHECK(g.at(n)->number == n);

@@ -1,4 +1,5 @@
 #include "messages.hpp"
+#include "each_thread.hpp"
 
 #include <thread>
 #include <vector>
@@ -90,17 +91,14 @@ TEST_CASE("An array is its maker's until its last owner has gone, on whatever th
 
 TEST_CASE("Threads that take and give at a time leave nothing, and never pass the limit") {
     const auto budget = tn::memory_budget::make(100000);
-    std::vector<std::thread> all;
-    for (int t = 0; t < 4; ++t)
-        all.emplace_back([&] {
-            const auto client = budget->client("one of four");
-            for (int i = 0; i < 5000; ++i) try {
-                    const tn::memory_charge some(client.get(), static_cast<std::size_t>(30000 + i));
-                    if (budget->info().in_use > 100000) throw tn::internal_error("the limit was passed");
-                } catch (const tn::resource_exhausted_error&) {
-                }
-        });
-    for (std::thread& t : all) t.join();
+    on_threads(4, [&](int) {
+        const auto client = budget->client("one of four");
+        for (int i = 0; i < 5000; ++i) try {
+                const tn::memory_charge some(client.get(), static_cast<std::size_t>(30000 + i));
+                if (budget->info().in_use > 100000) throw tn::internal_error("the limit was passed");
+            } catch (const tn::resource_exhausted_error&) {
+            }
+    });
     CHECK(budget->info().in_use == 0);
     CHECK(budget->info().peak <= 100000);
     CHECK(budget->holders().empty());

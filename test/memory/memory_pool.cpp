@@ -9,13 +9,13 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/memory/memory_policy.hpp>
 #include <tenon/memory/memory_pool.hpp>
 
+#include "each_thread.hpp"
 #include "messages.hpp"
 
 namespace tn = tenon;
@@ -256,31 +256,28 @@ TEST_CASE("a pool answers requests of nothing, of too much, and within a limit o
 TEST_CASE("threads that share a pool never share a block") {
     constexpr std::size_t limit = 8 * mib;
     tn::memory_pool pool(tn::host_memory(), limit, true);
-    std::vector<std::thread> threads;
     std::vector<int> wrong(4), given(4);
-    for (unsigned t = 0; t < 4; ++t)
-        threads.emplace_back([t, &pool, &wrong, &given] {
-            std::mt19937 random(t);
-            std::vector<std::pair<unsigned char*, std::size_t>> mine;
-            const auto drop = [&](std::size_t i) {
-                const auto [p, bytes] = mine[i];
-                wrong[t] += std::count(p, p + bytes, t) != static_cast<std::ptrdiff_t>(bytes);
-                pool.deallocate(p, bytes);
-                mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i));
-            };
-            for (int i = 0; i < 400; ++i) {
-                const std::size_t bytes = 1 + random() % (mib >> (random() % 8));
-                if (auto* const p = static_cast<unsigned char*>(pool.allocate(bytes))) {
-                    std::memset(p, static_cast<int>(t), bytes);
-                    mine.emplace_back(p, bytes);
-                    ++given[t];
-                } else if (!mine.empty()) drop(random() % mine.size());
-                if (i % 16 == 0) wrong[t] += pool.statistics().in_use > limit;
-                if (mine.size() > 8) drop(random() % mine.size());
-            }
-            while (!mine.empty()) drop(0);
-        });
-    for (std::thread& t : threads) t.join();
+    on_threads(4U, [&pool, &wrong, &given](unsigned t) {
+        std::mt19937 random(t);
+        std::vector<std::pair<unsigned char*, std::size_t>> mine;
+        const auto drop = [&](std::size_t i) {
+            const auto [p, bytes] = mine[i];
+            wrong[t] += std::count(p, p + bytes, t) != static_cast<std::ptrdiff_t>(bytes);
+            pool.deallocate(p, bytes);
+            mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i));
+        };
+        for (int i = 0; i < 400; ++i) {
+            const std::size_t bytes = 1 + random() % (mib >> (random() % 8));
+            if (auto* const p = static_cast<unsigned char*>(pool.allocate(bytes))) {
+                std::memset(p, static_cast<int>(t), bytes);
+                mine.emplace_back(p, bytes);
+                ++given[t];
+            } else if (!mine.empty()) drop(random() % mine.size());
+            if (i % 16 == 0) wrong[t] += pool.statistics().in_use > limit;
+            if (mine.size() > 8) drop(random() % mine.size());
+        }
+        while (!mine.empty()) drop(0);
+    });
     CHECK(wrong == std::vector<int>(4));
     CHECK(pool.statistics().in_use == 0);
     CHECK(pool.statistics().allocations == given[0] + given[1] + given[2] + given[3]);

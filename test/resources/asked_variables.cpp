@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "variable_bank.hpp"
 
 // SEMANTICS 20: who must not wait asks, and is called when to ask again; whom an update wakes.
@@ -80,37 +81,32 @@ TEST_CASE("steps that ask and steps that wait update the same variables: none is
     constexpr int threads = 4, steps = 2000;
     bank b(4);
     assign(b.all, 0);
-    std::vector<std::thread> all;
-    for (unsigned t = 0; t < threads; ++t)
-        all.emplace_back([&, t] {
-            struct waiting final : tn::completion {
-                void completed(std::exception_ptr) noexcept override {
-                    told.store(true);
-                    told.notify_one();
-                }
-                std::atomic<bool> told{false};
-            } changed;
-            std::mt19937 random(t);
-            for (int n = 0; n < steps; ++n) {
-                std::vector<tn::variable_resource*> some;
-                for (tn::variable_resource* v : b.all)
-                    if (random() % 2) some.push_back(v);
-                const auto updates = updaters(some, random() % 2 == 0);
-                held_variables h(updates);
-                if (t % 2) REQUIRE(h.begin_updates(never) == nullptr);
-                else
-                    while (!h.try_begin_updates(changed)) {
-                        changed.told.wait(false);
-                        changed.told.store(false);
-                    }
-                for (std::size_t i = 0; i < some.size(); ++i) {
-                    *static_cast<std::int64_t*>(h.after(i)) = at(h.current(i)) + 1;
-                    h.set_written(i);
+    on_threads(threads, [&](unsigned t) {
+        struct waiting final : tn::completion {
+            void completed(std::exception_ptr) noexcept override {
+                told.store(true);
+                told.notify_one();
+            }
+            std::atomic<bool> told{false};
+        } changed;
+        std::mt19937 random(t);
+        for (int n = 0; n < steps; ++n) {
+            std::vector<tn::variable_resource*> some;
+            for (tn::variable_resource* v : b.all)
+                if (random() % 2) some.push_back(v);
+            const auto updates = updaters(some, random() % 2 == 0);
+            held_variables h(updates);
+            if (t % 2) REQUIRE(h.begin_updates(never) == nullptr);
+            else
+                while (!h.try_begin_updates(changed)) {
+                    changed.told.wait(false);
+                    changed.told.store(false);
                 }
                 h.end_updates();
             }
-        });
-    for (std::thread& t : all) t.join();
+            h.end_updates();
+        }
+    });
     std::int64_t updates = 0, expected = 0;
     for (unsigned t = 0; t < threads; ++t) {
         std::mt19937 random(t);

@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "variable_bank.hpp"
 
 // SEMANTICS 20: what steps hold of variables, and where they read and write them.
@@ -196,31 +197,13 @@ TEST_CASE("threads that move amounts between variables: every reader sees one su
     assign(b.all, 1000);
     std::vector<std::vector<std::int64_t>> moved(threads, std::vector<std::int64_t>(accounts));
     std::atomic<int> wrong{0};
-    std::vector<std::thread> all;
-    for (unsigned t = 0; t < threads; ++t)
-        all.emplace_back([&, t] {
-            std::mt19937 random(t);
-            for (int n = 0; n < steps; ++n) {
-                const auto one = random() % accounts, other = random() % accounts;
-                const bool rows = random() % 3 == 0;
-                if (one == other || random() % 3 == 0) {
-                    const auto uses = readers(b.all, rows);
-                    held_variables h(uses);
-                    if (h.read(never)) ++wrong;
-                    std::int64_t sum = 0;
-                    for (std::size_t i = 0; i < accounts; ++i) sum += at(h.before(i));
-                    if (sum != 1000 * accounts) ++wrong;
-                    if (rows) h.end_reading_rows();
-                    continue;
-                }
-                std::vector<tn::variable_use> uses;
-                for (std::size_t i = 0; i < accounts; ++i)
-                    uses.push_back({.variable = b.all[i],
-                                    .read = true,
-                                    .by_rows = rows,
-                                    .read_late = !rows && random() % 2 == 0,
-                                    .updated = i == one || i == other,
-                                    .in_part = (i == one || i == other) && random() % 2 == 0});
+    on_threads(threads, [&](unsigned t) {
+        std::mt19937 random(t);
+        for (int n = 0; n < steps; ++n) {
+            const auto one = random() % accounts, other = random() % accounts;
+            const bool rows = random() % 3 == 0;
+            if (one == other || random() % 3 == 0) {
+                const auto uses = readers(b.all, rows);
                 held_variables h(uses);
                 if (h.read(never)) ++wrong;
                 std::int64_t sum = 0;
@@ -239,8 +222,33 @@ TEST_CASE("threads that move amounts between variables: every reader sees one su
                 }
                 if (random() % 2 == 0) h.end_updates();
             }
-        });
-    for (std::thread& t : all) t.join();
+            std::vector<tn::variable_use> uses;
+            for (std::size_t i = 0; i < accounts; ++i)
+                uses.push_back({.variable = b.all[i],
+                                .read = true,
+                                .by_rows = rows,
+                                .read_late = !rows && random() % 2 == 0,
+                                .updated = i == one || i == other,
+                                .in_part = (i == one || i == other) && random() % 2 == 0});
+            held_variables h(uses);
+            if (h.read(never)) ++wrong;
+            std::int64_t sum = 0;
+            for (std::size_t i = 0; i < accounts; ++i) sum += at(h.before(i));
+            if (sum != 1000 * accounts) ++wrong;
+            if (h.begin_updates(never)) ++wrong;
+            for (std::size_t i = 0; i < accounts; ++i)
+                if (h.before(i)) sum -= at(h.before(i));
+            const bool fails = random() % 8 == 0;
+            const std::int64_t by = static_cast<std::int64_t>(random() % 10);
+            for (const auto i : {one, other}) {
+                if (fails) break;
+                *static_cast<std::int64_t*>(h.after(i)) = at(h.current(i)) + (i == one ? by : -by);
+                moved[t][i] += i == one ? by : -by;
+                h.set_written(i);
+            }
+            if (random() % 2 == 0) h.end_updates();
+        }
+    });
     CHECK(wrong == 0);
     const auto uses = readers(b.all);
     held_variables h(uses);

@@ -3,6 +3,7 @@
 #include <tenon/resources/resources.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 
 namespace {
 
@@ -149,15 +150,12 @@ TEST_CASE("SEMANTICS 11: an account knows what is in use, the most that was, and
     CHECK(info.limit == 100);
 
     tn::memory_account shared;
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&shared] {
-            for (int i = 0; i < 1000; ++i) {
-                (void)shared.take(3);
-                shared.give(3);
-            }
-        });
-    for (std::thread& t : threads) t.join();
+    on_threads(4, [&shared](int) {
+        for (int i = 0; i < 1000; ++i) {
+            (void)shared.take(3);
+            shared.give(3);
+        }
+    });
     CHECK(shared.info().in_use == 0);
     CHECK(shared.info().peak >= 3);
     CHECK(shared.info().peak <= 12);

@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "gated.hpp"
 
 // S47: replicas of a network on every device answer a stream of requests, batched when they meet.
@@ -42,21 +43,18 @@ TEST_CASE("S47: requests of any number of rows, from several threads, get the ro
             sess.run(tn::initialize_variables());
             const tn::array<float> w = sess.run(n.w);
             std::atomic<int> wrong{0};
-            std::vector<std::thread> all;
-            for (int t = 0; t < 4; ++t)
-                all.emplace_back([&, t] {
-                    std::mt19937_64 random(static_cast<std::uint64_t>(t));
-                    for (int i = 0; i < 50; ++i) {
-                        const auto count = static_cast<std::int64_t>(1 + random() % 7);
-                        const array4 x = rows(count, static_cast<float>(100 * t + i) / 64 - 2);
-                        const auto [y] = server(x);
-                        if (y.extent(0) != count) ++wrong;
-                        for (std::int64_t r = 0; r < count; ++r)
-                            for (std::int64_t c = 0; c < 3; ++c)
-                                if (std::abs(static_cast<double>(y(r, c)) - expected(x, w, r, c)) > 1e-5) ++wrong;
-                    }
-                });
-            for (std::thread& t : all) t.join();
+            on_threads(4, [&](int t) {
+                std::mt19937_64 random(static_cast<std::uint64_t>(t));
+                for (int i = 0; i < 50; ++i) {
+                    const auto count = static_cast<std::int64_t>(1 + random() % 7);
+                    const array4 x = rows(count, static_cast<float>(100 * t + i) / 64 - 2);
+                    const auto [y] = server(x);
+                    if (y.extent(0) != count) ++wrong;
+                    for (std::int64_t r = 0; r < count; ++r)
+                        for (std::int64_t c = 0; c < 3; ++c)
+                            if (std::abs(static_cast<double>(y(r, c)) - expected(x, w, r, c)) > 1e-5) ++wrong;
+                }
+            });
             CHECK(wrong == 0);
             const tn::serving_metrics m = server.metrics();
             CHECK(m.answered == 200);
@@ -380,53 +378,50 @@ TEST_CASE("S47: whatever clients do, each request is answered once, as it ended,
         sess.run(tn::initialize_variables());
         const tn::array<float> w = sess.run(n.w);
         std::atomic<std::uint64_t> ok{0}, late{0}, cancelled{0}, refused{0}, invalid{0}, closed{0}, other{0};
-        std::vector<std::thread> clients;
-        for (unsigned t = 0; t < 4; ++t)
-            clients.emplace_back([&, t] {
-                std::mt19937_64 random(seed * 100 + t);
-                struct asked {
-                    decltype(server.start(rows(1, 0))) answer;
-                    array4 x;
-                };
-                std::vector<asked> all;
-                const auto counted = [&](auto&& f) {
-                    try {
-                        f();
-                    } catch (const tn::deadline_exceeded_error&) {
-                        ++late;
-                    } catch (const tn::cancelled_error&) {
-                        ++cancelled;
-                    } catch (const tn::resource_exhausted_error&) {
-                        ++refused;
-                    } catch (const tn::invalid_argument_error&) {
-                        ++invalid;
-                    } catch (const tn::failed_precondition_error&) {
-                        ++closed;
-                    } catch (const tn::error&) {
-                        ++other;
-                    }
-                };
-                for (int i = 0; i < 150; ++i) {
-                    const auto count = static_cast<std::int64_t>(1 + random() % 7); // 7 are too many
-                    const double limit = random() % 3 == 0 ? 1e-4 * static_cast<double>(random() % 10) : 0;
-                    counted([&] {
-                        array4 x = rows(count, static_cast<float>(i) / 16 - 4);
-                        auto a = server.start_for(limit, x);
-                        if (random() % 8 == 0) a.stop();
-                        all.push_back({std::move(a), std::move(x)});
-                    });
-                    if (t == 0 && seed >= 4 && i == 100) (void)server.close(0);
+        on_threads(4U, [&](unsigned t) {
+            std::mt19937_64 random(seed * 100 + t);
+            struct asked {
+                decltype(server.start(rows(1, 0))) answer;
+                array4 x;
+            };
+            std::vector<asked> all;
+            const auto counted = [&](auto&& f) {
+                try {
+                    f();
+                } catch (const tn::deadline_exceeded_error&) {
+                    ++late;
+                } catch (const tn::cancelled_error&) {
+                    ++cancelled;
+                } catch (const tn::resource_exhausted_error&) {
+                    ++refused;
+                } catch (const tn::invalid_argument_error&) {
+                    ++invalid;
+                } catch (const tn::failed_precondition_error&) {
+                    ++closed;
+                } catch (const tn::error&) {
+                    ++other;
                 }
-                for (const asked& a : all)
-                    counted([&] {
-                        const auto [y] = a.answer.get();
-                        for (std::int64_t r = 0; r < y.extent(0); ++r)
-                            for (std::int64_t c = 0; c < 3; ++c)
-                                if (std::abs(static_cast<double>(y(r, c)) - expected(a.x, w, r, c)) > 1e-4) ++other;
-                        ++ok;
-                    });
-            });
-        for (std::thread& t : clients) t.join();
+            };
+            for (int i = 0; i < 150; ++i) {
+                const auto count = static_cast<std::int64_t>(1 + random() % 7); // 7 are too many
+                const double limit = random() % 3 == 0 ? 1e-4 * static_cast<double>(random() % 10) : 0;
+                counted([&] {
+                    array4 x = rows(count, static_cast<float>(i) / 16 - 4);
+                    auto a = server.start_for(limit, x);
+                    if (random() % 8 == 0) a.stop();
+                    all.push_back({std::move(a), std::move(x)});
+                });
+                if (t == 0 && seed >= 4 && i == 100) (void)server.close(0);
+            }
+            for (const asked& a : all)
+                counted([&] {
+                    const auto [y] = a.answer.get();
+                    for (std::int64_t r = 0; r < y.extent(0); ++r)
+                        for (std::int64_t c = 0; c < 3; ++c)
+                            if (std::abs(static_cast<double>(y(r, c)) - expected(a.x, w, r, c)) > 1e-4) ++other;
+                    ++ok;
+                });
+        });
         CHECK(server.close(60)); // batches of which all were late are still computed
         const tn::serving_metrics m = server.metrics();
         CAPTURE(seed);

@@ -1,6 +1,7 @@
 #include <tenon/train/ensemble.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 
 // Ensembles through queues (SEMANTICS 45), whose members are sessions of one task here. Processes that are killed and stopped:
 // test/processes/programs/ensemble.cpp.
@@ -377,19 +378,16 @@ TEST_CASE("SEMANTICS 45: several threads may ask; each has the answer to what it
     std::vector<std::unique_ptr<serving>> members;
     for (int m = 0; m < 3; ++m) members.push_back(std::make_unique<serving>(t, m));
     tn::ensemble_aggregator aggregator(asks.q, asks.session);
-    std::vector<std::thread> threads;
     std::atomic<int> wrong{0};
-    for (int i = 0; i < 4; ++i)
-        threads.emplace_back([&, i] {
-            for (int k = 0; k < 10; ++k) {
-                const input x = some(2, 10 * i + k);
-                const auto a = aggregator.ask(x, long_time);
-                for (int c = 0; c < 3; ++c)
-                    wrong += static_cast<double>(a.mean(1, c)) !=
-                             doctest::Approx(expected(x, 1, c, a.members)).epsilon(1e-6);
-            }
-        });
-    for (std::thread& one : threads) one.join();
+    on_threads(4, [&](int i) {
+        for (int k = 0; k < 10; ++k) {
+            const input x = some(2, 10 * i + k);
+            const auto a = aggregator.ask(x, long_time);
+            for (int c = 0; c < 3; ++c)
+                wrong +=
+                    static_cast<double>(a.mean(1, c)) != doctest::Approx(expected(x, 1, c, a.members)).epsilon(1e-6);
+        }
+    });
     CHECK(wrong == 0);
     aggregator.close();
     for (const auto& m : members) m->join();

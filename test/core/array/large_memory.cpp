@@ -1,11 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include <tenon/core/array/array.hpp>
 #include <tenon/core/array/large_memory.hpp>
+
+#include "each_thread.hpp"
 
 using namespace tenon;
 
@@ -46,16 +47,13 @@ TEST_CASE("no more memory is kept than a limit, however much is given back") {
 }
 
 TEST_CASE("arrays of all sizes, made and dropped by several threads, do not meet") {
-    std::vector<std::thread> threads;
     std::vector<int> wrong(4);
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([t, &wrong] {
-            for (int i = 0; i < 200; ++i) {
-                array<int, shape<dyn>> a(std::int64_t{1} << (10 + (i + t) % 8));
-                for (int& x : a) x = t;
-                for (const int x : a) wrong[static_cast<std::size_t>(t)] += x != t;
-            }
-        });
-    for (std::thread& t : threads) t.join();
+    on_threads(4, [&wrong](int t) {
+        for (int i = 0; i < 200; ++i) {
+            array<int, shape<dyn>> a(std::int64_t{1} << (10 + (i + t) % 8));
+            for (int& x : a) x = t;
+            for (const int x : a) wrong[static_cast<std::size_t>(t)] += x != t;
+        }
+    });
     CHECK(wrong == std::vector<int>(4));
 }

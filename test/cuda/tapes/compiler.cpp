@@ -6,6 +6,7 @@
 #include <cuda/tapes/compiler.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "emulator/libraries/nvrtc.hpp"
 #include "run_on_gpu.hpp"
 
@@ -60,10 +61,7 @@ TEST_CASE("what several threads ask for is compiled once, and what waits is comp
         const emulator::nvrtc_pause pause;
         const auto first = c.ask(numbered_source(0), 90);
         while (emulator::nvrtc_programs() == before) std::this_thread::yield();
-        std::vector<std::thread> threads;
-        for (std::size_t k = 0; k < got.size(); ++k)
-            threads.emplace_back([&, k] { got[k] = c.ask(numbered_source(static_cast<int>(k % 3)), 90); });
-        for (std::thread& t : threads) t.join();
+        on_threads(got.size(), [&](std::size_t k) { got[k] = c.ask(numbered_source(static_cast<int>(k % 3)), 90); });
         CHECK_FALSE(first->is_done());
     }
     for (const auto& g : got) CHECK_FALSE(g->image()->empty());

@@ -1,6 +1,7 @@
 #include <tenon/simd/ordered_sum.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "together.hpp"
 
 using namespace together;
@@ -276,15 +277,12 @@ TEST_CASE("members that are done leave together, and what one still needs comes 
         for (int r = 0; r < 3; ++r) values.push_back(drawn(draw, tn::element_type::float32, tn::extents(400000)));
         const tn::any_array expected = plain_sum(values, {});
         asked_of_all asks(m, tn::collective_kind::sum, "x", values);
-        std::vector<std::thread> threads;
         std::vector<char> good(3);
-        for (std::size_t r = 0; r < 3; ++r)
-            threads.emplace_back([&, r] {
-                m.groups[r]->begin(*asks.all[r], {1, 0, 1});
-                good[r] = same_bits(asks.all[r]->get(), expected);
-                m.groups[r]->leave(60);
-            });
-        for (std::thread& t : threads) t.join();
+        on_threads(std::size_t{3}, [&](std::size_t r) {
+            m.groups[r]->begin(*asks.all[r], {1, 0, 1});
+            good[r] = same_bits(asks.all[r]->get(), expected);
+            m.groups[r]->leave(60);
+        });
         for (const char g : good) CHECK(g);
     }
 }

@@ -6,6 +6,7 @@
 #include <net/transport/tcp.hpp>
 
 #include "two.hpp"
+#include "each_thread.hpp"
 
 // Links over real sockets, from several threads.
 
@@ -95,16 +96,12 @@ struct sockets {
 TEST_CASE("links over TCP: calls of several threads, answered here and elsewhere, and notes, each once") {
     sockets w;
     constexpr int threads = 4, each = 300;
-    std::vector<std::thread> all;
-    for (int t = 0; t < threads; ++t)
-        all.emplace_back([&w, t] {
-            for (int i = 0; i < each; ++i) {
-                w.caller->note(0, amount(1000), {});
-                w.caller->ask(i % 3 ? adding_service::add : adding_service::add_elsewhere, amount(t + 1), {},
-                              w.in(60s));
-            }
-        });
-    for (auto& t : all) t.join();
+    on_threads(threads, [&w](int t) {
+        for (int i = 0; i < each; ++i) {
+            w.caller->note(0, amount(1000), {});
+            w.caller->ask(i % 3 ? adding_service::add : adding_service::add_elsewhere, amount(t + 1), {}, w.in(60s));
+        }
+    });
     CHECK(w.handler.calls == threads * each);
     CHECK(w.handler.sum == each * (1 + 2 + 3 + 4) + 1000 * threads * each);
     CHECK(w.caller->count().connections == 1);

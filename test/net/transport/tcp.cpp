@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "peers.hpp"
 
 using namespace net_test;
@@ -346,19 +347,16 @@ TEST_CASE("tcp: many callers wait for what is theirs, woken by whoever makes it 
     const auto user = std::make_shared<sorting>();
     user->of = other.get();
     const auto to = dial(*other, l->address(), user).to;
-    std::vector<std::thread> all;
     std::atomic<int> failures{0};
-    for (std::size_t n = 0; n < callers; ++n)
-        all.emplace_back([&, n] {
-            for (int i = 1; i <= rounds; ++i) {
-                message m = note("x");
-                m.request = n;
-                to->send(std::move(m));
-                if (!other->work_until([&] { return user->answers[n].load() == i; }, other->now() + long_enough))
-                    ++failures;
-            }
-        });
-    for (std::thread& one : all) one.join();
+    on_threads(callers, [&](std::size_t n) {
+        for (int i = 1; i <= rounds; ++i) {
+            message m = note("x");
+            m.request = n;
+            to->send(std::move(m));
+            if (!other->work_until([&] { return user->answers[n].load() == i; }, other->now() + long_enough))
+                ++failures;
+        }
+    });
     CHECK(failures == 0);
     for (const auto& a : user->answers) CHECK(a == rounds);
 }

@@ -3,6 +3,7 @@
 
 #include "peers.hpp"
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "raw_socket.hpp"
 
 using namespace net_test;
@@ -206,35 +207,32 @@ TEST_CASE("tcp: connections that open and end while others send") {
     const auto t = make_tcp_transport({.io_threads = 2});
     const auto l =
         t->listen("127.0.0.1:0", [](std::shared_ptr<connection> c) { return std::make_shared<echo>(std::move(c)); });
-    std::vector<std::thread> all;
     std::atomic<int> failures{0};
-    for (int n = 0; n < 4; ++n)
-        all.emplace_back([&, n] {
-            const auto own = make_tcp_transport();
-            for (int i = 0; i < 25; ++i) {
-                const auto user = std::make_shared<recorder>();
-                std::atomic<bool> there{false};
-                std::shared_ptr<connection> to;
-                own->dial(l->address(), long_enough, [&](std::shared_ptr<connection> c, const std::string&) {
-                    to = std::move(c);
-                    there = true;
-                    own->wake();
-                    return to ? user : nullptr;
-                });
-                if (!own->work_until([&] { return there.load(); }, own->now() + long_enough) || !to) {
-                    ++failures;
-                    continue;
-                }
-                to->send(note_with("x", numbers(n % 2 ? 10 : 200'000)));
-                if (i % 2) {
-                    user->on_message = {};
-                    if (!user->wait_for_messages(1)) ++failures;
-                }
-                to->close("done");
-                if (!user->wait_for_end()) ++failures;
+    on_threads(4, [&](int n) {
+        const auto own = make_tcp_transport();
+        for (int i = 0; i < 25; ++i) {
+            const auto user = std::make_shared<recorder>();
+            std::atomic<bool> there{false};
+            std::shared_ptr<connection> to;
+            own->dial(l->address(), long_enough, [&](std::shared_ptr<connection> c, const std::string&) {
+                to = std::move(c);
+                there = true;
+                own->wake();
+                return to ? user : nullptr;
+            });
+            if (!own->work_until([&] { return there.load(); }, own->now() + long_enough) || !to) {
+                ++failures;
+                continue;
             }
-        });
-    for (std::thread& one : all) one.join();
+            to->send(note_with("x", numbers(n % 2 ? 10 : 200'000)));
+            if (i % 2) {
+                user->on_message = {};
+                if (!user->wait_for_messages(1)) ++failures;
+            }
+            to->close("done");
+            if (!user->wait_for_end()) ++failures;
+        }
+    });
     CHECK(failures == 0);
 }
 

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "certificates.hpp"
 #include "peers.hpp"
 
@@ -256,16 +257,13 @@ TEST_CASE("tls: threads that send at once, while others read") {
     const auto to = dial(*client, l->address(), user).to;
     REQUIRE(to);
     constexpr int threads = 8, each = 40;
-    std::vector<std::thread> all;
-    for (int n = 0; n < threads; ++n)
-        all.emplace_back([&, n] {
-            for (int i = 0; i < each; ++i) {
-                message m = note(std::to_string(n), static_cast<std::uint64_t>(i));
-                m.arrays.push_back(numbers(i % 10 == 9 ? 50'000 : 100, n + i));
-                to->send(std::move(m));
-            }
-        });
-    for (std::thread& one : all) one.join();
+    on_threads(threads, [&](int n) {
+        for (int i = 0; i < each; ++i) {
+            message m = note(std::to_string(n), static_cast<std::uint64_t>(i));
+            m.arrays.push_back(numbers(i % 10 == 9 ? 50'000 : 100, n + i));
+            to->send(std::move(m));
+        }
+    });
     REQUIRE(user->wait_for_messages(threads * each));
     std::map<std::string, int> count;
     for (const message& m : user->messages) {

@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "../random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
 
@@ -167,16 +168,13 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: scatter updates by several threads ne
     const auto update = operation(v.scatter_add(constant({1, 6, 1}), 1.0f).node());
     const auto difference = max(v) - 2.0f * sum(slice<range{6, 7}, range{3, 4}>(v));
     initialized_session s;
-    std::vector<std::thread> all;
     std::atomic<int> torn{0};
-    for (int t = 0; t < 4; ++t)
-        all.emplace_back([&, t] {
-            for (int i = 0; i < 100; ++i) {
-                if (t % 2 == 0) s.run(update);
-                else if (s.run(difference).item() != 0) ++torn;
-            }
-        });
-    for (std::thread& t : all) t.join();
+    on_threads(4, [&](int t) {
+        for (int i = 0; i < 100; ++i) {
+            if (t % 2 == 0) s.run(update);
+            else if (s.run(difference).item() != 0) ++torn;
+        }
+    });
     CHECK(torn == 0);
     CHECK(s.run(v)(1, 499) == 400);
 }

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "message_at_limit.hpp"
 #include "runtime/support.hpp"
 
@@ -315,15 +316,12 @@ TEST_CASE_FIXTURE(in_graph, "a time limit ends the copies of its own step alone"
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto y = tn::on("/gpu:0", [&] { return sum(x); });
     tn::session s(with_gpus(1, memory, 4000)); // bytes a second
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 3; ++t)
-        threads.emplace_back([&, t] {
-            const tn::array<float> large(tn::extents{1 << 20}), small{static_cast<float>(t)};
-            for (int i = 0; i < 5; ++i)
-                if (t == 0) CHECK_THROWS_AS(s.run_for(0.01, tn::feed(x, large), y), tn::deadline_exceeded_error);
-                else CHECK(s.run(tn::feed(x, small), y).item() == static_cast<float>(t));
-        });
-    for (auto& t : threads) t.join();
+    on_threads(3, [&](int t) {
+        const tn::array<float> large(tn::extents{1 << 20}), small{static_cast<float>(t)};
+        for (int i = 0; i < 5; ++i)
+            if (t == 0) CHECK_THROWS_AS(s.run_for(0.01, tn::feed(x, large), y), tn::deadline_exceeded_error);
+            else CHECK(s.run(tn::feed(x, small), y).item() == static_cast<float>(t));
+    });
 }
 
 TEST_CASE_FIXTURE(in_graph, "a step over two devices is recorded, also where the host takes its feeds apart") {
@@ -431,15 +429,12 @@ TEST_CASE_FIXTURE(in_graph, "several threads run steps over the same devices at 
     v.fill(0.25f);
     const float expected = s.run(tn::feed(x, v), c).item();
     std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&] {
-            for (int i = 0; i < 50; ++i) {
-                auto [value, number] = s.run(tn::feed(x, v), c, more);
-                if (value.item() != expected || number.item() < 1) ++wrong;
-            }
-        });
-    for (std::thread& t : threads) t.join();
+    on_threads(4, [&](int) {
+        for (int i = 0; i < 50; ++i) {
+            auto [value, number] = s.run(tn::feed(x, v), c, more);
+            if (value.item() != expected || number.item() < 1) ++wrong;
+        }
+    });
     CHECK(wrong == 0);
     CHECK(s.run(count).item() == 200);
 }

@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 
 // Segments of a step that follow each other use the same memory.
 
@@ -43,19 +44,16 @@ TEST_CASE("the memory of a step of many stages is that of one, whichever step ha
 
         // Steps of several threads have memory of their own while they run, now of one and then of another.
         std::atomic<int> wrong{0};
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 4; ++t)
-            threads.emplace_back([&, t] {
-                for (int i = 0; i < 60; ++i) {
-                    tn::array<float, tn::shape<width>> fed;
-                    for (int k = 0; k < width; ++k)
-                        fed.data()[k] = static_cast<float>(t) - 0.01f * static_cast<float>(i + k % 7);
-                    const auto out = s.run(tn::feed(x, fed), y);
-                    for (int k = 0; k < width; ++k)
-                        wrong += !(std::fabs(out.data()[k] - expected(fed.data()[k], segments)) < 1e-3f);
-                }
-            });
-        for (std::thread& t : threads) t.join();
+        on_threads(4, [&](int t) {
+            for (int i = 0; i < 60; ++i) {
+                tn::array<float, tn::shape<width>> fed;
+                for (int k = 0; k < width; ++k)
+                    fed.data()[k] = static_cast<float>(t) - 0.01f * static_cast<float>(i + k % 7);
+                const auto out = s.run(tn::feed(x, fed), y);
+                for (int k = 0; k < width; ++k)
+                    wrong += !(std::fabs(out.data()[k] - expected(fed.data()[k], segments)) < 1e-3f);
+            }
+        });
         CHECK(wrong == 0);
     }
 }

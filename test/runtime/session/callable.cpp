@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "runtime/support.hpp"
 
 // A step that is planned once and run many times.
@@ -150,19 +151,16 @@ TEST_CASE_FIXTURE(in_graph, "several threads may run one callable, with sizes of
         tn::session s(tn::session_options{.kept_plans = kept});
         const auto f = s.callable(tn::feeds(x), tn::fetches(total, h));
         std::atomic<int> wrong{0};
-        std::vector<std::thread> all;
-        for (int t = 0; t < 4; ++t)
-            all.emplace_back([&, t] {
-                for (int i = 0; i < 100; ++i) {
-                    const std::int64_t n = 1 + (t * 7 + i) % 5;
-                    tn::array<float, tn::shape<batch>> v(n);
-                    v.fill(static_cast<float>(t + 1));
-                    const auto [r, back] = f(v);
-                    if (r.item() != static_cast<float>(t + 1) * 2 * static_cast<float>(n + 1)) ++wrong;
-                    if (back.size() != n || back[n - 1] != static_cast<float>(t + 1) * 2) ++wrong;
-                }
-            });
-        for (std::thread& t : all) t.join();
+        on_threads(4, [&](int t) {
+            for (int i = 0; i < 100; ++i) {
+                const std::int64_t n = 1 + (t * 7 + i) % 5;
+                tn::array<float, tn::shape<batch>> v(n);
+                v.fill(static_cast<float>(t + 1));
+                const auto [r, back] = f(v);
+                if (r.item() != static_cast<float>(t + 1) * 2 * static_cast<float>(n + 1)) ++wrong;
+                if (back.size() != n || back[n - 1] != static_cast<float>(t + 1) * 2) ++wrong;
+            }
+        });
         CHECK(wrong == 0);
     }
 }

@@ -1,4 +1,5 @@
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "runtime/support.hpp"
 
 // Sessions that share a task: its devices, and what lives on them, in containers.
@@ -216,22 +217,19 @@ TEST_CASE("SEMANTICS 25: sessions of several threads update one variable, while 
     tn::session main(shared, base.g);
     main.run(base.initialize);
     constexpr int threads = 4, steps = 250;
-    std::vector<std::thread> all;
-    for (int t = 0; t < threads; ++t)
-        all.emplace_back([&, t] {
-            const counting mine, own("own " + std::to_string(t));
-            tn::session s(shared, mine.g), o(shared, own.g);
-            const auto step = s.callable(tn::feeds(), tn::fetches(mine.increment));
-            for (int i = 0; i < steps; ++i) {
-                step();
-                if (i % 50 != 0) continue;
-                o.run(own.initialize);
-                o.run(own.increment);
-                CHECK(o.run(*own.x).item() == 1);
-                shared.reset({"own " + std::to_string(t)});
-            }
-        });
-    for (std::thread& t : all) t.join();
+    on_threads(threads, [&](int t) {
+        const counting mine, own("own " + std::to_string(t));
+        tn::session s(shared, mine.g), o(shared, own.g);
+        const auto step = s.callable(tn::feeds(), tn::fetches(mine.increment));
+        for (int i = 0; i < steps; ++i) {
+            step();
+            if (i % 50 != 0) continue;
+            o.run(own.initialize);
+            o.run(own.increment);
+            CHECK(o.run(*own.x).item() == 1);
+            shared.reset({"own " + std::to_string(t)});
+        }
+    });
     CHECK(main.run(*base.x).item() == threads * steps);
 }
 

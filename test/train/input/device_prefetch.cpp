@@ -1,6 +1,7 @@
 #include <tenon/input.hpp>
 
 #include "tests.hpp"
+#include "each_thread.hpp"
 #include "train/running_session.hpp"
 
 namespace {
@@ -171,20 +172,17 @@ TEST_CASE("prefetch_to_device: steps of several threads, on slow links, get each
     std::mutex guard;
     std::vector<int> times(static_cast<std::size_t>(n));
     std::atomic<int> torn{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&] {
-            try {
-                for (;;) {
-                    const auto [ki, kx] = sess.run(i, x);
-                    if (!belongs(ki(), kx)) ++torn;
-                    const std::lock_guard lock(guard);
-                    ++times[static_cast<std::size_t>(ki())];
-                }
-            } catch (const tn::end_of_data_error&) {
+    on_threads(4, [&](int) {
+        try {
+            for (;;) {
+                const auto [ki, kx] = sess.run(i, x);
+                if (!belongs(ki(), kx)) ++torn;
+                const std::lock_guard lock(guard);
+                ++times[static_cast<std::size_t>(ki())];
             }
-        });
-    for (std::thread& t : threads) t.join();
+        } catch (const tn::end_of_data_error&) {
+        }
+    });
     sess.coord.join();
     CHECK(torn == 0);
     CHECK(times == std::vector<int>(static_cast<std::size_t>(n), 1));
