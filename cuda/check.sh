@@ -130,9 +130,11 @@ configure() {
     fi
     local generator=()
     ! command -v ninja >/dev/null || generator=(-G Ninja)
+    local library without=() # what the machine that runs the programs may not have
+    for library in NET ZLIB ZSTD PNG JPEG RE2 ONEDNN LIBXSMM ARROW MPI; do without+=("-DTENON_WITH_$library=OFF"); done
     cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$root/third_party" \
-        -DTENON_WITH_CUDA=ON -DTENON_WITH_NET=OFF -DTENON_WITH_ZLIB=OFF -DTENON_WITH_ZSTD=OFF -DTENON_WITH_PNG=OFF -DTENON_WITH_JPEG=OFF \
-        -DTENON_WITH_RE2=OFF -DTENON_BUILD_EXAMPLES=ON -DTENON_BUILD_BENCHMARKS=ON -DTENON_COMPILER_TESTS=OFF \
+        -DTENON_WITH_CUDA=ON "${without[@]}" \
+        -DTENON_BUILD_EXAMPLES=ON -DTENON_BUILD_BENCHMARKS=ON -DTENON_COMPILER_TESTS=OFF \
         -DTENON_INSTALL=OFF '-DTENON_TEST_FOLDERS=cuda;random_graphs' \
         ${TENON_CHECK_ARCHITECTURES:+"-DTENON_CUDA_ARCHITECTURES=$TENON_CHECK_ARCHITECTURES"}
 }
@@ -146,6 +148,8 @@ pack_programs() {
         mkdir -p "$to/$(dirname "${file#"$build"/}")"
         strip -s -o "$to/${file#"$build"/}" "$file" || return
     done
+    file=$(find "$to" -type f -exec objdump -p {} + | awk '$1 == "NEEDED" && $2 !~ /^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cublasLt|cudnn)|ld-linux-[a-z0-9_-]*)\.so/ { print $2 }' | sort -u | paste -sd ' ')
+    [ -z "$file" ] || { echo "these programs need $file, which is not on every machine: build them without"; return 1; }
     tar -C "$build" -cf - programs | xz -9 >"$1" || return
     du -h "$1"
 }

@@ -43,6 +43,7 @@ public:
             throw invalid_argument_error(
                 what + ": its text has no function of this name that a card can run: is it extern \"C\"? " + e.what());
         }
+        s.gpu->use(); // what a block may have is asked of a card, and set for one
         cudaFuncAttributes about{};
         cuda::check(cudaFuncGetAttributes(&about, function_), "cudaFuncGetAttributes");
         if (const unsigned all = block_.x * block_.y * block_.z; all > static_cast<unsigned>(about.maxThreadsPerBlock))

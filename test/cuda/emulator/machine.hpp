@@ -146,7 +146,7 @@ struct machine {
     std::map<executable*, std::shared_ptr<executable>> executables;
     std::map<pool*, std::unique_ptr<pool>> pools;
     std::map<char*, std::size_t> host_allocations;
-    std::map<const void*, std::size_t> shared_limits; ///< that kernels asked for
+    std::map<std::pair<int, const void*>, std::size_t> shared_limits; ///< that kernels asked for, by card
     std::size_t libraries = 0;
     std::set<std::shared_ptr<capture>> captures;
     std::map<cudaGraphConditionalHandle, unsigned> conditions;

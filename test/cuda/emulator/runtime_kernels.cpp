@@ -62,18 +62,22 @@ const library_kernel* find_kernel(const void* function, std::string& name) {
     return nullptr;
 }
 
-cudaError_t check_shape(machine& m, const void* kernel, const card& c, dim3 grid, dim3 block,
-                        std::size_t shared_bytes) {
+// Of dynamic shared memory, on the card that is asked or launched on: other cards are not told of it.
+std::size_t shared_limit(const machine& m, int card, const void* kernel) {
+    const auto asked = m.shared_limits.find({card, kernel});
+    return asked == m.shared_limits.end() ? 48 * 1024 : asked->second;
+}
+
+cudaError_t check_shape(machine& m, const void* kernel, int card, dim3 grid, dim3 block, std::size_t shared_bytes) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
         return cudaErrorInvalidConfiguration;
     if (grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
     if (block.x > 1024 || block.y > 1024 || block.z > 64 || std::uint64_t{block.x} * block.y * block.z > most_threads)
         return cudaErrorInvalidConfiguration;
-    const auto asked = m.shared_limits.find(kernel);
-    const std::size_t limit =
-        asked == m.shared_limits.end() ? 48 * 1024 : std::max<std::size_t>(48 * 1024, asked->second);
-    return shared_bytes > std::min(limit, std::max<std::size_t>(48 * 1024, c.shared_bytes)) ? cudaErrorInvalidValue
-                                                                                            : cudaSuccess;
+    constexpr std::size_t unasked = 48 * 1024;
+    const std::size_t most = std::max(unasked, m.all[static_cast<std::size_t>(card)].is.shared_bytes);
+    return shared_bytes > std::min(most, std::max(unasked, shared_limit(m, card, kernel))) ? cudaErrorInvalidValue
+                                                                                           : cudaSuccess;
 }
 
 cudaError_t put_kernel(machine& m, const void* kernel, unsigned most, const std::string& where, dim3 grid, dim3 block,
@@ -81,10 +85,9 @@ cudaError_t put_kernel(machine& m, const void* kernel, unsigned most, const std:
                        std::function<void()> thread_body) {
     const auto s = m.find_stream(in);
     if (!s || s->card != current_card) return cudaErrorInvalidResourceHandle;
-    const card_state& card = m.all[static_cast<std::size_t>(s->card)];
-    if (const cudaError_t e = check_shape(m, kernel, card.is, grid, block, shared_bytes)) return e;
-    if (block.x * block.y * block.z > most) return cudaErrorLaunchOutOfResources;
     const int number = s->card;
+    if (const cudaError_t e = check_shape(m, kernel, number, grid, block, shared_bytes)) return e;
+    if (block.x * block.y * block.z > most) return cudaErrorLaunchOutOfResources;
     const std::uint64_t seed = m.random();
     machine* const machine_then = &m;
     m.put(*s, {"the kernel launched at " + where, work::kernel, number,
@@ -159,7 +162,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute which, 
         if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) return cudaErrorInvalidValue;
         const std::size_t bytes = static_cast<std::size_t>(value);
         if (bytes > m.all[static_cast<std::size_t>(current_card)].is.shared_bytes) return cudaErrorInvalidValue;
-        m.shared_limits[function] = bytes;
+        m.shared_limits[{current_card, function}] = bytes;
         return cudaSuccess;
     });
 }
@@ -169,8 +172,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* function) 
         *to = {};
         to->maxThreadsPerBlock = 1024;
         to->numRegs = 32;
-        const auto asked = m.shared_limits.find(function);
-        to->maxDynamicSharedSizeBytes = asked == m.shared_limits.end() ? 48 * 1024 : static_cast<int>(asked->second);
+        to->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit(m, current_card, function));
         to->binaryVersion = to->ptxVersion = 90;
         return cudaSuccess;
     });

@@ -1,3 +1,5 @@
+#include <cuda_runtime_api.h>
+
 #include <tenon/cuda/cuda_source.hpp>
 #include <tenon/debug/benchmark.hpp>
 
@@ -140,4 +142,18 @@ TEST_CASE("a text that does not compile is shown with its line; what no card can
     CHECK(
         contains(refusal({.text = scale, .shared = 1 << 30}), "bytes of shared memory are more than a block can have"));
     CHECK(refusal({.text = scale}) == "nothing was thrown");
+}
+
+TEST_CASE("shared memory is asked for on the card that has it, whichever was used last") {
+    const machine m(2);
+    int cards = 0;
+    if (cudaGetDeviceCount(&cards) != cudaSuccess || cards < 2) return;
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<5>>("x");
+    const auto scaled = [](const char* device, const tn::any_tensor& of, std::int64_t shared) {
+        return tn::on(device, [&] { return tn::add<text_op>({.text = scale, .shared = shared}, {of}); });
+    };
+    const auto y = scaled("/gpu:1", scaled("/gpu:0", scaled("/gpu:1", x, 0), 0), 60 * 1024); // planned in this order
+    tn::session s;
+    CHECK(s.run(tn::feed(x, {1, 2, 3, 4, 5}), y).data<float>()[0] == ((2.5f + 3) * 2.5f + 3) * 2.5f + 3);
 }
