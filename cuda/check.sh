@@ -53,7 +53,8 @@ if [ -f "$build" ]; then # unpacked once: that takes a good part of a minute
     fi
 fi
 [ -n "$pack$list" ] || [ -z "${TENON_CHECK_PROGRAMS:-}" ] || [ -d "$build" ] || { echo "TENON_CHECK_PROGRAMS is neither a file nor a folder: $build"; exit 2; }
-# Libraries that only Python's wheels have.
+# Libraries that only the pack, or Python's wheels, have.
+[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 wheels=$(python3 -c 'import glob, nvidia
 print(":".join(d for p in nvidia.__path__ for d in sorted(glob.glob(p + "/*/lib"))))' 2>/dev/null)
 [ -z "$wheels" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$wheels
@@ -148,8 +149,10 @@ pack_programs() {
         mkdir -p "$to/$(dirname "${file#"$build"/}")"
         strip -s -o "$to/${file#"$build"/}" "$file" || return
     done
-    file=$(find "$to" -type f -exec objdump -p {} + | awk '$1 == "NEEDED" && $2 !~ /^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cublasLt|cudnn)|ld-linux-[a-z0-9_-]*)\.so/ { print $2 }' | sort -u | paste -sd ' ')
-    [ -z "$file" ] || { echo "these programs need $file, which is not on every machine: build them without"; return 1; }
+    # And what they are linked with that is neither everywhere nor NVIDIA's.
+    mkdir -p "$to/lib"
+    find "$to" -type f -exec ldd {} + | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cublasLt|cudnn)\.so/ { print $3, $1 }' |
+        sort -u | while read -r file name; do cp -L "$file" "$to/lib/$name" || return; done || return
     tar -C "$build" -cf - programs | xz -9 >"$1" || return
     du -h "$1"
 }
