@@ -28,7 +28,8 @@ template <class T, line_kind Kind, int Held = held_elements> struct line_place {
 
     std::int64_t line, start; ///< the line's number and its first element
     std::int64_t n, inner;
-    int number, threads; ///< the thread's number among those of its line
+    int number;          ///< the thread's among those of its line
+    mutable int threads; ///< of a line
     bool inside;         ///< there is such a line
 
     /// The place of this thread in the block's lines that begin with number `first`.
@@ -50,6 +51,11 @@ template <class T, line_kind Kind, int Held = held_elements> struct line_place {
     }
     /// How many elements of a tile there are.
     __device__ int count_of(std::int64_t tile) const {
+#if defined(__CUDA_ARCH__)
+        // The offsets of elements one by one are the same in all tiles: kept from one to the next they would push what is computed with out of
+        // the registers.
+        if constexpr (width == 1) asm volatile("" : "+r"(threads));
+#endif
         const std::int64_t rest = n - first_of(tile);
         return !inside ? 0 : rest < held * threads ? static_cast<int>(rest) : held * threads;
     }
