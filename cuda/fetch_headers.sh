@@ -62,6 +62,7 @@ config() {
 }
 
 copy Eigen "$from/include/eigen3/Eigen" "$from/include/Eigen"
+copy "Eigen's FFT" "$from/include/eigen3/unsupported" "$from/include/unsupported"
 copy nlohmann/json "$from/include/nlohmann"
 copy doctest "$from/include/doctest"
 copy "Google Benchmark" "$from/include/benchmark"
