@@ -148,4 +148,13 @@ rm "$tree/build/cuda/logs/rows"
 check # there is no time for anything
 ends_with 1 "nothing was done"
 [ ! -s "$tree/build/cuda/logs/rows" ] || { echo "rows without time"; failed=1; }
+# What is fetched for a machine without packages has the headers of what is included.
+cp "$root/cuda/fetch_headers.sh" "$tree/cuda/"
+mkdir -p "$tree/cmake"
+echo 'need() { :; }' >"$tree/cmake/packages.sh"
+if "$tree/cuda/fetch_headers.sh" >"$tree/said" 2>&1; then
+    while read -r file; do
+        [ -e "$tree/third_party/include/$file" ] || { echo "cuda/fetch_headers.sh does not bring $file"; failed=1; }
+    done < <(grep -rhoE '#include <(Eigen|unsupported|nlohmann|doctest|benchmark)/[^>]+' "$root"/{include,cuda,test/cuda,benchmarks/cuda} | sed 's/.*<//' | sort -u)
+fi
 [ $failed = 0 ] || { cat "$tree/said"; exit 1; }
