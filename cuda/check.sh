@@ -18,6 +18,7 @@ set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 root=$PWD
+export TENON_PROJECT_DIR=$root # for programs that were built elsewhere
 # Where the toolkit's installer leaves them, which puts them on nobody's PATH.
 command -v nvcc >/dev/null || PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
 build=${TENON_CHECK_PROGRAMS:-$root/build/cuda}

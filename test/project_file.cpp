@@ -1,3 +1,9 @@
 #include "project_file.hpp"
 
-std::string project_file(const std::string& name) { return TENON_PROJECT_DIR "/" + name; }
+#include <cstdlib>
+
+// A program may run elsewhere than it was built (cuda/check.sh).
+std::string project_file(const std::string& name) {
+    const char* const here = std::getenv("TENON_PROJECT_DIR");
+    return (here ? here : TENON_PROJECT_DIR) + ("/" + name);
+}

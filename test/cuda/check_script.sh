@@ -35,7 +35,7 @@ case \$1 in
 esac"
 mkfifo "$tree/never"
 mkdir "$tree/programs/lib"
-program programs/benchmarks/cuda/bandwidth '[[ :$LD_LIBRARY_PATH: == *:*/programs/lib:* ]] || exit; echo "2020-01-01 of the library"; echo "G2: 1.00"'
+program programs/benchmarks/cuda/bandwidth '[[ :$LD_LIBRARY_PATH: == *:"$TENON_PROJECT_DIR"/programs/lib:* ]] || exit; echo "2020-01-01 of the library"; echo "G2: 1.00"'
 program programs/test/random_graphs_gpu 'echo "the CPU alone would do"'
 program programs/examples/tour/24_mirrored 'echo "needs two cards"; exit 77'
 
