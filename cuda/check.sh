@@ -67,6 +67,7 @@ test_files() {
     find test/cuda -name '*.cpp' -not -path '*/emulat*' -not -path '*/gpu/*' -not -path '*/libraries/*' \
         -exec grep -LE '#include "(emulator|emulated)/' {} + | sed 's,^test/cuda/\(.*\)\.cpp$,tests/\1,' | sort
 }
+tour=(02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory 08_control_dependencies 24_mirrored)
 names() {
     local built=yes
     [ -n "${TENON_CHECK_PROGRAMS:-}" ] && built=no
@@ -83,8 +84,7 @@ names() {
     printf '%s\n' tests/op_table benchmarks/{steps,kernel_time}
     [ $built = no ] || printf '%s\n' build/rest resources
     printf '%s\n' sanitizer/memcheck/{recorded,strided_copy,ops/flow/flow,ops/rows/attention} graphs peers tests/plans
-    printf 'tour/%s\n' 02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory \
-        08_control_dependencies 24_mirrored
+    printf 'tour/%s\n' "${tour[@]}"
     printf '%s\n' training/dense training/conv sanitizer/memcheck/op_table \
         sanitizer/{racecheck,initcheck}/{session,recorded,strided_copy,op_table} endurance
 }
@@ -145,7 +145,7 @@ pack_programs() {
     local to=$build/programs file
     rm -rf "$to"
     for file in "$build"/test/cuda/{test_cuda_gpu,cuda_plans,no_driver.so,cuda_endurance} "$build/test/random_graphs_gpu" \
-        "$build"/benchmarks/cuda/{training,transformer,bandwidth,matmul,steps,kernel_time,peer_rows} "$build/examples/fashion_mnist" "$build"/examples/tour/*; do
+        "$build"/benchmarks/cuda/{training,transformer,bandwidth,matmul,steps,kernel_time,peer_rows} "$build/examples/fashion_mnist" "${tour[@]/#/$build/examples/tour/}"; do
         if ! [ -f "$file" ] || ! [ -x "$file" ]; then continue; fi
         mkdir -p "$to/$(dirname "${file#"$build"/}")"
         strip -s -o "$to/${file#"$build"/}" "$file" || return
@@ -211,7 +211,7 @@ run() {
     build/tests) compile test_cuda_gpu ;;
     build/training) compile benchmark_cuda_training ;;
     build/benchmarks) compile benchmark_cuda_{transformer,bandwidth,matmul,steps,kernel_time,peer_rows} ;;
-    build/rest) compile tenon_gpu_tests tenon_examples ;;
+    build/rest) compile tenon_gpu_tests example_fashion_mnist "${tour[@]/#/example_tour_}" ;;
     resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/cuda/libtenon_cuda.a" ;;
     tests/plans)
         [ -x "$build/test/cuda/cuda_plans" ] || { echo "no cuDNN when this was built"; return 77; }
