@@ -15,6 +15,7 @@
 #include <net/launch/private_file.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/io/json/json_parse.hpp>
+#include <tenon/io/json/json_reader.hpp>
 
 namespace tenon::net {
 
@@ -53,14 +54,6 @@ std::string with_number(const std::string& address) {
     return address.starts_with(name) ? "127.0.0.1:" + address.substr(name.size()) : address;
 }
 
-const std::string& text_of(const json_value& root, const char* member) {
-    const json_value* v = root.find(member);
-    const auto* text = v ? v->get<std::string>() : nullptr;
-    if (!text || text->empty())
-        throw invalid_argument_error(std::string("run file: \"") + member + "\" must be a text");
-    return *text;
-}
-
 } // namespace
 
 bool has_ended(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
@@ -83,16 +76,12 @@ std::string to_json(const run_file& r) {
 
 run_file read_run_file(const std::string& json) {
     const json_value root = tenon::detail::parse_json(json, "run file", 5);
+    tenon::detail::json_reader all(root, "run file", "the whole");
     run_file r;
-    r.run = text_of(root, "run");
-    r.token = text_of(root, "token");
-    const json_value *tasks = root.find("cluster"), *process = root.find("pid");
-    const auto* number = process ? process->get<std::int64_t>() : nullptr;
-    if (!number || *number < 1 || *number > std::numeric_limits<pid_t>::max())
-        throw invalid_argument_error("run file: \"pid\" must be a process's number");
-    r.process = static_cast<int>(*number);
-    if (!tasks) throw invalid_argument_error("run file: there is no \"cluster\"");
-    r.tasks = cluster::from_json(tenon::detail::json_text(*tasks));
+    r.run = all.text("run");
+    r.token = all.text("token");
+    r.process = static_cast<int>(all.number(all.member("pid"), "pid", 1, std::numeric_limits<pid_t>::max()));
+    r.tasks = cluster::from_json(tenon::detail::json_text(all.member("cluster")));
     return r;
 }
 

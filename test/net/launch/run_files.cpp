@@ -95,13 +95,13 @@ TEST_CASE("run files: what is none is refused") {
     CHECK(same.tasks == r.tasks);
     CHECK(same.process == r.process);
     CHECK(contains(mistake("{"), "run file"));
-    CHECK(contains(mistake("[]"), "\"run\" must be a text"));
+    CHECK(contains(mistake("[]"), "must be an object, not a list"));
     CHECK(contains(mistake(R"({"run": "a", "token": "", "pid": 1, "cluster": {"ps": ["a:1"]}})"), "\"token\""));
     for (const char* pid : {"0", "-1", "1.5", "\"1\"", "99999999999"})
         CHECK(contains(
             mistake(R"({"run": "a", "token": "b", "cluster": {"ps": ["a:1"]}, "pid": )" + std::string(pid) + "}"),
-            "\"pid\" must be a process's number"));
-    CHECK(contains(mistake(R"({"run": "a", "token": "b", "pid": 1})"), "there is no \"cluster\""));
+            "\"pid\": a whole number from 1 to "));
+    CHECK(contains(mistake(R"({"run": "a", "token": "b", "pid": 1})"), "has no \"cluster\""));
     CHECK(contains(mistake(R"({"run": "a", "token": "b", "pid": 1, "cluster": {"ps": ["a"]}})"), "has no port"));
     const std::string digits = random_digits(64);
     CHECK(digits.size() == 64);
